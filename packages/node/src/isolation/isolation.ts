@@ -1,0 +1,124 @@
+import type { ByteStream, DuplexProcess, ExecStreamOptions } from '@corral/resources'
+
+export type Tier = 'gvisor' | 'bubblewrap' | 'process'
+
+export interface ProbeReport {
+  tier: Tier
+  usable: boolean
+  /** Whether memory, cpu and pid limits are really enforced here. */
+  limits: 'enforced' | 'partial' | 'none'
+  /** What was checked, in order. */
+  checks: { name: string; passed: boolean; detail?: string }[]
+  /** When it is not usable: what the operator can do about it. */
+  remedy?: string
+}
+
+export interface BindMount {
+  source: string
+  target: string
+  readOnly: boolean
+}
+
+/** One allowed destination: an exact host name, or `*.example.org`. */
+export interface EgressRule {
+  host: string
+  port: number
+}
+
+/** A name that resolves inside the pod and is dialled by the platform: the broker's Service. */
+export interface HostService {
+  names: readonly string[]
+  port: number
+  target: { host: string; port: number } | { socketPath: string }
+}
+
+/** What all containers of a pod share: a network namespace, a uid, a cgroup. Data only. */
+export interface PodPlan {
+  podUid: string
+  namespace: string
+  name: string
+  /** Address of 100.64.0.0/10 on the pod's own loopback. */
+  podIP: string
+  hostname: string
+  /** The host's uid and gid of every process of the pod; never 0 where the tier isolates. */
+  hostUid: number
+  egress: readonly EgressRule[]
+  services: readonly HostService[]
+  limits: ResourceLimits
+  /** The pod's own directory below the data directory. */
+  directory: string
+}
+
+export interface ResourceLimits {
+  memoryBytes?: number
+  cpuMillis?: number
+  pids?: number
+}
+
+/** One run of one container. Data only, made by a pure function from the pod. */
+export interface LaunchPlan {
+  podUid: string
+  container: string
+  /** 0 for the first run, +1 for each restart. */
+  attempt: number
+  argv: readonly string[]
+  env: Readonly<Record<string, string>>
+  workingDir: string
+  /** What the process sees as its own uid and gid. */
+  uid: number
+  gid: number
+  mounts: readonly BindMount[]
+  /** Size-limited memory file systems (emptyDir with medium Memory). */
+  tmpfs: readonly { target: string; sizeBytes?: number }[]
+  readOnlyRoot: boolean
+  limits: ResourceLimits
+  stdin: boolean
+  tty: boolean
+  /** Output is appended here in the CRI log format: `<RFC3339Nano> stdout|stderr F|P <line>`. */
+  logPath: string
+}
+
+export interface CellExit {
+  exitCode: number
+  signal?: number
+  oomKilled: boolean
+  startedAt: string
+  finishedAt: string
+  /** Set when the cell was lost with its cradle instead of ending by itself. */
+  lost?: boolean
+}
+
+/** A running container: its main process and whatever is exec'd into it, behind its supervisor. */
+export interface Cell {
+  readonly podUid: string
+  readonly container: string
+  readonly attempt: number
+  readonly startedAt: string
+  readonly exited: Promise<CellExit>
+  exec(
+    options: Omit<ExecStreamOptions, 'container'> & { env?: Record<string, string>; workingDir?: string },
+  ): Promise<DuplexProcess>
+  /** The main process's own streams, from now on. */
+  attach(options: { stdin: boolean; tty: boolean; signal?: AbortSignal }): Promise<DuplexProcess>
+  /** Connects to a port inside the pod's network namespace. */
+  dial(port: number, options?: { host?: string; signal?: AbortSignal }): Promise<ByteStream>
+  /** To the main process. */
+  signal(signal: NodeJS.Signals): Promise<void>
+  /** Everything in the cell, at once. */
+  kill(): Promise<void>
+}
+
+/** A way of isolating pods on this machine. Every tier passes the same suite; what it cannot hold back it reports. */
+export interface Isolation {
+  readonly tier: Tier
+  probe(): Promise<ProbeReport>
+  /** Network namespace, egress listeners, cgroup. Safe to repeat with the same plan. */
+  preparePod(plan: PodPlan): Promise<void>
+  launch(plan: LaunchPlan): Promise<Cell>
+  /** Cells that outlived an earlier main process. Exited ones are reported once, with their exit. */
+  adopt(): Promise<Cell[]>
+  /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
+  releasePod(podUid: string): Promise<void>
+  /** `endPods: false` leaves cells running for the next main to adopt. */
+  close(options: { endPods: boolean }): Promise<void>
+}

@@ -1,0 +1,5 @@
+export * from './api-message.js'
+export * from './byte-stream.js'
+export * from './kube-error.js'
+export * from './meta.js'
+export * from './ports.js'

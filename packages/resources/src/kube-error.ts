@@ -1,0 +1,35 @@
+import type { Status } from './meta.js'
+
+/**
+ * A Kubernetes API call that failed. `code` is Kubernetes' own reason (`NotFound`, `AlreadyExists`, `Conflict`,
+ * `Expired`, `Invalid`, ...); callers branch on it and never on the class.
+ */
+export class KubeError extends Error {
+  override readonly name: string = 'KubeError'
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly options: { status?: number; details?: Status['details']; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause })
+  }
+  get status(): number | undefined {
+    return this.options.status
+  }
+  get details(): Status['details'] {
+    return this.options.details
+  }
+  get retryAfterMs(): number | undefined {
+    return this.options.retryAfterMs
+  }
+}
+
+/** The `code` of any error that carries one, else undefined. */
+export function errorCode(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
+}
+
+export const isNotFound = (error: unknown): boolean => errorCode(error) === 'NotFound'
+export const isConflict = (error: unknown): boolean => errorCode(error) === 'Conflict'
+export const isAlreadyExists = (error: unknown): boolean => errorCode(error) === 'AlreadyExists'
