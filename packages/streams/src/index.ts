@@ -1,1 +1,3 @@
-export {}
+export { forwardedPorts, processStreams, queryFlag } from './query-flags.js'
+export { refuseUpgrade } from './refuse.js'
+export type { PortUpgrade, ProcessStreams, ProcessUpgrade, StreamLimits, StreamUpgrade } from './stream-upgrade.js'

@@ -1,0 +1,25 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Status } from '@corral/resources'
+
+/**
+ * Answers an upgrade request with an ordinary HTTP response and closes the socket. Safe on a socket that is already
+ * gone. Kubernetes clients show the Status' message to their user.
+ */
+export function refuseUpgrade(
+  socket: Duplex,
+  code: number,
+  reason: string,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const status: Status = { apiVersion: 'v1', kind: 'Status', metadata: {}, status: 'Failure', message, reason, code }
+  const body = Buffer.from(JSON.stringify(status))
+  const lines = [`HTTP/1.1 ${code} ${STATUS_CODES[code] ?? 'Error'}`]
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
+  lines.push('Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', '', '')
+  // Errors of a socket we are closing anyway have nobody left to tell.
+  socket.on('error', () => {})
+  if (!socket.writable) return void socket.destroy()
+  socket.end(Buffer.concat([Buffer.from(lines.join('\r\n')), body]), () => socket.destroy())
+}
