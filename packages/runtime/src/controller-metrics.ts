@@ -1,0 +1,62 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { ControllerMetrics } from './reconcile.js'
+
+const reconcileBuckets = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+]
+const queueBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000]
+
+/** Reports controllers and their queues under controller-runtime's metric names, so existing dashboards keep working. */
+export function promControllerMetrics(registry: Registry): ControllerMetrics & {
+  /** Call once per controller, before its first pass, so that its series exist from the start. */
+  announce(controller: string, workers: number): void
+} {
+  const registers = [registry]
+  const counter = (name: string, help: string, ...labelNames: string[]): Counter =>
+    new Counter({ name, help, labelNames, registers })
+  const gauge = (name: string, help: string, ...labelNames: string[]): Gauge =>
+    new Gauge({ name, help, labelNames, registers })
+  const histogram = (name: string, help: string, buckets: number[], ...labelNames: string[]): Histogram =>
+    new Histogram({ name, help, buckets, labelNames, registers })
+
+  const total = counter('controller_runtime_reconcile_total', 'Passes by outcome', 'controller', 'result')
+  const errors = counter('controller_runtime_reconcile_errors_total', 'Passes that failed', 'controller')
+  const time = histogram(
+    'controller_runtime_reconcile_time_seconds',
+    'Duration of a pass',
+    reconcileBuckets,
+    'controller',
+  )
+  const limit = gauge('controller_runtime_max_concurrent_reconciles', 'Passes that may run at once', 'controller')
+  const active = gauge('controller_runtime_active_workers', 'Passes that run now', 'controller')
+  const depth = gauge('workqueue_depth', 'Keys ready to be worked on', 'name', 'controller')
+  const adds = counter('workqueue_adds_total', 'Keys added', 'name', 'controller')
+  const waits = histogram('workqueue_queue_duration_seconds', 'Wait in the queue', queueBuckets, 'name', 'controller')
+  const works = histogram('workqueue_work_duration_seconds', 'Time in a worker', queueBuckets, 'name', 'controller')
+  const retries = counter('workqueue_retries_total', 'Keys added again after a failure', 'name', 'controller')
+  const queue = (controller: string): { name: string; controller: string } => ({ name: controller, controller })
+
+  return {
+    announce(controller, workers) {
+      limit.set({ controller }, workers)
+      active.set({ controller }, 0)
+      errors.inc({ controller }, 0)
+      for (const result of ['success', 'error', 'requeue', 'requeue_after']) total.inc({ controller, result }, 0)
+      depth.set(queue(controller), 0)
+      adds.inc(queue(controller), 0)
+      retries.inc(queue(controller), 0)
+    },
+    reconciled(controller, result, seconds) {
+      total.inc({ controller, result })
+      if (result === 'error') errors.inc({ controller })
+      time.observe({ controller }, seconds)
+      works.observe(queue(controller), seconds)
+    },
+    queueDepth: (controller, length) => depth.set(queue(controller), length),
+    queued: (controller) => adds.inc(queue(controller)),
+    waited: (controller, seconds) => waits.observe(queue(controller), seconds),
+    retried: (controller) => retries.inc(queue(controller)),
+    activeWorkers: (controller, count) => active.set({ controller }, count),
+  }
+}
