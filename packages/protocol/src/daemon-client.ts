@@ -1,0 +1,288 @@
+import { z } from 'zod'
+import { CorralError } from './corral-error.js'
+import {
+  type DirectoryListing,
+  daemonRoutes,
+  directoryListingSchema,
+  type FileInfo,
+  fileHeaders,
+  fileInfoSchema,
+  type ProcessExitRecord,
+  type ProcessRecord,
+  processListSchema,
+  processRecordSchema,
+  type RunnerTask,
+  type SignalName,
+  type StartProcessRequest,
+  type TerminalSize,
+} from './daemon-api.js'
+import { followOutput, type OutputEvent, type ReadOutputOptions } from './output-reader.js'
+import { boundedText, failureOf, wrapFailure } from './response-failure.js'
+
+/** The part of `fetch` a client needs: one request by URL, one response. */
+export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
+
+export interface DaemonCallOptions {
+  signal?: AbortSignal | undefined
+  /** Bounds a call with a short answer. 30 s without it; streams are bounded by `signal` alone. */
+  timeoutMs?: number | undefined
+}
+
+export interface WriteFileOptions extends DaemonCallOptions {
+  /** Octal permission bits, e.g. `"0755"`. */
+  mode?: string | undefined
+  /** Create missing parent directories. */
+  mkdirs?: boolean | undefined
+}
+
+export type BytesIn = string | Uint8Array | AsyncIterable<Uint8Array>
+
+const defaultTimeoutMs = 30_000
+
+/**
+ * Talks to the daemon of one sandbox over any `fetch`. The daemon runs beside code we did not write, so every answer is
+ * parsed and bounded; a failure is a `CorralError` with the daemon's code, a lost line `ConnectionLost`.
+ */
+export class DaemonClient {
+  readonly #fetch: Fetch
+  readonly #baseUrl: string
+
+  constructor(options: { fetch: Fetch; baseUrl?: string }) {
+    this.#fetch = options.fetch
+    this.#baseUrl = (options.baseUrl ?? 'http://sandbox').replace(/\/+$/, '')
+  }
+
+  /** Whether the daemon answers. Never throws but on an aborted `signal`. */
+  async health(options: DaemonCallOptions = {}): Promise<boolean> {
+    try {
+      const response = await this.#request('GET', daemonRoutes.health, { timeoutMs: 5_000, ...options })
+      return (await boundedText(response, 100)).trim() === 'ok'
+    } catch (error) {
+      if (options.signal?.aborted) throw error
+      return false
+    }
+  }
+
+  /** Hands the runner its one task. A second one fails with `TaskAlreadyAccepted`. */
+  async sendTask(task: RunnerTask, options: DaemonCallOptions = {}): Promise<void> {
+    await this.#json('POST', daemonRoutes.task, z.object({ status: z.literal('accepted') }), options, task)
+  }
+
+  /** Starts a process, or joins the one that has this id. Safe to repeat. */
+  startProcess(id: string, request: StartProcessRequest, options: DaemonCallOptions = {}): Promise<ProcessRecord> {
+    return this.#json('PUT', daemonRoutes.process(id), processRecordSchema, options, request)
+  }
+
+  /** The record, or undefined where no process has this id. */
+  async findProcess(id: string, options: DaemonCallOptions = {}): Promise<ProcessRecord | undefined> {
+    try {
+      return await this.getProcess(id, options)
+    } catch (error) {
+      if (error instanceof CorralError && error.code === 'NotFound') return undefined
+      throw error
+    }
+  }
+
+  /** The record; `NotFound` where no process has this id. */
+  getProcess(id: string, options: DaemonCallOptions = {}): Promise<ProcessRecord> {
+    return this.#json('GET', daemonRoutes.process(id), processRecordSchema, options)
+  }
+
+  async listProcesses(options: DaemonCallOptions = {}): Promise<ProcessRecord[]> {
+    return (await this.#json('GET', daemonRoutes.processes, processListSchema, options)).processes
+  }
+
+  /**
+   * The output from `offset`, in order and without gaps or repeats, then one `exit`. Follows until the process ends
+   * (`follow: false`: up to what is there now); a lost connection is opened again where it broke, until nothing was
+   * heard for `reconnectMs`.
+   */
+  readOutput(id: string, options: ReadOutputOptions = {}): AsyncIterable<OutputEvent> {
+    return followOutput((path, signal) => this.#request('GET', path, { signal, timeoutMs: undefined }), id, options)
+  }
+
+  /** How the process ended, as soon as it has. Reads no output. */
+  async waitForExit(
+    id: string,
+    options: Omit<ReadOutputOptions, 'offset' | 'follow'> = {},
+  ): Promise<ProcessExitRecord> {
+    const record = await this.getProcess(id, { signal: options.signal })
+    if (record.exit) return record.exit
+    for await (const event of this.readOutput(id, { ...options, offset: record.output_bytes })) {
+      if (event.type === 'exit') return event.exit
+    }
+    throw new CorralError('ConnectionLost', `the output of process "${id}" ended without an exit record`)
+  }
+
+  /** Writes to standard input; `eof` closes it afterwards. Resolves when the process's pipe has taken everything. */
+  async writeStdin(id: string, data: BytesIn, options: DaemonCallOptions & { eof?: boolean } = {}): Promise<void> {
+    const path = `${daemonRoutes.stdin(id)}${options.eof ? '?eof=true' : ''}`
+    await this.#send('POST', path, data, options)
+  }
+
+  /** To the process group, or with `group: false` to the process alone. `ProcessExited` when it has ended. */
+  async signal(id: string, signal: SignalName, options: DaemonCallOptions & { group?: boolean } = {}): Promise<void> {
+    const body = options.group === undefined ? { signal } : { signal, group: options.group }
+    await this.#json('POST', daemonRoutes.signal(id), z.unknown(), options, body)
+  }
+
+  async resize(id: string, size: TerminalSize, options: DaemonCallOptions = {}): Promise<void> {
+    await this.#json('POST', daemonRoutes.resize(id), z.unknown(), options, size)
+  }
+
+  /** The file's bytes as they arrive; breaking off closes the connection. */
+  async *readFileStream(path: string, options: DaemonCallOptions = {}): AsyncIterable<Uint8Array> {
+    const response = await this.#request('GET', daemonRoutes.file(absolute(path)), { ...options, timeoutMs: undefined })
+    if (response.headers.get(fileHeaders.type) === 'directory') {
+      await response.body?.cancel()
+      throw new CorralError('IsADirectory', `"${path}" is a directory`)
+    }
+    yield* bodyChunks(response)
+  }
+
+  /** The whole file, at most `maxBytes` (16 MiB) of it: longer ones fail with `RequestEntityTooLarge`. */
+  async readFile(path: string, options: DaemonCallOptions & { maxBytes?: number } = {}): Promise<Uint8Array> {
+    const maxBytes = options.maxBytes ?? 16 * 1024 * 1024
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for await (const chunk of this.readFileStream(path, options)) {
+      length += chunk.length
+      if (length > maxBytes) throw new CorralError('RequestEntityTooLarge', `"${path}" has more than ${maxBytes} bytes`)
+      chunks.push(chunk)
+    }
+    const bytes = new Uint8Array(length)
+    let position = 0
+    for (const chunk of chunks) {
+      bytes.set(chunk, position)
+      position += chunk.length
+    }
+    return bytes
+  }
+
+  /** Writes the file as a whole: readers see the old or the new content, never a part. */
+  async writeFile(path: string, data: BytesIn, options: WriteFileOptions = {}): Promise<void> {
+    const query = new URLSearchParams()
+    if (options.mode) query.set('mode', options.mode)
+    if (options.mkdirs) query.set('mkdirs', 'true')
+    const suffix = query.size > 0 ? `?${query}` : ''
+    await this.#send('PUT', `${daemonRoutes.file(absolute(path))}${suffix}`, data, options)
+  }
+
+  /** Type, size and mode of a path, or undefined where there is nothing. Links are not followed. */
+  async statFile(path: string, options: DaemonCallOptions = {}): Promise<FileInfo | undefined> {
+    try {
+      const response = await this.#request('HEAD', daemonRoutes.file(absolute(path)), {
+        timeoutMs: defaultTimeoutMs,
+        ...options,
+      })
+      return fileInfoSchema.parse({
+        name: path.slice(path.lastIndexOf('/') + 1),
+        type: response.headers.get(fileHeaders.type),
+        size: Number(response.headers.get(fileHeaders.size)),
+        mode: response.headers.get(fileHeaders.mode),
+        modified_at: response.headers.get(fileHeaders.modifiedAt),
+      })
+    } catch (error) {
+      if (error instanceof CorralError && error.code === 'NotFound') return undefined
+      throw wrapFailure(error, options.signal)
+    }
+  }
+
+  listDirectory(path: string, options: DaemonCallOptions = {}): Promise<DirectoryListing> {
+    return this.#json('GET', daemonRoutes.file(absolute(path)), directoryListingSchema, options)
+  }
+
+  /** Deletes a file or, with `recursive`, a directory with all in it. Absent is done. */
+  async deleteFile(path: string, options: DaemonCallOptions & { recursive?: boolean } = {}): Promise<void> {
+    const suffix = options.recursive ? '?recursive=true' : ''
+    try {
+      await this.#json('DELETE', `${daemonRoutes.file(absolute(path))}${suffix}`, z.unknown(), options)
+    } catch (error) {
+      if (!(error instanceof CorralError && error.code === 'NotFound')) throw error
+    }
+  }
+
+  /** Unpacks a tar stream into a directory, which is created if missing. */
+  async putTar(directory: string, data: BytesIn, options: DaemonCallOptions = {}): Promise<void> {
+    await this.#send('PUT', daemonRoutes.tar(absolute(directory)), data, options)
+  }
+
+  /** A directory as a tar stream. */
+  async *getTar(directory: string, options: DaemonCallOptions = {}): AsyncIterable<Uint8Array> {
+    const path = daemonRoutes.tar(absolute(directory))
+    yield* bodyChunks(await this.#request('GET', path, { ...options, timeoutMs: undefined }))
+  }
+
+  async #send(method: string, path: string, data: BytesIn, options: DaemonCallOptions): Promise<void> {
+    const body = typeof data === 'string' || data instanceof Uint8Array ? data : streamOf(data)
+    const init = { body, duplex: 'half', headers: { 'content-type': 'application/octet-stream' } } as const
+    const response = await this.#request(method, path, options, init)
+    await boundedText(response, 64 * 1024)
+  }
+
+  async #json<T>(
+    method: string,
+    path: string,
+    schema: z.ZodType<T>,
+    options: DaemonCallOptions,
+    body?: unknown,
+  ): Promise<T> {
+    const init =
+      body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+    const response = await this.#request(method, path, { timeoutMs: defaultTimeoutMs, ...options }, init)
+    const text = await boundedText(response, 32 * 1024 * 1024)
+    try {
+      return schema.parse(text === '' ? undefined : JSON.parse(text))
+    } catch (cause) {
+      throw new CorralError('ProtocolViolation', `the daemon's answer to ${method} ${path} is not understood`, {
+        cause,
+      })
+    }
+  }
+
+  async #request(method: string, path: string, options: DaemonCallOptions, init: RequestInit = {}): Promise<Response> {
+    const signals = [
+      options.signal,
+      options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs),
+    ]
+    const present = signals.filter((signal) => signal !== undefined)
+    let response: Response
+    try {
+      const signal = present.length > 0 ? { signal: AbortSignal.any(present) } : {}
+      response = await this.#fetch(this.#baseUrl + path, { ...init, method, ...signal })
+    } catch (cause) {
+      throw wrapFailure(cause, options.signal)
+    }
+    if (!response.ok) throw await failureOf(response, `${method} ${path}`)
+    return response
+  }
+}
+
+function absolute(path: string): string {
+  if (!path.startsWith('/') || path.includes('\0'))
+    throw new CorralError('Invalid', `"${path}" is not an absolute path`)
+  return path
+}
+
+async function* bodyChunks(response: Response): AsyncIterable<Uint8Array> {
+  if (!response.body) return
+  try {
+    for await (const chunk of response.body) yield chunk
+  } catch (cause) {
+    throw wrapFailure(cause, undefined)
+  }
+}
+
+function streamOf(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await iterator.next()
+      if (next.done) controller.close()
+      else controller.enqueue(next.value)
+    },
+    async cancel() {
+      await iterator.return?.()
+    },
+  })
+}

@@ -1,0 +1,166 @@
+/** One row of the error table: what a code means on the wire and what a caller may do about it. */
+export interface ErrorCodeEntry {
+  readonly httpStatus: number
+  /** Repeating the same call may succeed. */
+  readonly retryable: boolean
+  readonly summary: string
+  readonly hint: string
+}
+
+const row = (httpStatus: number, retryable: boolean, summary: string, hint: string): ErrorCodeEntry => ({
+  httpStatus,
+  retryable,
+  summary,
+  hint,
+})
+
+/**
+ * Every error code of the daemon, the task API and the SDK. Kubernetes' own reasons come first, spelled as there. Codes
+ * are stable: a released code keeps its meaning and its status.
+ */
+export const errorCodes = {
+  BadRequest: row(400, false, 'The request is malformed.', 'Compare the request with the API description.'),
+  Unauthorized: row(
+    401,
+    false,
+    'No valid credentials came with the request.',
+    'Send the token that the platform printed.',
+  ),
+  Forbidden: row(403, false, 'The caller may not do this.', 'Ask for the permission, or use another account.'),
+  NotFound: row(404, false, 'The named thing does not exist.', 'Check its name and namespace.'),
+  MethodNotAllowed: row(405, false, 'The route exists, but not with this method.', 'See the Allow header.'),
+  Timeout: row(504, true, 'The operation did not finish in time.', 'Try again, or allow more time.'),
+  AlreadyExists: row(
+    409,
+    false,
+    'Something with this name exists already.',
+    'Use another name, or get the existing one.',
+  ),
+  Conflict: row(409, true, 'The thing changed since it was read.', 'Read it again and repeat the change.'),
+  Gone: row(410, false, 'The thing existed and is gone.', 'Start over from the current state.'),
+  Expired: row(410, true, 'The requested position is no longer kept.', 'List anew and go on from there.'),
+  RequestEntityTooLarge: row(413, false, 'The body is larger than allowed.', 'Send less, or send it as a file.'),
+  UnsupportedMediaType: row(
+    415,
+    false,
+    'The content type is not understood.',
+    'Use the content type the route documents.',
+  ),
+  Invalid: row(422, false, 'The request is well-formed but a value is not allowed.', 'The message names the field.'),
+  TooManyRequests: row(429, true, 'Too many requests at once.', 'Wait as long as Retry-After says.'),
+  InternalError: row(
+    500,
+    true,
+    'Something failed that should not.',
+    'Try again; if it stays, report it with the logs.',
+  ),
+  NotImplemented: row(501, false, 'This is not available here.', 'The message says what is missing.'),
+  ServiceUnavailable: row(503, true, 'The service is not ready.', 'Wait until it reports ready.'),
+  ServerTimeout: row(504, true, 'The server gave up waiting.', 'Try again.'),
+
+  TaskAlreadyAccepted: row(409, false, 'This runner has accepted a task before.', 'Use a new sandbox for a new task.'),
+  ProcessesExist: row(
+    409,
+    false,
+    'The daemon already runs processes.',
+    'Send a runner task only to an unused sandbox.',
+  ),
+  ProcessExited: row(409, false, 'The process has ended.', 'Read its record; start a new one under another id.'),
+  StdinClosed: row(
+    409,
+    false,
+    'The standard input of the process is closed.',
+    'Start it with stdin "open" to write to it.',
+  ),
+  NotATerminal: row(409, false, 'The process has no terminal.', 'Start it with tty to resize it.'),
+  OffsetOutOfRange: row(
+    416,
+    false,
+    'The offset lies beyond the output.',
+    'Read from an offset the process has reached.',
+  ),
+  CommandNotFound: row(
+    422,
+    false,
+    'The command is not installed in the sandbox.',
+    'Check the spelling, PATH and the image.',
+  ),
+  CommandNotExecutable: row(422, false, 'The file exists but cannot be executed.', 'Check its mode.'),
+  WorkingDirectoryMissing: row(422, false, 'The working directory does not exist.', 'Create it first.'),
+  TerminalUnavailable: row(
+    501,
+    false,
+    'No terminal support is installed in the sandbox.',
+    'Run the command without tty.',
+  ),
+  IsADirectory: row(409, false, 'The path is a directory.', 'Name a file, or ask for the listing or an archive.'),
+  NotADirectory: row(409, false, 'A part of the path is not a directory.', 'Check the path.'),
+  DirectoryNotEmpty: row(409, false, 'The directory is not empty.', 'Delete it with recursive=true.'),
+  PermissionDenied: row(403, false, 'The sandbox user may not touch this path.', 'Use a path the sandbox user owns.'),
+  DiskFull: row(507, false, 'The disk of the sandbox is full.', 'Delete files, or ask for more storage.'),
+  ArchiveFailed: row(
+    422,
+    false,
+    'The archive could not be read or written.',
+    'The message carries the last words of tar.',
+  ),
+  OutputLimitExceeded: row(
+    413,
+    false,
+    'The command wrote more than the caller wanted to hold.',
+    'Raise the limit or stream the output.',
+  ),
+
+  ConnectionLost: row(
+    503,
+    true,
+    'The connection to the sandbox broke.',
+    'Try again; if it stays, the sandbox is gone.',
+  ),
+  SandboxNotReady: row(503, true, 'The sandbox did not become ready in time.', 'Look at its conditions and events.'),
+  SandboxFailed: row(
+    409,
+    false,
+    'The sandbox cannot become ready.',
+    'The message names the condition; fix it and create a new one.',
+  ),
+  SandboxDeleted: row(410, false, 'The sandbox was deleted.', 'Create a new one.'),
+  ControllerNotInstalled: row(
+    503,
+    false,
+    'The cluster does not serve the Agent Sandbox kinds.',
+    'Install the controller, or start the platform.',
+  ),
+  KubeConfigInvalid: row(400, false, 'The kubeconfig cannot be used.', 'The message names file and context.'),
+  ProtocolViolation: row(
+    502,
+    false,
+    'The other side answered something that is not in the contract.',
+    'Check that both sides have the same version.',
+  ),
+  Aborted: row(499, false, 'The caller withdrew the call.', 'Nothing to do.'),
+
+  TaskNotFound: row(404, false, 'There is no task with this id.', 'List the tasks to see their ids.'),
+  TaskFinished: row(409, false, 'The task has already ended.', 'Retry it to run it again.'),
+  TaskNotFinished: row(409, true, 'The task has not ended yet.', 'Wait for its result, or cancel it.'),
+  IdempotencyKeyReused: row(
+    422,
+    false,
+    'The idempotency key was used for a different request.',
+    'Use a fresh key for a new task.',
+  ),
+  UnknownAgent: row(422, false, 'No agent has this name.', 'Use one of the names the message lists.'),
+} as const satisfies Record<string, ErrorCodeEntry>
+
+/** A code of the table. */
+export type ErrorCode = keyof typeof errorCodes
+
+/** Whether a string from the wire is one of our codes. */
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorCodes, code)
+}
+
+/** The table's row; a code from a newer or foreign server reads as a plain failure that is not worth repeating. */
+export function errorCodeEntry(code: string): ErrorCodeEntry {
+  return isErrorCode(code) ? errorCodes[code] : row(500, false, 'An unknown error.', 'See the message.')
+}

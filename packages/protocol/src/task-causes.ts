@@ -1,0 +1,236 @@
+import type { TaskStage } from './task-events.js'
+
+/** How a task ended, seen from its phase. */
+export type TaskEndPhase = 'FAILED' | 'TIMED_OUT' | 'CANCELLED'
+
+/** One row of the cause table: where a task can end this way, what it means, and what its owner can do. */
+export interface TaskCauseEntry {
+  readonly phase: TaskEndPhase
+  readonly stage: TaskStage | 'any'
+  /** Running the task again unchanged may succeed. */
+  readonly retryable: boolean
+  readonly summary: string
+  readonly hint: string
+}
+
+const failed = (stage: TaskStage | 'any', retryable: boolean, summary: string, hint: string): TaskCauseEntry => ({
+  phase: 'FAILED',
+  stage,
+  retryable,
+  summary,
+  hint,
+})
+
+/** Every way a task can end other than well. A task that succeeded has no cause. Codes are stable. */
+export const taskCauses = {
+  InvalidTask: failed(
+    'any',
+    false,
+    'The task asks for something that is not possible.',
+    'The message names the field; create a corrected task.',
+  ),
+  UnknownAgent: failed('any', false, 'No agent has this name.', 'Choose one of the agents the message lists.'),
+  ModelKeyMissing: failed(
+    'any',
+    false,
+    'The agent needs a model key and none is set.',
+    'Set it with `corral secret set anthropic`, then retry.',
+  ),
+
+  ClaimFailed: failed(
+    'claim',
+    true,
+    'The claim for a sandbox was refused.',
+    'Read the conditions of the claim; check pool and template.',
+  ),
+  PoolNotFound: failed('claim', false, 'The sandbox pool does not exist.', 'Create it, or name another pool.'),
+  TemplateNotFound: failed(
+    'claim',
+    false,
+    'The sandbox template does not exist.',
+    'Create it, or name another template.',
+  ),
+  SandboxNotReady: failed(
+    'sandbox',
+    true,
+    'The sandbox did not become ready in time.',
+    'Read the events of its pod, then retry.',
+  ),
+  SandboxLost: failed(
+    'any',
+    true,
+    'The sandbox disappeared while the task used it.',
+    'Retry; if it happens again, read the events of the pod.',
+  ),
+  DaemonUnreachable: failed(
+    'any',
+    true,
+    'The sandbox runs but its daemon does not answer.',
+    'Check that the template uses an image with the daemon.',
+  ),
+
+  RepositoryNotFound: failed(
+    'repository',
+    false,
+    'The repository does not exist or is not visible.',
+    'Check the URL or path.',
+  ),
+  RepositoryAccessDenied: failed(
+    'repository',
+    false,
+    'The repository refused the credentials.',
+    'Check the git credentials of the user who runs the platform.',
+  ),
+  BranchNotFound: failed(
+    'repository',
+    false,
+    'The base branch does not exist.',
+    'Name an existing branch with base_branch.',
+  ),
+  BranchExists: failed(
+    'repository',
+    false,
+    'The new branch exists already and is not ours.',
+    'Choose another name with new_branch.',
+  ),
+  RepositoryEmpty: failed('repository', false, 'The repository has no commit to start from.', 'Make a first commit.'),
+  CloneFailed: failed(
+    'repository',
+    true,
+    'The repository could not be brought into the sandbox.',
+    'The last output says why.',
+  ),
+  FileInjectionFailed: failed(
+    'repository',
+    false,
+    'A file of the request could not be written.',
+    'Check its path: it must stay inside the repository.',
+  ),
+  SetupFailed: failed(
+    'setup',
+    false,
+    'The set-up command of the repository failed.',
+    'Read its output; run it by hand, or grant the egress it needs.',
+  ),
+  SetupTimeout: failed(
+    'setup',
+    false,
+    'The set-up command did not end in time.',
+    'Make it quicker or allow the task more time.',
+  ),
+
+  AgentNotInstalled: failed(
+    'agent',
+    false,
+    'The agent is not installed.',
+    'Install it with `corral agent install NAME`.',
+  ),
+  AgentStartFailed: failed('agent', false, 'The agent could not be started.', 'The message carries the reason.'),
+  AgentFailed: failed(
+    'agent',
+    true,
+    'The agent ended with an error.',
+    'Read the last output; changes made so far are on the branch.',
+  ),
+  AgentKilled: failed(
+    'agent',
+    true,
+    'The agent was ended by a signal.',
+    'Look for memory or process limits of the sandbox.',
+  ),
+  OutOfMemory: failed('agent', true, 'The agent ran out of memory.', 'Use a template with a higher memory limit.'),
+  ModelRefused: failed('agent', false, 'The model provider refused the request.', 'Check key, model name and quota.'),
+  ModelUnavailable: failed(
+    'agent',
+    true,
+    'The model provider could not be reached.',
+    'Check the network of the platform and retry.',
+  ),
+  BudgetExceeded: failed('agent', false, 'The task used up its model budget.', 'Raise the limit, or split the task.'),
+
+  ResultFailed: failed(
+    'result',
+    true,
+    'The result could not be taken out of the sandbox.',
+    'The last output says why.',
+  ),
+  ResultRejected: failed(
+    'result',
+    false,
+    'The result breaks a rule and was not accepted.',
+    'The message names the rule.',
+  ),
+  ResultTooLarge: failed(
+    'result',
+    false,
+    'The result is larger than allowed.',
+    'Keep build products out of the commit.',
+  ),
+  PushRefused: failed(
+    'push',
+    false,
+    'The remote refused the branch.',
+    'Read the message of the remote: protected branch, hook or rights.',
+  ),
+  PushFailed: failed(
+    'push',
+    true,
+    'The branch could not be pushed.',
+    'Check the network; the commit is kept, so retry.',
+  ),
+
+  DiskFull: failed(
+    'any',
+    false,
+    'A disk is full.',
+    'Free space in the data directory or give the sandbox more storage.',
+  ),
+  PlatformStopped: failed(
+    'any',
+    true,
+    'The platform was stopped while the task ran.',
+    'Retry the task; work done so far is on the branch.',
+  ),
+  InternalError: failed(
+    'any',
+    true,
+    'Something failed that should not.',
+    'Retry; if it stays, report it with the log of the task.',
+  ),
+
+  Timeout: {
+    phase: 'TIMED_OUT',
+    stage: 'any',
+    retryable: true,
+    summary: 'The task did not end within its time.',
+    hint: 'Allow more time or ask for less; work done so far is on the branch.',
+  },
+  Cancelled: {
+    phase: 'CANCELLED',
+    stage: 'any',
+    retryable: true,
+    summary: 'The task was cancelled.',
+    hint: 'Retry it to run it again.',
+  },
+} as const satisfies Record<string, TaskCauseEntry>
+
+/** A cause of the table. */
+export type TaskCauseCode = keyof typeof taskCauses
+
+/** Whether a string from a record or the wire is one of our causes. */
+export function isTaskCause(code: string): code is TaskCauseCode {
+  return Object.hasOwn(taskCauses, code)
+}
+
+/** A cause as it is recorded and shown: the code, what happened in this case, and the next move. */
+export interface TaskCause {
+  code: TaskCauseCode
+  message: string
+  hint?: string | undefined
+}
+
+/** A cause with the table's hint; `message` says what happened in this case and defaults to the table's summary. */
+export function taskCause(code: TaskCauseCode, message?: string): TaskCause {
+  const entry = taskCauses[code]
+  return { code, message: message ?? entry.summary, hint: entry.hint }
+}
