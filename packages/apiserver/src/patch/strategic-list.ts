@@ -1,0 +1,72 @@
+import { isRecord, type JsonRecord, jsonEqual, ownValue } from '../schema/json-value.js'
+import type { PatchField } from './patch-schema.js'
+import { badPatch, mergeRecord } from './strategic-merge.js'
+
+/** Merges a list of scalars as a set: what is new goes to the end. */
+export function mergeScalarList(before: readonly unknown[], patch: readonly unknown[], order: unknown): unknown[] {
+  const merged = [...before]
+  for (const item of patch) if (!merged.some((each) => jsonEqual(each, item))) merged.push(item)
+  return order === undefined ? merged : orderList(merged, before, order, undefined)
+}
+
+/** Merges a list of objects by its merge key; items may carry `$patch: delete|replace|merge`. */
+export function mergeObjectList(
+  before: readonly unknown[],
+  patch: readonly unknown[],
+  field: PatchField,
+  order: unknown,
+): unknown[] {
+  const mergeKey = field.mergeKey ?? ''
+  const items = patch.filter(isRecord)
+  if (items.some((item) => item.$patch === 'replace')) {
+    return items.filter((item) => item.$patch !== 'replace').map((item) => mergeRecord({}, item, field.child))
+  }
+  let merged: unknown[] = [...before]
+  for (const item of items) {
+    const key = ownValue(item, mergeKey)
+    if (key === undefined) {
+      throw badPatch(`map: ${JSON.stringify(item)} does not contain declared merge key: ${mergeKey}`)
+    }
+    if (item.$patch === 'delete') {
+      merged = merged.filter((each) => !hasKey(each, mergeKey, key))
+      continue
+    }
+    const at = merged.findIndex((each) => hasKey(each, mergeKey, key))
+    if (at < 0) merged.push(mergeRecord({}, item, field.child))
+    // Found by a key it has, so it is an object.
+    else merged[at] = mergeRecord(merged[at] as JsonRecord, item, field.child)
+  }
+  return order === undefined ? merged : orderList(merged, before, order, mergeKey)
+}
+
+function hasKey(item: unknown, mergeKey: string, key: unknown): boolean {
+  return isRecord(item) && jsonEqual(ownValue(item, mergeKey), key)
+}
+
+/**
+ * Puts a merged list into the order the client asked for. Items the client does not know keep their place relative to
+ * the items that stood before the patch.
+ */
+export function orderList(
+  merged: readonly unknown[],
+  before: readonly unknown[],
+  order: unknown,
+  mergeKey: string | undefined,
+): unknown[] {
+  if (!Array.isArray(order)) throw badPatch('$setElementOrder is a list')
+  const identity = (item: unknown): unknown => (mergeKey && isRecord(item) ? ownValue(item, mergeKey) : item)
+  const indexIn = (list: readonly unknown[], item: unknown): number =>
+    list.findIndex((each) => jsonEqual(identity(each), identity(item)))
+
+  const wanted = merged.filter((item) => indexIn(order, item) >= 0)
+  wanted.sort((a, b) => indexIn(order, a) - indexIn(order, b))
+  const others = merged.filter((item) => indexIn(order, item) < 0)
+
+  const result: unknown[] = []
+  for (const item of wanted) {
+    const place = indexIn(before, item)
+    while (others.length > 0 && place >= 0 && indexIn(before, others[0]) < place) result.push(others.shift())
+    result.push(item)
+  }
+  return [...result, ...others]
+}

@@ -1,0 +1,108 @@
+import type { RE2JS } from 're2js'
+import { type JsonSchema, someSchema } from './json-schema.js'
+
+/** Whether a text contains a match. */
+export type PatternMatcher = (text: string) => boolean
+
+let re2: typeof RE2JS | undefined
+const matchers = new Map<string, PatternMatcher>()
+const MAX_CACHED = 2_000
+
+/** Loads the RE2 engine. Safe to repeat; needed only for patterns that `isPlainPattern` refuses. */
+export async function loadPatternEngine(): Promise<void> {
+  re2 ??= (await import('re2js')).RE2JS
+}
+
+/** Whether a schema has a pattern for which `loadPatternEngine` must have run before it is compiled. */
+export function needsPatternEngine(schema: JsonSchema): boolean {
+  return someSchema(schema, (each) => each.pattern !== undefined && !isPlainPattern(each.pattern))
+}
+
+/**
+ * A matcher with RE2's syntax and its linear running time. Throws the engine's syntax error for patterns RE2 refuses
+ * (back-references, look-around), and an Error when the engine is needed but was not loaded.
+ */
+export function patternMatcher(pattern: string): PatternMatcher {
+  let matcher = matchers.get(pattern)
+  if (!matcher) {
+    matcher = compilePattern(pattern)
+    if (matchers.size >= MAX_CACHED) matchers.clear()
+    matchers.set(pattern, matcher)
+  }
+  return matcher
+}
+
+function compilePattern(pattern: string): PatternMatcher {
+  if (isPlainPattern(pattern)) {
+    const regExp = new RegExp(pattern)
+    return (text) => regExp.test(text)
+  }
+  if (!re2) throw new Error(`pattern engine is not loaded (needed for ${JSON.stringify(pattern)})`)
+  const compiled = re2.compile(pattern)
+  return (text) => compiled.matcher(text).find()
+}
+
+/**
+ * Whether JavaScript's engine gives RE2's answer for this pattern without RE2's guarantees being needed: only literals,
+ * positive classes, `\d`, `\w`, escaped punctuation, anchors, alternation and groups, and no repeated group that itself
+ * repeats something.
+ */
+export function isPlainPattern(pattern: string): boolean {
+  const groups: { repeats: boolean }[] = [{ repeats: false }]
+  let closed: { repeats: boolean } | undefined
+  for (let i = 0; i < pattern.length; i++) {
+    const char = pattern[i]!
+    const after = closed
+    closed = undefined
+    if (char.charCodeAt(0) > 126) return false
+    if (char === '\\') {
+      if (!/[-dw.+*?()[\]{}|^$/\\_]/.test(pattern[++i] ?? '')) return false
+    } else if (char === '[') {
+      const end = classEnd(pattern, i)
+      if (end < 0) return false
+      i = end
+    } else if (char === '(') {
+      if (pattern[i + 1] === '?' && pattern[i + 2] !== ':') return false
+      if (pattern[i + 1] === '?') i += 2
+      groups.push({ repeats: false })
+    } else if (char === ')') {
+      const group = groups.pop()
+      if (!group || groups.length === 0) return false
+      if (group.repeats) groups.at(-1)!.repeats = true
+      closed = group
+    } else if (char === '*' || char === '+' || char === '{') {
+      if (after?.repeats) return false
+      groups.at(-1)!.repeats = true
+      if (char === '{') {
+        const bounds = /^\{\d{1,3}(,\d{0,3})?\}/.exec(pattern.slice(i))
+        if (!bounds) return false
+        i += bounds[0].length - 1
+      }
+      // A possessive, lazy or doubled quantifier means different things to the two engines.
+      if (/[*+?{]/.test(pattern[i + 1] ?? '')) return false
+    } else if (char === '?') {
+      if (/[*+?{]/.test(pattern[i + 1] ?? '')) return false
+    } else if (char === '.' || char === ']' || char === '}') return false
+  }
+  return groups.length === 1 && isValid(pattern)
+}
+
+function classEnd(pattern: string, start: number): number {
+  if (pattern[start + 1] === '^' || pattern[start + 1] === ']') return -1
+  for (let i = start + 1; i < pattern.length; i++) {
+    const char = pattern[i]!
+    if (char === ']') return i
+    if (char === '[' || char.charCodeAt(0) > 126) return -1
+    if (char === '\\' && !/[-dw.+*?()[\]{}|^$/\\_]/.test(pattern[++i] ?? '')) return -1
+  }
+  return -1
+}
+
+function isValid(pattern: string): boolean {
+  try {
+    new RegExp(pattern)
+    return true
+  } catch {
+    return false // the RE2 engine reports the syntax error in its own words
+  }
+}

@@ -1,0 +1,164 @@
+import { type FieldError, forbidden, invalidValue, notSupported, requiredValue } from './field-error.js'
+import type { JsonSchema } from './json-schema.js'
+import { isRecord, type JsonRecord } from './json-value.js'
+import { checkStructural } from './structural.js'
+
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const NAME_RULE =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+
+/**
+ * Everything wrong with a CustomResourceDefinition as a whole: names, scope, versions, schemas, conversion. CEL rules
+ * are compiled by `compileCelRules`. Schemas with patterns beyond the plain ones need `prepareSchema` first.
+ */
+export function validateCrd(crd: JsonRecord): FieldError[] {
+  const spec = isRecord(crd.spec) ? crd.spec : {}
+  const metadata = isRecord(crd.metadata) ? crd.metadata : {}
+  const errors: FieldError[] = []
+  checkNames(metadata, spec, errors)
+  checkVersions(spec, errors)
+  checkConversion(spec, errors)
+  return errors
+}
+
+function checkNames(metadata: JsonRecord, spec: JsonRecord, errors: FieldError[]): void {
+  const names = isRecord(spec.names) ? spec.names : {}
+  const group = typeof spec.group === 'string' ? spec.group : ''
+  const plural = typeof names.plural === 'string' ? names.plural : ''
+  if (!group) errors.push(requiredValue('spec.group'))
+  else if (!SUBDOMAIN.test(group))
+    errors.push(
+      invalidValue(
+        'spec.group',
+        group,
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+      ),
+    )
+  else if (!group.includes('.'))
+    errors.push(invalidValue('spec.group', group, 'should be a domain with at least one dot'))
+  if (metadata.name !== undefined && metadata.name !== `${plural}.${group}`) {
+    errors.push(invalidValue('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'))
+  }
+  if (spec.scope === undefined || spec.scope === '') errors.push(requiredValue('spec.scope'))
+  else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced') {
+    errors.push(notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']))
+  }
+  if (!plural) errors.push(requiredValue('spec.names.plural'))
+  else if (!DNS_1035.test(plural)) errors.push(invalidValue('spec.names.plural', plural, NAME_RULE))
+  const kind = typeof names.kind === 'string' ? names.kind : ''
+  if (!kind) errors.push(requiredValue('spec.names.kind'))
+  else if (!DNS_1035.test(kind.toLowerCase())) {
+    errors.push(invalidValue('spec.names.kind', kind, `may have mixed case, but should otherwise match: ${NAME_RULE}`))
+  }
+  if (typeof names.listKind === 'string' && names.listKind === kind && kind) {
+    errors.push(invalidValue('spec.names.listKind', names.listKind, 'kind and listKind may not be the same'))
+  }
+  for (const [field, list] of [
+    ['shortNames', names.shortNames],
+    ['categories', names.categories],
+  ] as const) {
+    if (!Array.isArray(list)) continue
+    for (const [i, name] of list.entries()) {
+      if (typeof name !== 'string' || !DNS_1035.test(name)) {
+        errors.push(invalidValue(`spec.names.${field}[${i}]`, name, NAME_RULE))
+      }
+    }
+  }
+}
+
+function checkVersions(spec: JsonRecord, errors: FieldError[]): void {
+  const versions = Array.isArray(spec.versions) ? spec.versions.filter(isRecord) : []
+  if (versions.length === 0) errors.push(requiredValue('spec.versions', 'must have at least one version'))
+  const seen = new Set<unknown>()
+  let storage = 0
+  for (const [i, version] of versions.entries()) {
+    const path = `spec.versions[${i}]`
+    if (version.storage === true) storage++
+    if (typeof version.name !== 'string' || !DNS_LABEL.test(version.name)) {
+      errors.push(invalidValue(`${path}.name`, version.name ?? '', NAME_RULE))
+    }
+    if (seen.has(version.name))
+      errors.push(invalidValue('spec.versions', version.name, 'must contain unique version names'))
+    seen.add(version.name)
+    checkSchema(version, path, errors)
+    checkColumns(version, path, errors)
+    checkSubresources(version, path, errors)
+    if (version.deprecationWarning !== undefined && version.deprecated !== true) {
+      errors.push(
+        invalidValue(
+          `${path}.deprecationWarning`,
+          version.deprecationWarning,
+          'can only be set for deprecated versions',
+        ),
+      )
+    }
+  }
+  if (versions.length > 0 && storage !== 1) {
+    errors.push(
+      invalidValue('spec.versions', printVersions(versions), 'must have exactly one version marked as storage version'),
+    )
+  }
+  if (spec.preserveUnknownFields === true) {
+    errors.push(
+      invalidValue('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'),
+    )
+  }
+}
+
+function printVersions(versions: readonly JsonRecord[]): unknown {
+  return versions.map(({ name, served, storage }) => ({ name, served, storage }))
+}
+
+function checkSchema(version: JsonRecord, path: string, errors: FieldError[]): void {
+  const holder = isRecord(version.schema) ? version.schema : undefined
+  const schema = holder && isRecord(holder.openAPIV3Schema) ? holder.openAPIV3Schema : undefined
+  if (!schema) errors.push(requiredValue(`${path}.schema.openAPIV3Schema`, 'schemas are required'))
+  // The shape of a schema is what checkStructural is about to judge; unknown keywords are ignored.
+  else errors.push(...checkStructural(schema as JsonSchema, `${path}.schema.openAPIV3Schema`))
+}
+
+function checkColumns(version: JsonRecord, path: string, errors: FieldError[]): void {
+  const columns = Array.isArray(version.additionalPrinterColumns) ? version.additionalPrinterColumns : []
+  for (const [i, column] of columns.entries()) {
+    const at = `${path}.additionalPrinterColumns[${i}]`
+    if (!isRecord(column)) continue
+    if (!column.name) errors.push(requiredValue(`${at}.name`))
+    if (!column.jsonPath) errors.push(requiredValue(`${at}.jsonPath`))
+    const types = ['boolean', 'date', 'integer', 'number', 'string']
+    if (!column.type) errors.push(requiredValue(`${at}.type`, `must be one of ${types.join(',')}`))
+    else if (!types.includes(String(column.type))) {
+      errors.push(invalidValue(`${at}.type`, column.type, `must be one of ${types.join(',')}`))
+    }
+  }
+}
+
+function checkSubresources(version: JsonRecord, path: string, errors: FieldError[]): void {
+  const subresources = isRecord(version.subresources) ? version.subresources : {}
+  if (!isRecord(subresources.scale)) return
+  const at = `${path}.subresources.scale`
+  const { specReplicasPath, statusReplicasPath } = subresources.scale
+  if (!specReplicasPath) errors.push(requiredValue(`${at}.specReplicasPath`))
+  else if (!String(specReplicasPath).startsWith('.spec.')) {
+    errors.push(invalidValue(`${at}.specReplicasPath`, specReplicasPath, 'should be a json path under .spec'))
+  }
+  if (!statusReplicasPath) errors.push(requiredValue(`${at}.statusReplicasPath`))
+  else if (!String(statusReplicasPath).startsWith('.status.')) {
+    errors.push(invalidValue(`${at}.statusReplicasPath`, statusReplicasPath, 'should be a json path under .status'))
+  }
+}
+
+function checkConversion(spec: JsonRecord, errors: FieldError[]): void {
+  if (!isRecord(spec.conversion)) return
+  const { strategy, webhook } = spec.conversion
+  if (strategy !== 'None' && strategy !== 'Webhook') {
+    errors.push(notSupported('spec.conversion.strategy', strategy ?? '', ['None', 'Webhook']))
+  }
+  if (strategy === 'None' && webhook !== undefined) {
+    errors.push(forbidden('spec.conversion.webhook', 'should not be set when strategy is not set to Webhook'))
+  }
+  if (strategy === 'Webhook' && (!isRecord(webhook) || !isRecord(webhook.clientConfig))) {
+    errors.push(requiredValue('spec.conversion.webhook.clientConfig', 'required when strategy is set to Webhook'))
+  }
+}
