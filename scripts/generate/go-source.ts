@@ -102,7 +102,9 @@ function readFields(lines: string[]): GoField[] {
 
 function fieldOf(goName: string | undefined, goType: string, tags: string, markers: Map<string, string[]>): GoField {
   const tag = (key: string): string | undefined => new RegExp(`(?:^|\\s)${key}:"([^"]*)"`).exec(tags)?.[1]
-  const [jsonName = '', ...options] = (tag('json') ?? '').split(',')
+  const protoName = /(?:^|,)name=(\w+)/.exec(tag('protobuf') ?? '')?.[1]
+  // Either-or wrappers write their own JSON and carry protobuf tags only.
+  const [jsonName = '', ...options] = (tag('json') ?? (goName === undefined ? '' : (protoName ?? ''))).split(',')
   const protoNumber = Number(tag('protobuf')?.split(',')[1] ?? Number.NaN)
   const patchStrategy = tag('patchStrategy')
   const patchMergeKey = tag('patchMergeKey')

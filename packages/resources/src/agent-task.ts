@@ -31,7 +31,7 @@ const specFields = {
   prompt: z.string().min(1),
   agent: z.object({
     name: z.string().min(1),
-    command: z.array(z.string()).exactOptional(),
+    command: z.string().exactOptional(),
     model: z.string().exactOptional(),
   }),
   sandbox: z.object({ pool: z.string().exactOptional(), template: z.string().exactOptional() }).exactOptional(),
