@@ -1,1 +1,13 @@
-export {}
+export type {
+  AgentAdapter,
+  AgentExit,
+  AgentParser,
+  AgentTaskInput,
+  AgentVerdict,
+  LaunchFile,
+  LaunchSpec,
+} from './agent-adapter.js'
+export { agentAdapters, findAgent } from './agent-registry.js'
+export { agentsBinDirectory, claudeAgent } from './claude-agent.js'
+export { commandAgent } from './command-agent.js'
+export { costOf, type ModelPrice, modelPrices } from './model-prices.js'
