@@ -45,6 +45,27 @@ export interface WatchOptions {
   /** Start after this version. Absent: the current objects come first, as ADDED. */
   resourceVersion?: string
   signal?: AbortSignal
+  /** Told of every failure the watch recovers from by itself. */
+  onError?: (error: unknown) => void
+}
+
+/** One change of one object. `old` is its state before, where that is known. */
+export type Delta<T extends KubeObject> =
+  | { readonly type: 'ADDED'; readonly object: Stored<T>; readonly old?: undefined }
+  | { readonly type: 'MODIFIED' | 'DELETED'; readonly object: Stored<T>; readonly old?: Stored<T> }
+
+/** Changes that became known together. */
+export interface ObservedBatch<T extends KubeObject> {
+  readonly deltas: readonly Delta<T>[]
+  /** Every object known so far by `namespace/name`, these changes included; the watch goes on writing to it. */
+  readonly known: ReadonlyMap<string, Stored<T>>
+  /** Whether `known` holds all objects the server has. */
+  readonly complete: boolean
+}
+
+export interface ObserveOptions<T extends KubeObject> extends WatchOptions {
+  /** Applied to every object before it is kept, to drop what nobody reads. Metadata must stay. */
+  transform?: (object: Stored<T>) => Stored<T>
 }
 
 export interface DeleteOptions extends WriteOptions {
@@ -69,7 +90,9 @@ export interface ExecOptions {
   command: readonly string[]
   stdin?: boolean
   tty?: boolean
+  /** Aborted at any time it ends the process. */
   signal?: AbortSignal
+  /** Bounds the wait until the stream is open, not the life of the process. */
   timeoutMs?: number
 }
 
@@ -114,6 +137,8 @@ export interface KubeClient {
    * ADDED / MODIFIED / DELETED. BOOKMARK and ERROR never reach the caller. Ends only through `signal` or `break`.
    */
   watch<T extends KubeObject>(kind: ResourceKind<T>, options?: WatchOptions): AsyncIterable<WatchEvent<Stored<T>>>
+  /** What `watch` is made of and informers are built on: the same changes with the set they lead to. */
+  observe<T extends KubeObject>(kind: ResourceKind<T>, options?: ObserveOptions<T>): AsyncIterable<ObservedBatch<T>>
   exec(pod: ObjectRef, options: ExecOptions): Promise<DuplexProcess>
   attach(pod: ObjectRef, options: Omit<ExecOptions, 'command'>): Promise<DuplexProcess>
   logs(pod: ObjectRef, options?: Partial<LogStreamOptions>): AsyncIterable<Uint8Array>

@@ -1,0 +1,135 @@
+import type {
+  ApiBody,
+  ApiConnection,
+  ApiHandler,
+  ApiRequest,
+  ApiResponse,
+  ApiUser,
+  WatchEvent,
+  WatchFrame,
+} from '@corral/resources'
+import { withDeadline } from './deadline.js'
+import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
+import { parseRetryAfterMs, responseError } from './response-error.js'
+
+const noQuery = new URLSearchParams()
+
+/** Talks to an API server in the same process. Objects are shared, frozen, and never turned into JSON. */
+export function handlerTransport(handler: ApiHandler, user: ApiUser, userAgent = 'corral'): KubeTransport {
+  const toApi = (request: TransportRequest, signal = request.signal): ApiRequest => ({
+    method: request.method,
+    path: request.path,
+    query: request.query ?? noQuery,
+    headers: { 'user-agent': userAgent, accept: 'application/json', 'content-type': request.contentType },
+    user,
+    ...(request.body === undefined ? {} : { body: request.body }),
+    ...(signal ? { signal } : {}),
+  })
+
+  return {
+    inProcess: true,
+
+    call(request) {
+      return withDeadline(request, async (signal) => {
+        const response = await handler.handle(toApi(request, signal))
+        return toResponse(response)
+      })
+    },
+
+    async watch(request) {
+      const response = await handler.handle(toApi(request))
+      if (response.body.type === 'watch') return eventsOf(response.body, request.signal)
+      throw responseError(await toResponse(response), `watch ${request.path}`)
+    },
+
+    async stream(request) {
+      const response = await handler.handle(toApi(request))
+      const { body } = response
+      if (response.status < 300 && body.type === 'stream') return body.chunks
+      if (response.status < 300 && body.type === 'bytes') return once(body.bytes)
+      if (response.status < 300 && body.type === 'empty') return once()
+      throw responseError(await toResponse(response), `${request.method} ${request.path}`)
+    },
+
+    async connect(request) {
+      const connection = await withDeadline(request, (signal) => handler.connect(toApi(request, signal)))
+      if ('type' in connection) return endOnAbort(connection, request.signal)
+      throw responseError(await toResponse(connection), `connect ${request.path}`)
+    },
+
+    async close() {},
+  }
+}
+
+async function toResponse({ status, headers, body }: ApiResponse): Promise<TransportResponse> {
+  const retryAfterMs = parseRetryAfterMs(headers['retry-after'], new Date())
+  const value = await readBody(body, headers['content-type'])
+  return retryAfterMs === undefined ? { status, body: value } : { status, body: value, retryAfterMs }
+}
+
+async function readBody(body: ApiBody, contentType: string | undefined): Promise<unknown> {
+  switch (body.type) {
+    case 'object':
+      return body.value
+    case 'empty':
+    case 'watch':
+      return undefined
+    case 'bytes':
+      return parseBytes(Buffer.from(body.bytes), contentType)
+    case 'stream': {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of body.chunks) chunks.push(chunk)
+      return parseBytes(Buffer.concat(chunks), contentType)
+    }
+  }
+}
+
+function parseBytes(bytes: Buffer, contentType: string | undefined): unknown {
+  if (bytes.length === 0) return undefined
+  const text = bytes.toString('utf8')
+  return contentType?.startsWith('application/json') ? JSON.parse(text) : text
+}
+
+/** Ends as soon as `signal` aborts, even while the server has nothing to say; the server sees the same signal. */
+async function* eventsOf(
+  body: Extract<ApiBody, { type: 'watch' }>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<WatchEvent> {
+  const frames = body.frames[Symbol.asyncIterator]()
+  let wake = () => {}
+  const abort = () => wake()
+  signal?.addEventListener('abort', abort, { once: true })
+  const next = () =>
+    new Promise<IteratorResult<WatchFrame> | undefined>((resolve, reject) => {
+      wake = () => resolve(undefined)
+      frames.next().then(resolve, reject)
+    })
+  try {
+    while (!signal?.aborted) {
+      const result = await next()
+      if (!result || result.done) return
+      yield result.value.event
+    }
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    // Not awaited: a source that waits for its next event would hold us up. Its failure has nobody left to tell.
+    void frames.return?.()?.catch(() => {})
+  }
+}
+
+async function* once(bytes?: Uint8Array): AsyncGenerator<Uint8Array> {
+  if (bytes?.length) yield bytes
+}
+
+/** The signal keeps its meaning after the connection stands: abort ends the process or drops the stream. */
+function endOnAbort(connection: ApiConnection, signal: AbortSignal | undefined): ApiConnection {
+  if (!signal) return connection
+  const end = () => {
+    if (connection.type === 'process') connection.process.kill()
+    else connection.stream.destroy(signal.reason)
+  }
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+  if (connection.type === 'process') void connection.process.exited.then(() => signal.removeEventListener('abort', end))
+  return connection
+}
