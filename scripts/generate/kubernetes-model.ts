@@ -148,7 +148,7 @@ function addField(type: ModelStruct, field: GoField, goPackage: GoPackage, packa
     ...pick('enum', resolved.enum),
     ...pick('listType', marker('listType')),
     ...pick('listMapKeys', field.markers.get('listMapKey')),
-    ...pick('mapType', marker('mapType')),
+    ...pick('mapType', marker('mapType') ?? marker('structType')),
     ...pick('patchStrategy', field.patchStrategy),
     ...pick('patchMergeKey', field.patchMergeKey),
   })
