@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Condition, ConditionStatus, ObjectMeta } from './meta.js'
+import { isTime } from './time.js'
 import { validateKubernetesValue } from './validate-value.js'
 
 /**
@@ -10,14 +11,8 @@ import { validateKubernetesValue } from './validate-value.js'
 export const int32 = () => z.int32().meta({ format: 'int32' })
 export const int64 = () => z.int().meta({ format: 'int64' })
 
-const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/
-
 /** An RFC 3339 instant, any offset, as Kubernetes accepts it. */
-export const dateTime = () =>
-  z
-    .string()
-    .refine((value) => RFC3339.test(value) && !Number.isNaN(Date.parse(value)), 'must be an RFC 3339 date-time')
-    .meta({ format: 'date-time' })
+export const dateTime = () => z.string().refine(isTime, 'must be an RFC 3339 date-time').meta({ format: 'date-time' })
 
 export const stringMap = () => z.record(z.string(), z.string())
 
