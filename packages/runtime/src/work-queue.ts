@@ -84,7 +84,10 @@ export class WorkQueue {
 
   /** Makes the key ready once `delayMs` have passed, unless it is or becomes ready earlier. */
   addAfter(key: ObjectKey, delayMs: number): void {
-    if (delayMs <= 0) return this.add(key)
+    if (delayMs <= 0) {
+      this.add(key)
+      return
+    }
     if (this.#closed || this.#ready.has(key) || this.#again.has(key)) return
     const dueAtMs = this.#nowMs() + delayMs
     const known = this.#delayed.get(key)

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import type { KubeClient } from '@corral/kube'
+import { type Clock, EventsV1, type EventsV1Event, type KubeObject, type Logger, type Stored } from '@corral/resources'
+
+export interface EventNote {
+  type: 'Normal' | 'Warning'
+  reason: string
+  action: string
+  note: string
+}
+
+/** Tells users what a controller did to an object. Never blocks and never fails a pass. */
+export interface EventRecorder {
+  record(regarding: Stored<KubeObject>, note: EventNote): void
+}
+
+export interface EventSink {
+  /** A recorder that reports under the given name. */
+  recorder(reportingController: string): EventRecorder
+  /** Settles once everything recorded so far has been sent or given up. */
+  drain(): Promise<void>
+}
+
+export const silentRecorder: EventRecorder = { record() {} }
+
+const maxWaiting = 10_000
+const maxInFlight = 4
+/** Notes longer than this are refused by the API. */
+const maxNoteLength = 1024
+
+/** Sends events in the background, a few at a time; a server that stays away costs events and nothing else. */
+export function eventSink(ports: { client: KubeClient; clock: Clock; log: Logger; instance: string }): EventSink {
+  const waiting: { namespace: string; event: EventsV1Event }[] = []
+  const inFlight = new Set<Promise<void>>()
+
+  function pump(): void {
+    while (inFlight.size < maxInFlight) {
+      const next = waiting.shift()
+      if (!next) return
+      const sent = send(next.event).finally(() => {
+        inFlight.delete(sent)
+        pump()
+      })
+      inFlight.add(sent)
+    }
+  }
+
+  async function send(event: EventsV1Event): Promise<void> {
+    try {
+      await ports.client.create(EventsV1, event, { timeoutMs: 10_000 })
+    } catch (error) {
+      // Events are best effort: the condition on the object carries the same news.
+      ports.log.debug('event not recorded', { reason: event.reason, error })
+    }
+  }
+
+  return {
+    recorder: (reportingController) => ({
+      record(regarding, note) {
+        if (waiting.length >= maxWaiting) waiting.shift()
+        const namespace = regarding.metadata.namespace ?? 'default'
+        const stamp = { reportingController, reportingInstance: ports.instance, at: ports.clock.now() }
+        waiting.push({ namespace, event: eventFor(regarding, namespace, note, stamp) })
+        pump()
+      },
+    }),
+    async drain() {
+      while (inFlight.size > 0) await Promise.all(inFlight)
+    },
+  }
+}
+
+function eventFor(
+  regarding: Stored<KubeObject>,
+  namespace: string,
+  note: EventNote,
+  stamp: { reportingController: string; reportingInstance: string; at: Date },
+): EventsV1Event {
+  const { name, uid, resourceVersion } = regarding.metadata
+  return {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: `${name}.${randomBytes(8).toString('hex')}`, namespace },
+    eventTime: stamp.at.toISOString().replace('Z', '000Z'),
+    reportingController: stamp.reportingController,
+    reportingInstance: stamp.reportingInstance,
+    regarding: { apiVersion: regarding.apiVersion, kind: regarding.kind, name, namespace, uid, resourceVersion },
+    type: note.type,
+    reason: note.reason,
+    action: note.action,
+    note: note.note.slice(0, maxNoteLength),
+  }
+}

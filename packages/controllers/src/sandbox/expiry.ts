@@ -1,0 +1,38 @@
+import type { Sandbox, SandboxStatus } from '@corral/resources'
+import { conditionOf, withCondition, withoutCondition } from '../conditions.js'
+
+/** A requeue "at once" after expiry was recorded: the next pass must start from what the server stored. */
+export const immediatelyMs = 1
+const shortestWaitMs = 2_000
+
+export type Expiry = { expired: true } | { expired: false; requeueAfterMs?: number }
+
+/** Whether the Sandbox's time is up, and if not, when to look again. */
+export function sandboxExpiry(sandbox: Sandbox, now: Date): Expiry {
+  const { shutdownTime } = sandbox.spec
+  if (!shutdownTime) return { expired: false }
+  const leftMs = Date.parse(shutdownTime) - now.getTime()
+  return leftMs <= 0 ? { expired: true } : { expired: false, requeueAfterMs: Math.max(leftMs, shortestWaitMs) }
+}
+
+/** Expiry is recorded one pass before anything is deleted, so that nobody sees a Pod vanish without a reason. */
+export function isMarkedExpired(sandbox: Sandbox): boolean {
+  return conditionOf(sandbox.status?.conditions, 'Ready')?.reason === 'SandboxExpired'
+}
+
+export function markExpired(status: SandboxStatus, generation: number, now: Date): SandboxStatus {
+  const remaining = withoutCondition(status.conditions ?? [], 'PodScheduled')
+  const ready = {
+    type: 'Ready',
+    status: 'False',
+    reason: 'SandboxExpired',
+    message: 'Sandbox has expired',
+    observedGeneration: generation,
+  } as const
+  return { ...status, conditions: withCondition(remaining, ready, now) }
+}
+
+/** What is left of the status once the children are gone. */
+export function expiredStatus(status: SandboxStatus, generation: number, now: Date): SandboxStatus {
+  return markExpired({ conditions: status.conditions ?? [] }, generation, now)
+}

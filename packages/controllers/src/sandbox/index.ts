@@ -1,0 +1,15 @@
+import { Sandboxes } from '@corral/resources'
+import { controllingOwner, enqueueEvent, hasLabel, itself, type WorkQueue } from '@corral/runtime'
+import type { CoreState } from '../cluster-state.js'
+import { labels } from '../names.js'
+
+export type { SandboxOptions, SandboxPorts } from './ports.js'
+export { sandboxReconciler } from './reconciler.js'
+
+/** Wakes a Sandbox for every event of its own, and for those of its Pods and Services that carry the hash label. */
+export function watchSandboxes(state: CoreState, queue: WorkQueue): void {
+  const owner = controllingOwner(Sandboxes)
+  state.sandboxes.onEvent((event) => enqueueEvent(queue, event, itself))
+  state.pods.onEvent((event) => enqueueEvent(queue, event, owner, hasLabel(labels.nameHash)))
+  state.services.onEvent((event) => enqueueEvent(queue, event, owner, hasLabel(labels.nameHash)))
+}

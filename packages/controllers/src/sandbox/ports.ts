@@ -1,0 +1,22 @@
+import type { KubeClient } from '@corral/kube'
+import type { Clock } from '@corral/resources'
+import type { CoreState } from '../cluster-state.js'
+import type { EventRecorder } from '../event-recorder.js'
+import type { Tracer } from '../tracing.js'
+
+export interface SandboxPorts {
+  client: KubeClient
+  state: CoreState
+  events: EventRecorder
+  tracer: Tracer
+  clock: Clock
+  options: SandboxOptions
+}
+
+export interface SandboxOptions {
+  clusterDomain: string
+  /** How long a metadata-only Pod patch may wait to be written together with others; 0 writes at once. */
+  writeBehindWindowMs: number
+  /** Let Ready=False say why the Pod is not up. */
+  explainNotReady: boolean
+}
