@@ -1,0 +1,53 @@
+import { type AgentTask, AgentTasks, type SandboxClaim, type Stored } from '@corral/resources'
+import { taskLimits } from './plan.js'
+
+export const taskLabel = 'corral.dev/task'
+export const egressAnnotation = 'corral.dev/egress'
+
+export const poolDefaults: { pool: string } = { pool: 'default' }
+
+/** Slack behind a task's own deadline before the claim's shutdown time takes the sandbox away as the last resort. */
+const shutdownSlackMs = 45 * 60_000
+
+/**
+ * The claim of a task: named after it, owned by it. It carries no env, which would force a cold start; what the agent
+ * needs is given to the daemon when it starts.
+ */
+export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): SandboxClaim {
+  const timeoutMs = (task.spec.timeoutSeconds ?? taskLimits.defaultTimeoutSeconds) * 1000
+  const shutdownTime = new Date(now.getTime() + timeoutMs + taskLimits.provisioningMs + shutdownSlackMs)
+  const egress = task.spec.egress ?? []
+  return {
+    apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+    kind: 'SandboxClaim',
+    metadata: {
+      name: task.metadata.name,
+      namespace: task.metadata.namespace ?? 'default',
+      labels: { [taskLabel]: task.metadata.name },
+      ownerReferences: [
+        {
+          apiVersion: AgentTasks.apiVersion,
+          kind: AgentTasks.kind,
+          name: task.metadata.name,
+          uid: task.metadata.uid,
+          controller: true,
+          blockOwnerDeletion: false,
+        },
+      ],
+    },
+    spec: {
+      warmPoolRef: { name: pool },
+      lifecycle: { shutdownTime: `${shutdownTime.toISOString().slice(0, 19)}Z`, shutdownPolicy: 'Delete' },
+      ...(egress.length > 0
+        ? { additionalPodMetadata: { annotations: { [egressAnnotation]: egress.join(', ') } } }
+        : {}),
+    },
+  }
+}
+
+/** The pool a task asks for: by name, or the one kept for its template, which is made on demand with no replicas. */
+export function poolOf(task: AgentTask): { name: string; template?: string } {
+  const { pool, template } = task.spec.sandbox ?? {}
+  if (pool) return { name: pool }
+  return template ? { name: `corral-${template}`, template } : { name: poolDefaults.pool }
+}

@@ -1,0 +1,62 @@
+import { taskCauses } from '@corral/protocol'
+import {
+  type AgentTask,
+  type AgentTaskStatus,
+  type ConditionStatus,
+  type Stored,
+  setCondition,
+} from '@corral/resources'
+import { type endCondition, phaseOf, type StageCondition } from './stages.js'
+
+export interface StatusChange {
+  condition: StageCondition | typeof endCondition
+  status: ConditionStatus
+  reason: string
+  message: string
+  patch?: Partial<AgentTaskStatus>
+}
+
+const timeOf: Record<StageCondition | typeof endCondition, keyof NonNullable<AgentTaskStatus['times']>> = {
+  Admitted: 'provisioningAt',
+  SandboxReady: 'sandboxReadyAt',
+  RepositoryReady: 'repositoryReadyAt',
+  SetupDone: 'setupDoneAt',
+  AgentStarted: 'runningAt',
+  AgentFinished: 'agentFinishedAt',
+  ResultCollected: 'resultCollectedAt',
+  Pushed: 'pushedAt',
+  Succeeded: 'finishedAt',
+}
+
+const maxMessageCharacters = 8 * 1024
+
+/** The task with one more thing recorded: condition, time and whatever belongs to it; the phase follows. */
+export function withStatus(task: Stored<AgentTask>, change: StatusChange, now: Date): Stored<AgentTask> {
+  const time = now.toISOString()
+  const generation = task.metadata.generation
+  const condition = {
+    type: change.condition,
+    status: change.status,
+    reason: change.reason,
+    message: change.message.slice(0, maxMessageCharacters),
+    lastTransitionTime: `${time.slice(0, 19)}Z`,
+    ...(generation !== undefined ? { observedGeneration: generation } : {}),
+  }
+  const times = { queuedAt: task.metadata.creationTimestamp, ...task.status?.times, [timeOf[change.condition]]: time }
+  const status: AgentTaskStatus = {
+    ...task.status,
+    ...change.patch,
+    conditions: setCondition(task.status?.conditions ?? [], condition, now),
+    times,
+    ...(generation !== undefined ? { observedGeneration: generation } : {}),
+  }
+  const next = { ...task, status }
+  return { ...next, status: { ...status, phase: phaseOf(next) } }
+}
+
+/** A cause as it stands in the record, with the next move from the cause table unless a better one is known. */
+export function causeOf(code: string, message: string, hint?: string): NonNullable<AgentTaskStatus['cause']> {
+  const known = (taskCauses as Record<string, { hint: string } | undefined>)[code]
+  const next = hint ?? known?.hint
+  return { code, message: message.slice(0, maxMessageCharacters), ...(next ? { hint: next } : {}) }
+}

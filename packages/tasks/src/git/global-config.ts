@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * Writes a git configuration that includes the user's own and trusts repositories of other owners: the platform reads
+ * them as data only. Answers its path, for `GIT_CONFIG_GLOBAL`.
+ */
+export async function writeGlobalConfig(
+  directory: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const home = env.HOME ?? homedir()
+  const candidates = [
+    env.GIT_CONFIG_GLOBAL,
+    join(env.XDG_CONFIG_HOME ?? join(home, '.config'), 'git', 'config'),
+    join(home, '.gitconfig'),
+  ]
+  const included = candidates.filter((path): path is string => path !== undefined && existsSync(path))
+  const text = [
+    '# Written by corral at every start: includes your own git configuration.',
+    ...included.map((path) => `[include]\n\tpath = ${JSON.stringify(path)}`),
+    '[safe]\n\tdirectory = *',
+    '[core]\n\thooksPath = /dev/null',
+    '[gc]\n\tauto = 0',
+    '[advice]\n\tdetachedHead = false',
+    '',
+  ].join('\n')
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const path = join(directory, 'gitconfig')
+  await writeFile(path, text, { mode: 0o600 })
+  return path
+}

@@ -1,0 +1,59 @@
+import { GitError, lastLines } from '../git/git.js'
+import { TaskError } from '../task-error.js'
+
+interface Rule {
+  pattern: RegExp
+  code: string
+  message: (url: string) => string
+  hint: string
+}
+
+const readRules: readonly Rule[] = [
+  {
+    pattern: /No space left on device|disk quota exceeded/i,
+    code: 'DiskFull',
+    message: () => 'the disk filled up while reading the repository',
+    hint: 'Free space on the disk of the data directory, then retry the task.',
+  },
+  {
+    pattern:
+      /Authentication failed|could not read Username|Permission denied \(|terminal prompts disabled|HTTP 40[13]/i,
+    code: 'RepositoryAccessDenied',
+    message: (url) => `access to ${url} was denied`,
+    hint: 'Check that git on this machine can fetch it: the platform uses your credential helpers and ssh agent.',
+  },
+  {
+    pattern:
+      /does not appear to be a git repository|repository .*not found|does not exist|No such file or directory|HTTP 404|not a git repository/i,
+    code: 'RepositoryNotFound',
+    message: (url) => `there is no git repository at ${url}`,
+    hint: 'Check the address; a local repository is given by its absolute path.',
+  },
+]
+
+/** What a failed clone or fetch means for the user. */
+export function readFailure(error: unknown, url: string): TaskError {
+  if (!(error instanceof GitError)) return new TaskError('CloneFailed', String(error), { cause: error })
+  const rule = readRules.find(({ pattern }) => pattern.test(error.stderr))
+  if (rule)
+    return new TaskError(rule.code, `${rule.message(url)}: ${lastLines(error.stderr, 2)}`, {
+      hint: rule.hint,
+      cause: error,
+    })
+  return new TaskError('CloneFailed', `reading ${url} failed: ${lastLines(error.stderr, 3)}`, {
+    hint: 'Run the same fetch by hand with git to see more.',
+    cause: error,
+  })
+}
+
+/** What a failed push means for the user. The work is kept; the hint says how to push it by hand. */
+export function pushFailure(error: unknown, url: string, branch: string): TaskError {
+  const text = error instanceof GitError ? lastLines(error.stderr, 4) : String(error)
+  const full = error instanceof GitError ? error.stderr : text
+  if (/No space left on device/i.test(full))
+    return new TaskError('DiskFull', `the disk filled up while pushing to ${url}`, { cause: error })
+  return new TaskError('PushRefused', `${url} did not take branch "${branch}": ${text}`, {
+    hint: 'The commits are kept with the task: fix the cause, then retry, or take the diff with `corral task diff`.',
+    cause: error,
+  })
+}
