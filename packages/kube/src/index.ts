@@ -1,5 +1,8 @@
+export { type Backoff, backoffMs } from './backoff.js'
 export { createKubeClient, inProcessKubeClient, type KubeClientOptions } from './client.js'
+export type { ClusterAccess, Credentials } from './cluster-access.js'
 export { handlerTransport } from './handler-transport.js'
+export { type HttpTransportOptions, httpTransport } from './http/http-transport.js'
 export {
   createInformer,
   type Indexer,
@@ -8,6 +11,8 @@ export {
   type InformerOptions,
 } from './informer.js'
 export type * from './kube-client.js'
+export { kubeClientFromConfig } from './kube-client-from-config.js'
 export type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
+export { type LoadKubeConfigOptions, loadKubeConfig } from './kubeconfig/load-kubeconfig.js'
 export { resourcePath } from './resource-path.js'
 export { objectKey } from './watch/watch-state.js'

@@ -1,0 +1,183 @@
+import { KubeError, type WatchEvent } from '@corral/resources'
+import { type Dispatcher, Pool } from 'undici'
+import type { ClusterAccess, Credentials } from '../cluster-access.js'
+import type { KubeTransport, TransportRequest, TransportResponse } from '../kube-transport.js'
+import { parseRetryAfterMs, responseError } from '../response-error.js'
+import { connectStream } from '../stream/connect-stream.js'
+import { connectionError } from './connection-error.js'
+import { httpCall, type RawResponse } from './http-call.js'
+import { jsonLines } from './json-lines.js'
+
+export interface HttpTransportOptions {
+  /** Connections for calls; more calls than that wait in line. */
+  connections?: number
+  /** Offer HTTP/2 where the server speaks it. */
+  allowH2?: boolean
+  userAgent?: string
+  connectTimeoutMs?: number
+}
+
+interface Pools {
+  readonly calls: Pool
+  /** Streams live for minutes: they never take a connection from a call, and silence does not end them. */
+  readonly streams: Pool
+  readonly cert: string | undefined
+}
+
+/** Talks to an API server over TLS (or plain HTTP) with pooled keep-alive connections. Opens none before the first call. */
+export function httpTransport(access: ClusterAccess, options: HttpTransportOptions = {}): KubeTransport {
+  const { userAgent = 'corral' } = options
+  const basePath = access.server.pathname.replace(/\/$/, '')
+  let pools: Pools | undefined
+  const retired: Pool[] = []
+
+  function poolsFor(credentials: Credentials): Pools {
+    if (pools && pools.cert === credentials.cert) return pools
+    // A plugin handed out another certificate: connections belong to the user who opened them.
+    if (pools) retire(pools)
+    pools = openPools(access, credentials, options)
+    return pools
+  }
+  function retire({ calls, streams }: Pools): void {
+    for (const pool of [calls, streams]) {
+      retired.push(pool)
+      void pool.close().catch(() => {}) // closing waits for what is under way; destroying at the end settles it
+    }
+  }
+
+  async function prepare(request: TransportRequest, refused: boolean) {
+    const credentials = await access.credentials({ refused, signal: request.signal })
+    return { pools: poolsFor(credentials), options: dispatchOptions(request, credentials, basePath, userAgent) }
+  }
+
+  /** A 401 means nothing was done: one more try with fresh credentials is safe for any method. */
+  async function withCredentials<R extends { status: number }>(
+    request: TransportRequest,
+    send: (pools: Pools, options: Dispatcher.DispatchOptions) => Promise<R>,
+  ): Promise<R> {
+    const first = await prepare(request, false)
+    const response = await send(first.pools, first.options)
+    if (response.status !== 401) return response
+    const again = await prepare(request, true)
+    if (sameHeaders(first.options, again.options) && first.pools === again.pools) return response
+    return send(again.pools, again.options)
+  }
+
+  async function call(request: TransportRequest): Promise<TransportResponse> {
+    return toResponse(await withCredentials(request, (open, options) => httpCall(open.calls, options, request)))
+  }
+
+  async function open(request: TransportRequest): Promise<AsyncIterable<Uint8Array>> {
+    const action = `${request.method} ${request.path}`
+    const response = await withCredentials(request, async (live, options) => {
+      const signal = request.signal ? { signal: request.signal } : {}
+      try {
+        const answer = await live.streams.request({ ...options, ...signal })
+        return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+      } catch (error) {
+        request.signal?.throwIfAborted()
+        throw connectionError(error, action)
+      }
+    })
+    if (response.status < 300) return readable(response.body, action, request.signal)
+    const bytes = Buffer.from(await response.body.arrayBuffer())
+    throw responseError(toResponse({ ...response, bytes }), action)
+  }
+
+  return {
+    inProcess: false,
+    call,
+    async watch(request) {
+      return jsonLines(await open(request)) as AsyncIterable<WatchEvent> // the server is who says what an event is
+    },
+    stream: open,
+    async connect(request) {
+      const credentials = await access.credentials({ signal: request.signal })
+      return connectStream(access, credentials, { ...request, path: `${basePath}${request.path}` }, userAgent)
+    },
+    async close() {
+      const all = pools ? [...retired, pools.calls, pools.streams] : retired
+      const error = new KubeError('ConnectionLost', 'the client was closed')
+      await Promise.all(all.map((pool) => pool.destroy(error)))
+    },
+  }
+}
+
+function openPools(access: ClusterAccess, { cert, key }: Credentials, options: HttpTransportOptions): Pools {
+  const { connections = 32, allowH2 = false, connectTimeoutMs = 10_000 } = options
+  const { ca, rejectUnauthorized, servername } = access.tls
+  const shared: Pool.Options = {
+    allowH2,
+    pipelining: allowH2 ? 100 : 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 60_000,
+    maxResponseSize: -1,
+    connect: {
+      timeout: connectTimeoutMs,
+      keepAlive: true,
+      keepAliveInitialDelay: 30_000,
+      rejectUnauthorized,
+      ...(ca === undefined ? {} : { ca }),
+      ...(servername === undefined ? {} : { servername }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    },
+  }
+  const { origin } = access.server
+  return { calls: new Pool(origin, { ...shared, connections }), streams: new Pool(origin, shared), cert }
+}
+
+function dispatchOptions(
+  request: TransportRequest,
+  credentials: Credentials,
+  basePath: string,
+  userAgent: string,
+): Dispatcher.DispatchOptions & { headers: Record<string, string> } {
+  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': userAgent }
+  if (credentials.authorization !== undefined) headers.authorization = credentials.authorization
+  if (request.contentType !== undefined) headers['content-type'] = request.contentType
+  const search = request.query?.size ? `?${request.query}` : ''
+  return {
+    method: request.method,
+    path: `${basePath}${request.path}${search}`,
+    headers,
+    ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+  }
+}
+
+function sameHeaders(a: Dispatcher.DispatchOptions, b: Dispatcher.DispatchOptions): boolean {
+  return JSON.stringify(a.headers) === JSON.stringify(b.headers)
+}
+
+function toResponse({ status, headers, bytes }: RawResponse): TransportResponse {
+  const retryAfter = headers['retry-after']
+  const retryAfterMs = typeof retryAfter === 'string' ? parseRetryAfterMs(retryAfter, new Date()) : undefined
+  const body = parseBody(bytes, headers['content-type'])
+  return retryAfterMs === undefined ? { status, body } : { status, body, retryAfterMs }
+}
+
+function parseBody(bytes: Buffer, contentType: string | string[] | undefined): unknown {
+  if (bytes.length === 0) return undefined
+  const text = bytes.toString('utf8')
+  if (typeof contentType !== 'string' || !contentType.startsWith('application/json')) return text
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new KubeError('ConnectionLost', 'the server sent a body that is no JSON', { cause })
+  }
+}
+
+/** The bytes of a response. A lost connection throws `ConnectionLost`; an abort just ends them. */
+async function* readable(
+  body: AsyncIterable<Uint8Array>,
+  action: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body
+  } catch (error) {
+    if (signal?.aborted) return
+    throw connectionError(error, action)
+  }
+}

@@ -1,0 +1,27 @@
+import { type ApiConnection, KubeError } from '@corral/resources'
+import type { ClusterAccess, Credentials } from '../cluster-access.js'
+import type { TransportRequest } from '../kube-transport.js'
+import { channelPort, portProtocols } from './channel-port.js'
+import { channelProcess } from './channel-process.js'
+import { openWebSocket } from './web-socket.js'
+
+const processProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
+
+/** Opens exec, attach or one forwarded port, whichever the path ends in. */
+export async function connectStream(
+  access: ClusterAccess,
+  credentials: Credentials,
+  request: TransportRequest,
+  userAgent: string,
+): Promise<ApiConnection> {
+  const isPort = request.path.endsWith('/portforward')
+  const protocols = isPort ? portProtocols : processProtocols
+  const socket = await openWebSocket(access, credentials, request, protocols, userAgent)
+  if (!protocols.includes(socket.protocol)) {
+    socket.terminate()
+    throw new KubeError('BadRequest', `connect ${request.path}: the server chose no protocol we know`)
+  }
+  if (!isPort) return { type: 'process', process: channelProcess(socket, request.signal) }
+  const port = Number(request.query?.get('ports'))
+  return { type: 'port', stream: channelPort(socket, port, request.signal) }
+}
