@@ -1,0 +1,133 @@
+import { join } from 'node:path'
+import {
+  CorralError,
+  errorResponse,
+  processIdSchema,
+  runnerTaskSchema,
+  signalRequestSchema,
+  startProcessRequestSchema,
+  terminalSizeSchema,
+} from '@corral/protocol'
+import type { Clock, Logger } from '@corral/resources'
+import { Hono } from 'hono'
+import { failureResponse } from './failure-response.js'
+import { deleteFile, getFile, headFile, putFile } from './file-routes.js'
+import { outputResponse } from './output-stream.js'
+import { ProcessRegistry } from './process-registry.js'
+import { bodyChunks, check, pathAfter, queryFlag, queryNumber, readJson } from './request-input.js'
+import { Runner } from './runner.js'
+import { getTar, putTar } from './tar-routes.js'
+
+export interface DaemonOptions {
+  /** Where the runner leaves its result. */
+  readonly workDir: string
+  /** Where process records live. A second daemon on the same directory continues them. */
+  readonly stateDir: string
+  readonly clock: Clock
+  readonly log: Logger
+  /** What processes inherit. */
+  readonly env: NodeJS.ProcessEnv
+  /** The working directory of a process that names none. */
+  readonly defaultCwd: string
+  /** How long the runner's simulated work takes. */
+  readonly runnerWorkMs?: number
+  /** Told once when the runner's task is over. */
+  readonly onRunnerFinished: (exitCode: 0 | 1) => void
+}
+
+/** The daemon without a socket: one request in, one response out. */
+export interface Daemon {
+  fetch(request: Request): Promise<Response>
+  /** Whether the runner works on a task. */
+  readonly hasTask: boolean
+  /** Ends all processes, the stubborn ones after `graceMs`. */
+  terminate(graceMs: number): Promise<void>
+  /** Lets go of the processes without ending them; only those in a terminal end. */
+  close(): Promise<void>
+}
+
+/** Opens the state directory, picks up what runs, and serves. */
+export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
+  const { workDir, stateDir, clock, log, env, defaultCwd } = options
+  const processes = await ProcessRegistry.open({ directory: join(stateDir, 'processes'), clock, log, env, defaultCwd })
+  const workMs = options.runnerWorkMs ?? 2_000
+  const runner = new Runner({ workDir, workMs, clock, log, onFinished: options.onRunnerFinished })
+  const app = routes(processes, runner, log)
+  return {
+    fetch: async (request) => app.fetch(request),
+    get hasTask() {
+      return runner.isLatched
+    },
+    terminate: (graceMs) => processes.terminate(graceMs),
+    close: () => processes.detach(),
+  }
+}
+
+function routes(processes: ProcessRegistry, runner: Runner, log: Logger): Hono {
+  const app = new Hono()
+  app.onError((error) => failureResponse(error, log))
+  app.notFound((c) => errorResponse('NotFound', `there is no route ${c.req.method} ${c.req.path}`))
+
+  app.get('/healthz', (c) => c.text('ok'))
+  app.post('/task', async (c) => {
+    const task = await readJson(c.req.raw, runnerTaskSchema, 'BadRequest')
+    if (processes.size > 0) throw new CorralError('ProcessesExist', 'this sandbox is used for processes')
+    runner.accept(task)
+    return c.json({ status: 'accepted' }, 202)
+  })
+
+  app.get('/v1/processes', async (c) => c.json({ processes: await processes.records() }))
+  app.put('/v1/processes/:id', async (c) => {
+    const id = check(c.req.param('id'), processIdSchema)
+    const request = await readJson(c.req.raw, startProcessRequestSchema)
+    if (runner.isLatched) throw new CorralError('TaskAlreadyAccepted', 'this sandbox works on a runner task')
+    const { handle, isNew } = await processes.startOrJoin(id, request)
+    return c.json(handle.record(), isNew ? 201 : 200)
+  })
+  app.get('/v1/processes/:id', async (c) => c.json((await processes.get(c.req.param('id'))).record()))
+  app.get('/v1/processes/:id/output', async (c) => {
+    const handle = await processes.get(c.req.param('id'))
+    const { searchParams } = new URL(c.req.url)
+    const offset = queryNumber(searchParams.get('offset'), 'offset', 0)
+    const follow = queryFlag(searchParams.get('follow'), 'follow')
+    return outputResponse(handle, offset, follow, c.req.raw.signal)
+  })
+  app.post('/v1/processes/:id/stdin', async (c) => {
+    const handle = await processes.get(c.req.param('id'))
+    const eof = queryFlag(new URL(c.req.url).searchParams.get('eof'), 'eof')
+    await handle.writeStdin(bodyChunks(c.req.raw), eof, c.req.raw.signal)
+    return c.body(null, 204)
+  })
+  app.post('/v1/processes/:id/signal', async (c) => {
+    const handle = await processes.get(c.req.param('id'))
+    const { signal, group = true } = await readJson(c.req.raw, signalRequestSchema)
+    handle.kill(signal, group)
+    return c.body(null, 204)
+  })
+  app.post('/v1/processes/:id/resize', async (c) => {
+    const handle = await processes.get(c.req.param('id'))
+    handle.resize(await readJson(c.req.raw, terminalSizeSchema))
+    return c.body(null, 204)
+  })
+
+  // One handler for both: Hono answers HEAD with the GET handler and would open the file.
+  app.all('/v1/files/*', (c) => {
+    const url = new URL(c.req.url)
+    const path = pathAfter(url, '/v1/files')
+    switch (c.req.raw.method) {
+      case 'GET':
+        return getFile(path)
+      case 'HEAD':
+        return headFile(path)
+      case 'PUT':
+        return putFile(path, url, c.req.raw)
+      case 'DELETE':
+        return deleteFile(path, url)
+      default:
+        return errorResponse('MethodNotAllowed', `files have no ${c.req.method}`)
+    }
+  })
+  app.get('/v1/tar/*', (c) => getTar(pathAfter(new URL(c.req.url), '/v1/tar')))
+  app.put('/v1/tar/*', (c) => putTar(pathAfter(new URL(c.req.url), '/v1/tar'), c.req.raw))
+  return app
+}

@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import type { Daemon } from './create-daemon.js'
+
+/** Where to listen: a TCP port (0 = any) on an address, or a unix socket. */
+export type ListenTarget = { readonly port: number; readonly host?: string } | { readonly socket: string }
+
+export interface DaemonServer {
+  /** The port, where one is listened on. */
+  readonly port: number | undefined
+  /** Stops accepting, gives open requests `graceMs`, then drops them. */
+  close(graceMs: number): Promise<void>
+}
+
+/** Serves the daemon. Rejects when the address cannot be had; a socket file left by a dead daemon is replaced. */
+export async function serveDaemon(daemon: Pick<Daemon, 'fetch'>, target: ListenTarget): Promise<DaemonServer> {
+  const listener = getRequestListener((request) => daemon.fetch(request), { overrideGlobalObjects: false })
+  // Output is followed for as long as a process runs, and an upload takes as long as it takes.
+  const server = createServer(
+    { requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 60_000 },
+    (request, response) => {
+      void listener(request, response)
+    },
+  )
+  if ('socket' in target) {
+    await rm(target.socket, { force: true })
+    server.listen(target.socket)
+  } else {
+    server.listen(target.port, target.host ?? '::')
+  }
+  await once(server, 'listening')
+  return {
+    port: 'socket' in target ? undefined : (server.address() as AddressInfo).port,
+    close: (graceMs) => closeServer(server, graceMs),
+  }
+}
+
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+  await closed
+  clearTimeout(timer)
+}

@@ -1,0 +1,3 @@
+import { runDaemon } from './run-daemon.js'
+
+process.exit(await runDaemon(process.env))

@@ -1,0 +1,60 @@
+import { CorralError, encodeOutputFrame, outputContentType } from '@corral/protocol'
+import type { ProcessHandle } from './process-handle.js'
+import { pullStream } from './pull-stream.js'
+
+const heartbeatMs = 10_000
+
+/**
+ * The output from `offset` as frames. Following, it stays open until the process has ended and all output is sent; a
+ * quiet process sends heartbeats. A reader that stops reading stops the stream, and holds one chunk.
+ */
+export async function outputResponse(
+  handle: ProcessHandle,
+  offset: number,
+  follow: boolean,
+  signal: AbortSignal,
+): Promise<Response> {
+  const length = handle.record().output_bytes
+  if (offset > length) {
+    throw new CorralError('OffsetOutOfRange', `offset ${offset} lies beyond the ${length} bytes of output`)
+  }
+  const cursor = await handle.cursor(offset)
+  const gone = new AbortController()
+  const closed = AbortSignal.any([gone.signal, signal])
+  let sentTo = offset
+  let isDone = false
+  let isFresh = follow
+
+  const next = async (): Promise<Uint8Array | undefined> => {
+    if (isFresh) {
+      // The first frame at once: some servers send nothing, not even the status, before there is a body.
+      isFresh = false
+      return encodeOutputFrame({ type: 'heartbeat', offset: sentTo })
+    }
+    while (!isDone && !closed.aborted) {
+      // Read before the cursor: output that was there when the end was seen is sent before the end.
+      const { exit, output_bytes } = handle.record()
+      const chunk = sentTo < output_bytes ? await cursor.next() : undefined
+      if (chunk) {
+        sentTo += chunk.data.length
+        return encodeOutputFrame({ type: 'data', ...chunk })
+      }
+      if (exit) {
+        isDone = true
+        return encodeOutputFrame({ type: 'exit', offset: sentTo, exit })
+      }
+      if (!follow) return undefined
+      const waited = performance.now()
+      await handle.changed.wait(heartbeatMs, closed)
+      if (performance.now() - waited >= heartbeatMs - 50) {
+        return encodeOutputFrame({ type: 'heartbeat', offset: sentTo })
+      }
+    }
+    return undefined
+  }
+  const dispose = async () => {
+    gone.abort()
+    await cursor.close()
+  }
+  return new Response(pullStream(next, dispose), { headers: { 'content-type': outputContentType } })
+}

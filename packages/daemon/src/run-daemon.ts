@@ -1,0 +1,90 @@
+import { mkdirSync } from 'node:fs'
+import { daemonPort } from '@corral/protocol'
+import { systemClock } from '@corral/resources'
+import { createDaemon } from './create-daemon.js'
+import { type ListenTarget, serveDaemon } from './daemon-server.js'
+import { jsonLogger } from './json-logger.js'
+
+const processGraceMs = 3_000
+const connectionGraceMs = 500
+
+/**
+ * Runs the daemon as this process's job, from `CORRAL_DAEMON_*` variables, and resolves to the exit code: 0 after a
+ * runner task that went well or a signal before one, 1 after any failure.
+ */
+export async function runDaemon(env: NodeJS.ProcessEnv): Promise<number> {
+  // An agent's `pkill node` must miss it.
+  process.title = 'corral-daemon'
+  const log = jsonLogger(
+    (line) => process.stdout.write(line),
+    () => systemClock.now(),
+  )
+  const stopped = untilSignal()
+  try {
+    const settings = readSettings(env)
+    let runnerFinished: (exitCode: 0 | 1) => void = () => {}
+    const finished = new Promise<0 | 1>((resolve) => {
+      runnerFinished = resolve
+    })
+    const daemon = await createDaemon({
+      ...settings,
+      clock: systemClock,
+      log,
+      onRunnerFinished: (exitCode) => runnerFinished(exitCode),
+    })
+    const server = await serveDaemon(daemon, settings.listen)
+    log.info('daemon listening', { ...settings.listen, ...(server.port ? { port: server.port } : {}) })
+
+    const end = await Promise.race([finished, stopped])
+    if (typeof end === 'string') log.info('stopping', { signal: end, hasTask: daemon.hasTask })
+    await daemon.terminate(processGraceMs)
+    await server.close(connectionGraceMs)
+    await daemon.close()
+    return typeof end === 'number' ? end : daemon.hasTask ? 1 : 0
+  } catch (error) {
+    log.error('daemon failed', { error: error instanceof Error ? error.message : String(error) })
+    return 1
+  }
+}
+
+interface Settings {
+  readonly listen: ListenTarget
+  readonly workDir: string
+  readonly stateDir: string
+  readonly defaultCwd: string
+  readonly env: NodeJS.ProcessEnv
+  readonly runnerWorkMs: number
+}
+
+function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const workDir = env.CORRAL_DAEMON_WORK_DIR ?? '/tmp/work'
+  const stateDir = env.CORRAL_DAEMON_STATE_DIR ?? '/tmp/.corral-daemon'
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
+  const port = readNumber(env, 'CORRAL_DAEMON_PORT', daemonPort)
+  const listen = env.CORRAL_DAEMON_SOCKET
+    ? { socket: env.CORRAL_DAEMON_SOCKET }
+    : { port, ...(env.CORRAL_DAEMON_HOST ? { host: env.CORRAL_DAEMON_HOST } : {}) }
+  const inherited = Object.entries(env).filter(([name]) => !name.startsWith('CORRAL_DAEMON_'))
+  return {
+    listen,
+    workDir,
+    stateDir,
+    defaultCwd: process.cwd(),
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin', ...Object.fromEntries(inherited) },
+    runnerWorkMs: readNumber(env, 'CORRAL_DAEMON_RUNNER_WORK_MS', 2_000),
+  }
+}
+
+function readNumber(env: NodeJS.ProcessEnv, name: string, fallback: number): number {
+  const text = env[name]
+  if (text === undefined || text === '') return fallback
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`${name} must be a number, not "${text}"`)
+  return Number(text)
+}
+
+function untilSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', resolve)
+    process.once('SIGINT', resolve)
+  })
+}
