@@ -1,8 +1,9 @@
+import { fieldTable } from './field-table.js'
 import { parseQuantity } from './quantity.js'
 
 /**
- * Whether two values mean the same to Kubernetes: objects by members whatever their order, absent equal to `undefined`,
- * null and to an empty list or map, quantities (`0.5` and `500m`) by value where the member holds resources.
+ * Whether two values mean the same to Kubernetes: objects by members whatever their order; absent equal to null, to an
+ * empty list and to an empty map, though not to an empty object whose presence says something (`emptyDir: {}`); quantities (`0.5` and `500m`) by value where the member holds resources.
  */
 export function semanticEqual(a: unknown, b: unknown): boolean {
   return equal(a, b, '')
@@ -14,7 +15,7 @@ const QUANTITY_MEMBERS = new Set(['sizeLimit', 'divisor'])
 
 function equal(a: unknown, b: unknown, member: string, parent = ''): boolean {
   if (a === b) return true
-  if (isEmpty(a) && isEmpty(b)) return true
+  if (isEmpty(a, member) && isEmpty(b, member)) return true
   if (QUANTITY_PARENTS.has(parent) || QUANTITY_MEMBERS.has(member)) {
     const same = sameQuantity(a, b)
     if (same !== undefined) return same
@@ -37,10 +38,24 @@ function sameQuantity(a: unknown, b: unknown): boolean | undefined {
 
 const isText = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
 
-function isEmpty(value: unknown): boolean {
+function isEmpty(value: unknown, member: string): boolean {
   if (value === undefined || value === null) return true
   if (Array.isArray(value)) return value.length === 0
-  return isRecord(value) && Object.keys(value).length === 0
+  return isRecord(value) && Object.keys(value).length === 0 && !meaningfulWhenEmpty().has(member)
+}
+
+let pointerMembers: Set<string> | undefined
+
+/** Members that Go holds by pointer to a struct: there an empty object differs from none. */
+function meaningfulWhenEmpty(): Set<string> {
+  pointerMembers ??= new Set(
+    fieldTable
+      .names()
+      .flatMap((name) => fieldTable.type(name).fields)
+      .filter((field) => field.pointer && field.type.kind === 'ref')
+      .map((field) => field.name),
+  )
+  return pointerMembers
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
