@@ -1,1 +1,5 @@
 export type * from './isolation/isolation.js'
+export { type HostToolchainOptions, hostToolchain } from './launch/host-toolchain.js'
+export { type ImageEntry, type ImageMap, imageRepository } from './launch/image-map.js'
+export { homeDirectory, type Toolchain } from './launch/launch-plan.js'
+export { type NodeAgent, type NodeOptions, startNode } from './node-agent.js'

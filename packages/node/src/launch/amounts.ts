@@ -1,0 +1,53 @@
+import type { Container, PodSpec } from '@corral/resources'
+import type { ResourceLimits } from '../isolation/isolation.js'
+
+/** A Kubernetes quantity as a plain number of its unit: `250m` is 0.25, `1Ki` is 1024. */
+export function quantityValue(quantity: string | number): number {
+  const match = /^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)$/.exec(String(quantity).trim())
+  const factor = match ? factors[match[2] ?? ''] : undefined
+  const amount = Number(match?.[1])
+  if (factor === undefined || !Number.isFinite(amount)) throw new RangeError(`"${quantity}" is not a quantity`)
+  return amount * factor
+}
+
+const factors: Readonly<Record<string, number>> = {
+  '': 1,
+  ...Object.fromEntries(['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'].map((suffix, index) => [suffix, 1024 ** (index + 1)])),
+  ...Object.fromEntries(['n', 'u', 'm'].map((suffix, index) => [suffix, 1000 ** (index - 3)])),
+  ...Object.fromEntries(['k', 'M', 'G', 'T', 'P', 'E'].map((suffix, index) => [suffix, 1000 ** (index + 1)])),
+}
+
+/** The limits of one container, as the isolation enforces them. */
+export function containerLimits(container: Container, pidsLimit?: number): ResourceLimits {
+  return limitsFrom(container.resources?.limits, pidsLimit)
+}
+
+/** The limits of the pod as a whole: its own, else the sum of its containers' where every one has a limit. */
+export function podLimits(spec: PodSpec, pidsLimit?: number): ResourceLimits {
+  if (spec.resources?.limits) return limitsFrom(spec.resources.limits, pidsLimit)
+  const each = [...spec.containers, ...(spec.initContainers ?? [])].map((container) => containerLimits(container))
+  const memory = sumIfAll(each.map((limits) => limits.memoryBytes))
+  const cpu = sumIfAll(each.map((limits) => limits.cpuMillis))
+  return {
+    ...(memory === undefined ? {} : { memoryBytes: memory }),
+    ...(cpu === undefined ? {} : { cpuMillis: cpu }),
+    ...(pidsLimit === undefined ? {} : { pids: pidsLimit }),
+  }
+}
+
+function limitsFrom(list: Record<string, string | number> | undefined, pidsLimit?: number): ResourceLimits {
+  return {
+    ...(list?.memory === undefined ? {} : { memoryBytes: Math.ceil(quantityValue(list.memory)) }),
+    ...(list?.cpu === undefined ? {} : { cpuMillis: Math.ceil(quantityValue(list.cpu) * 1000) }),
+    ...(pidsLimit === undefined ? {} : { pids: pidsLimit }),
+  }
+}
+
+function sumIfAll(amounts: (number | undefined)[]): number | undefined {
+  let total = 0
+  for (const amount of amounts) {
+    if (amount === undefined) return undefined
+    total += amount
+  }
+  return total
+}

@@ -1,0 +1,143 @@
+import { mkdirSync } from 'node:fs'
+import { createInformer, type Informer, type KubeClient } from '@corral/kube'
+import { type Clock, type Logger, type Pod, type PodStreams, Pods } from '@corral/resources'
+import { eventRecorder } from './event-recorder.js'
+import type { HostService, Isolation } from './isolation/isolation.js'
+import { hostToolchain } from './launch/host-toolchain.js'
+import type { ImageMap } from './launch/image-map.js'
+import type { Toolchain } from './launch/launch-plan.js'
+import { type NodeFacts, readCapacity, readMachine } from './node-object.js'
+import { keepLease, registerNode, reportNotReady } from './node-registration.js'
+import { podDirectories } from './pod/pod-directories.js'
+import { PodSet } from './pod-set.js'
+import { podStreams } from './streams/pod-streams.js'
+import { claimDirectories } from './volumes/claim-directories.js'
+
+export interface NodeOptions {
+  client: KubeClient
+  isolation: Isolation
+  /** Pods, volumes and copies of tools live below it. */
+  dataDir: string
+  nodeName: string
+  images: ImageMap
+  /** Names every pod may reach whatever its egress says: the broker. */
+  services: readonly HostService[]
+  clock: Clock
+  log: Logger
+  /** Aborting it is `stop({ endPods: false })`. */
+  signal?: AbortSignal
+  /** The host's tools; found on this machine where absent. */
+  toolchain?: Toolchain
+  /** Where the API server finds this node's streaming routes; absent when they are served in process. */
+  kubeletPort?: number
+  hostIP?: string
+  /** Processes one pod may have. */
+  pidsLimit?: number
+  version?: string
+}
+
+/** A node at work. */
+export interface NodeAgent {
+  /** Exec, attach, logs and port-forward of the pods on this node. */
+  readonly podStreams: PodStreams
+  /** Settles once the node is registered and has taken over the pods that were there; rejects when it cannot. */
+  readonly ready: Promise<void>
+  /**
+   * Ends the agent; safe to repeat. With `endPods` every container is stopped first, else they go on for the next agent
+   * to adopt. The isolation stays open: who made it closes it.
+   */
+  stop(options: { endPods: boolean }): Promise<void>
+}
+
+const defaultPidsLimit = 4096
+const shutdownGraceSeconds = 5
+
+/** Starts the node: registers it, takes over what an earlier agent left, runs the pods bound to it. */
+export async function startNode(options: NodeOptions): Promise<NodeAgent> {
+  const { client, isolation, dataDir, nodeName, clock, log } = options
+  mkdirSync(dataDir, { recursive: true, mode: 0o711 })
+  const life = new AbortController()
+  const facts = await nodeFacts(options)
+  const events = eventRecorder({ client, component: 'corral-node', host: nodeName, clock, log })
+  const directories = podDirectories(dataDir)
+  const claims = claimDirectories(dataDir)
+  const toolchain = options.toolchain ?? (await hostToolchain({ dataDir }))
+  const leftovers = { records: await directories.load(), cells: await isolation.adopt() }
+  const pods = new PodSet(
+    {
+      client,
+      isolation,
+      directories,
+      claims,
+      images: options.images,
+      services: options.services,
+      toolchain,
+      pidsLimit: options.pidsLimit ?? defaultPidsLimit,
+      events,
+      clock,
+      log,
+      facts: { hostIP: facts.hostIP, nodeName, allocatable: facts.capacity },
+    },
+    leftovers,
+  )
+  const registration = { client, facts, clock, log, signal: life.signal }
+  const informer = createInformer({
+    client,
+    kind: Pods,
+    fieldSelector: `spec.nodeName=${nodeName}`,
+    log,
+    signal: life.signal,
+  })
+  const lease = keepLease(registration)
+  const ready = becomeReady(registration, informer, pods)
+  ready.catch(() => {}) // whoever waits sees the rejection; nobody has to wait
+
+  let stopped: Promise<void> | undefined
+  async function stop({ endPods }: { endPods: boolean }): Promise<void> {
+    life.abort()
+    await Promise.all([lease, informer.stop(), ready.catch(() => {})])
+    await (endPods ? pods.shutDown(shutdownGraceSeconds) : pods.detach())
+    await events.flush()
+    await reportNotReady(registration).catch((error: unknown) => log.debug('node not reported as stopped', { error }))
+  }
+  const agent: NodeAgent = {
+    podStreams: podStreams(pods, clock),
+    ready,
+    stop(how) {
+      stopped ??= stop(how)
+      return stopped
+    },
+  }
+  options.signal?.addEventListener('abort', () => void agent.stop({ endPods: false }), { once: true })
+  return agent
+}
+
+async function becomeReady(
+  registration: Parameters<typeof registerNode>[0],
+  informer: Informer<Pod>,
+  pods: PodSet,
+): Promise<void> {
+  await registerNode(registration)
+  informer.subscribe({
+    add: (pod) => pods.observe(pod),
+    update(pod, old) {
+      if (pod.metadata.uid !== old.metadata.uid) pods.gone(old.metadata.uid)
+      pods.observe(pod)
+    },
+    delete: (pod) => pods.gone(pod.metadata.uid),
+  })
+  await informer.hasSynced
+  await pods.sweep()
+}
+
+async function nodeFacts(options: NodeOptions): Promise<NodeFacts> {
+  return {
+    name: options.nodeName,
+    tier: options.isolation.tier,
+    hostIP: options.hostIP ?? '127.0.0.1',
+    capacity: await readCapacity(options.dataDir),
+    machine: readMachine(),
+    kubeletPort: options.kubeletPort,
+    version: options.version ?? 'v1.34.4+corral',
+  }
+}

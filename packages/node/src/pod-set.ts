@@ -1,0 +1,165 @@
+import { KubeError, type Pod, type PodRef, type Stored } from '@corral/resources'
+import { admitPod } from './admission.js'
+import type { Cell } from './isolation/isolation.js'
+import { imageRepository } from './launch/image-map.js'
+import { logFile } from './launch/launch-plan.js'
+import { hostUidPool, type NumberPool, podAddress, podAddressIndex, podAddressPool } from './pod/allocator.js'
+import type { PodRecord } from './pod/pod-directories.js'
+import { PodWorker, type PodWorkerPorts } from './pod/pod-worker.js'
+import { recoverContainers } from './pod/recovered-state.js'
+import type { StreamTargets } from './streams/pod-streams.js'
+
+/** What an earlier agent left behind. */
+export interface Leftovers {
+  records: readonly PodRecord[]
+  cells: readonly Cell[]
+}
+
+/** The pods of this node, one worker each, and the numbers they hold. */
+export class PodSet implements StreamTargets {
+  readonly #workers = new Map<string, PodWorker>()
+  /** Pods that are over here and whose object has not been seen to go yet. */
+  readonly #over = new Set<string>()
+  readonly #records: Map<string, PodRecord>
+  readonly #cells = new Map<string, Cell[]>()
+  readonly #uids: NumberPool = hostUidPool()
+  readonly #addresses: NumberPool = podAddressPool()
+
+  constructor(
+    private readonly ports: PodWorkerPorts,
+    leftovers: Leftovers,
+  ) {
+    this.#records = new Map(leftovers.records.map((record) => [record.podUid, record]))
+    for (const cell of leftovers.cells) this.#cells.set(cell.podUid, [...(this.#cells.get(cell.podUid) ?? []), cell])
+    for (const owner of ports.claims.owners()) this.#uids.hold(owner)
+    for (const record of leftovers.records) {
+      this.#uids.hold(record.hostUid)
+      this.#addresses.hold(podAddressIndex(record.podIP))
+    }
+  }
+
+  /** The pod is there, or changed. */
+  observe(pod: Stored<Pod>): void {
+    const { uid } = pod.metadata
+    if (this.#over.has(uid)) return
+    const worker = this.#workers.get(uid)
+    if (worker) worker.update(pod)
+    else this.#begin(pod)
+  }
+
+  gone(uid: string): void {
+    this.#over.delete(uid)
+    this.#workers.get(uid)?.objectGone()
+  }
+
+  /** Ends what belongs to no pod of the API. Called once everything there is has been observed. */
+  async sweep(): Promise<void> {
+    const strangers = new Set([...this.#records.keys(), ...this.#cells.keys()])
+    this.#records.clear()
+    this.#cells.clear()
+    for (const podUid of strangers) {
+      this.ports.log.info('pod without an object ended', { podUid })
+      await this.ports.isolation.releasePod(podUid)
+      await this.ports.directories.remove(podUid)
+    }
+  }
+
+  async detach(): Promise<void> {
+    await Promise.all([...this.#workers.values()].map((worker) => worker.detach()))
+  }
+
+  async shutDown(graceSeconds: number): Promise<void> {
+    await Promise.all([...this.#workers.values()].map((worker) => worker.shutDown(graceSeconds)))
+  }
+
+  cell(pod: PodRef, container: string): Cell | undefined {
+    return this.#find(pod)?.containers.cell(container)
+  }
+
+  anyCell(pod: PodRef): Cell | undefined {
+    return this.#find(pod)?.containers.anyCell()
+  }
+
+  log(pod: PodRef, container: string, previous: boolean): ReturnType<StreamTargets['log']> {
+    const worker = this.#find(pod)
+    if (!worker)
+      throw new KubeError('NotFound', `pod ${pod.name}_${pod.namespace} is not on this node`, { status: 404 })
+    const launched = worker.containers.states.get(container)?.launched ?? 0
+    const attempt = launched - (previous ? 2 : 1)
+    if (attempt < 0) return undefined
+    const file = logFile(this.ports.directories.paths(worker.record.podUid), container, attempt)
+    return { file, ended: previous ? Promise.resolve() : worker.containers.ended(container) }
+  }
+
+  #find(pod: PodRef): PodWorker | undefined {
+    if (pod.uid) return this.#workers.get(pod.uid)
+    return [...this.#workers.values()].find(
+      ({ pod: { metadata } }) => metadata.name === pod.name && metadata.namespace === pod.namespace,
+    )
+  }
+
+  #begin(pod: Stored<Pod>): void {
+    const { uid } = pod.metadata
+    const known = this.#records.get(uid)
+    const cells = this.#cells.get(uid) ?? []
+    this.#records.delete(uid)
+    this.#cells.delete(uid)
+    const { egress, refusal } = admitPod(pod)
+    const record = known ?? this.#newRecord(pod)
+    if (refusal && !known) record.failure = refusal
+    const hasCell = (container: string): boolean => cells.some((cell) => cell.container === container)
+    const containers = recoverContainers(pod, known, hasCell, this.ports.clock.now())
+    const worker = new PodWorker(
+      { ...this.ports, log: this.ports.log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }) },
+      { pod, record, containers, cells, egress, hasDirectory: known !== undefined, onEnded: () => this.#ended(uid) },
+    )
+    this.#workers.set(uid, worker)
+    if (!known && !pod.metadata.deletionTimestamp) this.#welcome(pod, refusal)
+    worker.wake()
+  }
+
+  #welcome(pod: Stored<Pod>, refusal: { reason: string; message: string } | undefined): void {
+    if (refusal) {
+      this.ports.events.event(pod, 'Warning', refusal.reason, refusal.message)
+      return
+    }
+    const images = new Set((pod.spec?.containers ?? []).map((container) => container.image ?? ''))
+    const mapped = [...images].filter((image) => !Object.hasOwn(this.ports.images, imageRepository(image)))
+    if (mapped.length === 0) return
+    const what = mapped.map((image) => `"${image}"`).join(', ')
+    this.ports.events.event(
+      pod,
+      'Normal',
+      'ImageMapped',
+      `${what} runs with the tools of this machine, read-only; nothing is pulled`,
+    )
+  }
+
+  #newRecord(pod: Stored<Pod>): PodRecord {
+    const { uid, namespace = '', name } = pod.metadata
+    return {
+      podUid: uid,
+      namespace,
+      name,
+      hostUid: this.#takeUid(),
+      podIP: podAddress(this.#addresses.take()),
+      startTime: pod.status?.startTime ?? this.ports.clock.now().toISOString(),
+      containers: [],
+    }
+  }
+
+  /** Without root there is one user for all, ourselves. */
+  #takeUid(): number {
+    const own = process.getuid?.() ?? 0
+    return own === 0 ? this.#uids.take() : own
+  }
+
+  #ended(uid: string): void {
+    const record = this.#workers.get(uid)?.record
+    this.#workers.delete(uid)
+    this.#over.add(uid)
+    if (!record) return
+    this.#uids.release(record.hostUid)
+    this.#addresses.release(podAddressIndex(record.podIP))
+  }
+}

@@ -1,0 +1,54 @@
+/** Numbers that are given to one holder at a time; a number is reused as late as possible. */
+export interface NumberPool {
+  take(): number
+  /** Marks a number as held, for what an earlier process gave out. */
+  hold(value: number): void
+  release(value: number): void
+}
+
+export function numberPool(first: number, last: number): NumberPool {
+  const held = new Map<number, number>()
+  let next = first
+  return {
+    take() {
+      for (let tries = 0; tries <= last - first; tries++) {
+        const candidate = next
+        next = next === last ? first : next + 1
+        if (held.has(candidate)) continue
+        held.set(candidate, 1)
+        return candidate
+      }
+      throw new RangeError(`no number is left between ${first} and ${last}`)
+    },
+    hold(value) {
+      held.set(value, (held.get(value) ?? 0) + 1)
+      if (value >= next && value < last) next = value + 1
+    },
+    release(value) {
+      const count = (held.get(value) ?? 1) - 1
+      if (count > 0) held.set(value, count)
+      else held.delete(value)
+    },
+  }
+}
+
+/** Host uids of pods. */
+export const firstHostUid = 200_000
+const lastHostUid = 265_535
+
+export const hostUidPool = (): NumberPool => numberPool(firstHostUid, lastHostUid)
+
+/** Addresses of 100.64.0.0/10, counted from 100.64.0.2. */
+export const podAddressPool = (): NumberPool => numberPool(2, 2 ** 22 - 2)
+
+const addressBase = ((100 << 24) | (64 << 16)) >>> 0
+
+export function podAddress(index: number): string {
+  const value = addressBase + index
+  return [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255].join('.')
+}
+
+export function podAddressIndex(address: string): number {
+  const value = address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+  return value - addressBase
+}

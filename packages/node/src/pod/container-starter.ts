@@ -1,0 +1,62 @@
+import { join } from 'node:path'
+import type { KubeClient } from '@corral/kube'
+import type { Container, Pod } from '@corral/resources'
+import type { Cell, Isolation } from '../isolation/isolation.js'
+import type { PodFacts } from '../launch/downward-api.js'
+import { findImage, type ImageMap } from '../launch/image-map.js'
+import { LaunchError } from '../launch/launch-error.js'
+import { launchPlan, logFile, type PodPaths, type Toolchain, terminationFile } from '../launch/launch-plan.js'
+import type { ClaimDirectories } from '../volumes/claim-directories.js'
+import { loadConfigSources } from '../volumes/config-sources.js'
+import { makeSubPaths, readyVolumes } from '../volumes/pod-volumes.js'
+import { ownedFile, removeFile } from './pod-directories.js'
+
+export interface StarterPorts {
+  client: KubeClient
+  isolation: Isolation
+  claims: ClaimDirectories
+  images: ImageMap
+  toolchain: Toolchain
+  pidsLimit?: number | undefined
+}
+
+export interface StartInput {
+  pod: Pod
+  container: Container
+  attempt: number
+  paths: PodPaths
+  hostUid: number
+  facts: PodFacts
+  signal: AbortSignal
+}
+
+/** Logs of this many runs are kept: the latest and the one before it. */
+const keptRuns = 2
+
+/** Reads what the container refers to, makes its volumes and starts it. Throws a `LaunchError` with the waiting reason. */
+export async function startContainer(ports: StarterPorts, input: StartInput): Promise<Cell> {
+  const { pod, container, attempt, paths, hostUid } = input
+  const sources = await loadConfigSources(ports.client, pod, input.signal)
+  const directory = join(paths.directory, 'volumes')
+  const volumes = await readyVolumes({ ...input, client: ports.client, claims: ports.claims, sources, directory })
+  const image = findImage(ports.images, container.image ?? '')
+  const { plan, subPaths } = launchPlan({
+    ...input,
+    image,
+    toolchain: ports.toolchain,
+    volumes,
+    sources,
+    pidsLimit: ports.pidsLimit,
+  })
+  makeSubPaths(subPaths, hostUid)
+  ownedFile(terminationFile(paths, container, attempt), hostUid)
+  if (attempt >= keptRuns) removeFile(logFile(paths, container.name, attempt - keptRuns))
+  try {
+    return await ports.isolation.launch(plan)
+  } catch (error) {
+    if (error instanceof LaunchError) throw error
+    throw new LaunchError('CreateContainerError', error instanceof Error ? error.message : String(error), {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,108 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { PodPaths } from '../launch/launch-plan.js'
+import type { ContainerState } from './container-state.js'
+
+/** What a pod needs to be picked up again by the next node process. */
+export interface PodRecord {
+  podUid: string
+  namespace: string
+  name: string
+  hostUid: number
+  podIP: string
+  startTime: string
+  failure?: { reason: string; message: string }
+  containers: ContainerState[]
+}
+
+/** The directories of all pods below `<dataDir>/pods`, one per pod uid. */
+export interface PodDirectories {
+  paths(podUid: string): PodPaths
+  /** Makes HOME, /tmp and the logs directory; the pod's user owns the first two. Safe to repeat. */
+  prepare(podUid: string, hostUid: number): PodPaths
+  save(record: PodRecord): void
+  /** Every record that can be read; a directory without one is left over from a half-made pod and is removed. */
+  load(): Promise<PodRecord[]>
+  remove(podUid: string): Promise<void>
+}
+
+export function podDirectories(dataDir: string): PodDirectories {
+  const root = join(dataDir, 'pods')
+  mkdirSync(root, { recursive: true, mode: 0o711 })
+
+  function paths(podUid: string): PodPaths {
+    const directory = join(root, podUid)
+    return { directory, home: join(directory, 'home'), tmp: join(directory, 'tmp'), logs: join(directory, 'logs') }
+  }
+
+  return {
+    paths,
+    prepare(podUid, hostUid) {
+      const own = paths(podUid)
+      mkdirSync(own.directory, { recursive: true, mode: 0o711 })
+      mkdirSync(own.logs, { recursive: true, mode: 0o700 })
+      mkdirSync(join(own.directory, 'termination'), { recursive: true, mode: 0o711 })
+      mkdirSync(join(own.directory, 'volumes'), { recursive: true, mode: 0o711 })
+      ownedDirectory(own.home, hostUid, 0o755)
+      ownedDirectory(own.tmp, hostUid, 0o1777)
+      return own
+    },
+    save(record) {
+      const file = join(root, record.podUid, 'record.json')
+      writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 })
+      renameSync(`${file}.new`, file)
+    },
+    async load() {
+      const records: PodRecord[] = []
+      for (const entry of await readdir(root)) {
+        const record = readRecord(join(root, entry, 'record.json'))
+        if (record) records.push(record)
+        else await rm(join(root, entry), { recursive: true, force: true })
+      }
+      return records
+    },
+    remove: (podUid) => rm(join(root, podUid), { recursive: true, force: true }),
+  }
+}
+
+/** A directory that belongs to `hostUid` where this process may give it away, else to this process's user. */
+export function ownedDirectory(path: string, hostUid: number, mode: number): void {
+  mkdirSync(path, { recursive: true })
+  chmodSync(path, mode)
+  giveTo(path, hostUid)
+}
+
+/** An empty file of the pod's user. */
+export function ownedFile(path: string, hostUid: number): void {
+  mkdirSync(dirname(path), { recursive: true })
+  closeSync(openSync(path, 'w', 0o644))
+  giveTo(path, hostUid)
+}
+
+export function giveTo(path: string, hostUid: number): void {
+  if (process.getuid?.() === 0) chownSync(path, hostUid, hostUid)
+}
+
+export function removeFile(path: string): void {
+  rmSync(path, { force: true })
+}
+
+function readRecord(file: string): PodRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as PodRecord // written by `save` above, atomically
+  } catch {
+    // Missing or cut off: the pod never got as far as starting anything.
+    return undefined
+  }
+}

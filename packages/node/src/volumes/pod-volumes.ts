@@ -1,0 +1,101 @@
+import { mkdirSync, realpathSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import type { KubeClient } from '@corral/kube'
+import { PersistentVolumeClaims, type Pod, type Volume } from '@corral/resources'
+import { quantityValue } from '../launch/amounts.js'
+import type { ContainerMounts, ReadyVolume } from '../launch/container-mounts.js'
+import { LaunchError } from '../launch/launch-error.js'
+import { giveTo, ownedDirectory } from '../pod/pod-directories.js'
+import type { ClaimDirectories } from './claim-directories.js'
+import { type VolumeFilesInput, volumeFiles } from './volume-files.js'
+import { writeVolume } from './write-volume.js'
+
+export interface PodVolumesInput extends VolumeFilesInput {
+  client: KubeClient
+  claims: ClaimDirectories
+  /** `<data>/pods/<uid>/volumes`. */
+  directory: string
+  hostUid: number
+  signal: AbortSignal
+}
+
+/** Makes every volume of the pod ready. Safe to repeat: what is there stays, what comes from the API is refreshed. */
+export async function readyVolumes(input: PodVolumesInput): Promise<Map<string, ReadyVolume>> {
+  const ready = new Map<string, ReadyVolume>()
+  for (const volume of input.pod.spec?.volumes ?? []) ready.set(volume.name, await readyVolume(volume, input))
+  return ready
+}
+
+async function readyVolume(volume: Volume, input: PodVolumesInput): Promise<ReadyVolume> {
+  const path = join(input.directory, volume.name)
+  if (volume.persistentVolumeClaim) {
+    return {
+      type: 'directory',
+      path: await claimPath(volume.persistentVolumeClaim.claimName, input),
+      readOnly: volume.persistentVolumeClaim.readOnly ?? false,
+    }
+  }
+  if (volume.ephemeral) {
+    const claimName = `${input.pod.metadata?.name}-${volume.name}`
+    return { type: 'directory', path: await claimPath(claimName, input), readOnly: false }
+  }
+  const files = volumeFiles(volume, input)
+  if (files) {
+    await writeVolume(path, files, input.hostUid)
+    return { type: 'directory', path, readOnly: true }
+  }
+  if (volume.emptyDir?.medium === 'Memory' && mountCount(input.pod, volume.name) <= 1) {
+    const limit = volume.emptyDir.sizeLimit
+    return { type: 'memory', ...(limit === undefined ? {} : { sizeBytes: quantityValue(limit) }) }
+  }
+  ownedDirectory(path, input.hostUid, 0o777)
+  return { type: 'directory', path, readOnly: false }
+}
+
+async function claimPath(
+  claimName: string,
+  { client, claims, pod, hostUid, signal }: PodVolumesInput,
+): Promise<string> {
+  const namespace = pod.metadata?.namespace ?? ''
+  const claim = await client.find(PersistentVolumeClaims, { namespace, name: claimName }, { signal })
+  if (!claim) throw new LaunchError('FailedMount', `persistentvolumeclaim "${claimName}" not found`)
+  if (claim.status?.phase !== 'Bound') {
+    throw new LaunchError('FailedMount', `persistentvolumeclaim "${claimName}" is not bound yet`)
+  }
+  return claims.claim(claim.metadata.uid, hostUid)
+}
+
+/** A memory file system belongs to one container's mounts; one that several share lies on disk. */
+function mountCount(pod: Pod, volume: string): number {
+  const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]
+  return containers.filter((container) => container.volumeMounts?.some((mount) => mount.name === volume)).length
+}
+
+/**
+ * Makes the directories below volumes that `subPath` names. Each must still lie inside its volume once links are
+ * followed, since what is in a volume was put there by the pod.
+ */
+export function makeSubPaths(subPaths: ContainerMounts['subPaths'], hostUid: number): void {
+  for (const { root, relative, source } of subPaths) {
+    let current = realpathSync(root)
+    for (const part of relative.split('/').filter(Boolean)) {
+      const next = join(current, part)
+      const real = realOrMade(next, hostUid)
+      if (real !== realpathSync(root) && !real.startsWith(realpathSync(root) + sep)) {
+        throw new LaunchError('CreateContainerConfigError', `subPath "${relative}" leads out of its volume (${source})`)
+      }
+      current = real
+    }
+  }
+}
+
+function realOrMade(path: string, hostUid: number): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    // Not there yet: kubelet makes a directory, so do we.
+    mkdirSync(path)
+    giveTo(path, hostUid)
+    return path
+  }
+}
