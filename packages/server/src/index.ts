@@ -1,1 +1,2 @@
-export {}
+export { type AppOptions, createApp } from './app.js'
+export { type HttpServer, listen } from './listen.js'

@@ -1,4 +1,4 @@
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Git, GitError, lastLines } from '../git/git.js'
 import { TaskError } from '../task-error.js'
@@ -40,15 +40,10 @@ export async function acceptResult(request: AcceptRequest & { git: Git; mirror: 
   const heads = (await inQuarantine(['bundle', 'list-heads', bundlePath])).stdout.trim().split('\n')
   if (heads.length !== 1 || heads[0]?.split(' ')[1] !== resultRef)
     throw rejected(`the bundle carries other refs than the result: ${heads.slice(0, 3).join(', ').slice(0, 300)}`)
-  await inQuarantine([
-    '-c',
-    'transfer.fsckObjects=true',
-    'fetch',
-    '--quiet',
-    '--no-tags',
-    bundlePath,
-    `${resultRef}:${resultRef}`,
-  ])
+  await inQuarantine(['fetch', '--quiet', '--no-tags', bundlePath, `${resultRef}:${resultRef}`])
+  // A fetch from a bundle does not look inside objects, so the packs it left are indexed once more with that check on.
+  for (const pack of await packsIn(quarantine))
+    await inQuarantine(['index-pack', '--fsck-objects', '-o', `${pack}.checked`, pack])
   const commit = (await inQuarantine(['rev-parse', '--verify', `${resultRef}^{commit}`])).stdout.trim()
   if (commit !== request.claimedCommit)
     throw rejected(`the sandbox announced ${request.claimedCommit} but sent ${commit}`)
@@ -71,6 +66,11 @@ export async function acceptResult(request: AcceptRequest & { git: Git; mirror: 
 
 export function quarantineOf(taskDirectory: string): string {
   return join(taskDirectory, 'quarantine.git')
+}
+
+async function packsIn(quarantine: string): Promise<string[]> {
+  const directory = join(quarantine, 'objects', 'pack')
+  return (await readdir(directory)).filter((name) => name.endsWith('.pack')).map((name) => join(directory, name))
 }
 
 /** `git diff --numstat -z --no-renames`: `added TAB deleted TAB path NUL`; binary files count as changed without lines. */
