@@ -1,0 +1,39 @@
+import type { KubeObject, Sandbox, SandboxClaim } from '@corral/resources'
+import { labels } from '../names.js'
+import { controllerRef, isExtensionsOwner, quote } from '../ownership.js'
+
+/** The pool a Sandbox belongs to, by its controller. */
+export function poolOf(sandbox: KubeObject): string | undefined {
+  const controller = controllerRef(sandbox)
+  return isExtensionsOwner(controller, 'SandboxWarmPool') ? controller?.name : undefined
+}
+
+/** Why the Sandbox is nobody's to take from a pool, or undefined when it may be taken. Readiness does not matter here. */
+export function whyNotAdoptable(sandbox: Sandbox): string | undefined {
+  const { metadata = {} } = sandbox
+  if (metadata.deletionTimestamp) return 'sandbox is deleted'
+  if (metadata.labels?.[labels.warmPool] === undefined) return 'sandbox is missing the warm pool sandbox label'
+  if (metadata.labels[labels.templateRefHash] === undefined) {
+    return 'sandbox is missing the sandbox template ref hash label'
+  }
+  const where = `${metadata.namespace}/${metadata.name}`
+  const controller = controllerRef(sandbox)
+  if (!controller) return `sandbox ${where} is unowned and cannot be safely adopted`
+  if (poolOf(sandbox) === undefined) {
+    return `sandbox ${where} is not managed by warm pool. Controller: ${controller.kind}/${controller.name}`
+  }
+  return undefined
+}
+
+/** The same for one claim: its namespace and its pool only. */
+export function whyNotCandidate(sandbox: Sandbox, claim: SandboxClaim): string | undefined {
+  const namespace = claim.metadata?.namespace ?? ''
+  const found = sandbox.metadata?.namespace ?? ''
+  if (found !== namespace) {
+    return `cross-namespace adoption forbidden: sandbox is in ${quote(found)}, claim is in ${quote(namespace)}`
+  }
+  const reason = whyNotAdoptable(sandbox)
+  if (reason) return reason
+  const wanted = claim.spec.warmPoolRef.name
+  return poolOf(sandbox) === wanted ? undefined : `incorrect warm pool, expected ${wanted}`
+}

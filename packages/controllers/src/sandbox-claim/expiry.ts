@@ -1,0 +1,22 @@
+import type { Condition, SandboxClaim } from '@corral/resources'
+import { conditionOf } from '../conditions.js'
+
+export type ClaimExpiry = { expired: true } | { expired: false; leftMs?: number }
+
+/** Whether the claim's time is up: at its shutdown time or its time to live after the Pod finished, whichever is earlier. */
+export function claimExpiry(claim: SandboxClaim, conditions: readonly Condition[] | undefined, now: Date): ClaimExpiry {
+  const { shutdownTime, ttlSecondsAfterFinished } = claim.spec.lifecycle ?? {}
+  const ends: number[] = []
+  if (shutdownTime) ends.push(Date.parse(shutdownTime))
+  const finished = conditionOf(conditions, 'Finished')
+  if (ttlSecondsAfterFinished !== undefined && finished?.status === 'True' && finished.lastTransitionTime) {
+    ends.push(Date.parse(finished.lastTransitionTime) + ttlSecondsAfterFinished * 1000)
+  }
+  if (ends.length === 0) return { expired: false }
+  const leftMs = Math.min(...ends) - now.getTime()
+  return leftMs <= 0 ? { expired: true } : { expired: false, leftMs }
+}
+
+export function isMarkedExpired(conditions: readonly Condition[] | undefined): boolean {
+  return conditionOf(conditions, 'Ready')?.reason === 'ClaimExpired'
+}

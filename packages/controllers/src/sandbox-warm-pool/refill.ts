@@ -1,0 +1,68 @@
+import type { Clock } from '@corral/resources'
+import type { ObjectKey } from '@corral/runtime'
+
+/** Paces how many members a pool may create: a token bucket per pool, full at first. Rate 0 lets everything through. */
+export class RefillBuckets {
+  readonly #byPool = new Map<ObjectKey, { tokens: number; atMs: number }>()
+  constructor(
+    private readonly clock: Clock,
+    private readonly perSecond: number,
+  ) {}
+
+  /** Tokens for up to `wanted` creations. With none left, how long until there is one. */
+  take(pool: ObjectKey, wanted: number): { granted: number; waitMs?: number } {
+    if (this.perSecond <= 0) return { granted: wanted }
+    const nowMs = this.clock.now().getTime()
+    const bucket = this.#byPool.get(pool) ?? { tokens: this.#capacity, atMs: nowMs }
+    const accrued = ((nowMs - bucket.atMs) / 1000) * this.perSecond
+    const tokens = Math.min(this.#capacity, bucket.tokens + Math.max(0, accrued))
+    const granted = Math.min(wanted, Math.floor(tokens))
+    this.#byPool.set(pool, { tokens: tokens - granted, atMs: nowMs })
+    if (granted > 0) return { granted }
+    return { granted: 0, waitMs: Math.ceil(((1 - tokens) / this.perSecond) * 1000) }
+  }
+
+  /** Gives back what a pass took and did not use. */
+  refund(pool: ObjectKey, count: number): void {
+    const bucket = this.#byPool.get(pool)
+    if (bucket) bucket.tokens = Math.min(this.#capacity, bucket.tokens + count)
+  }
+
+  forget(pool: ObjectKey): void {
+    this.#byPool.delete(pool)
+  }
+
+  get #capacity(): number {
+    return Math.max(1, this.perSecond)
+  }
+}
+
+/** Holds replacements back for a while after members left, so that a burst of claims has the API server to itself. */
+export class ReplenishHolds {
+  readonly #byPool = new Map<ObjectKey, { lastCount: number; untilMs: number }>()
+  constructor(
+    private readonly clock: Clock,
+    private readonly delayMs: number,
+  ) {}
+
+  /** How long to hold, judged once per pass from the current number of members. */
+  remainingMs(pool: ObjectKey, current: number, desired: number): number {
+    if (this.delayMs <= 0) return 0
+    const nowMs = this.clock.now().getTime()
+    const known = this.#byPool.get(pool)
+    const dropped = known !== undefined && current < known.lastCount
+    const untilMs = current >= desired ? 0 : dropped ? nowMs + this.delayMs : (known?.untilMs ?? 0)
+    this.#byPool.set(pool, { lastCount: current, untilMs })
+    return Math.max(0, untilMs - nowMs)
+  }
+
+  /** Members just created are not missing when they show up. */
+  created(pool: ObjectKey, count: number): void {
+    const known = this.#byPool.get(pool)
+    if (known) known.lastCount += count
+  }
+
+  forget(pool: ObjectKey): void {
+    this.#byPool.delete(pool)
+  }
+}
