@@ -15,7 +15,8 @@ export function exitFromStatus(text: string): ProcessExit {
   const cause = status.details?.causes?.find(({ reason }) => reason === 'ExitCode')
   const exitCode = cause ? Number(cause.message) : Number.NaN
   if (status.reason !== 'NonZeroExitCode' || !Number.isInteger(exitCode)) {
-    return { exitCode: unknownExit, message: status.message ?? 'the process failed' }
+    const message = status.message ?? 'the process failed'
+    return { exitCode: Number.isInteger(exitCode) ? exitCode : unknownExit, message }
   }
   return exitCode > 128 && exitCode < 160 ? { exitCode, signal: exitCode - 128 } : { exitCode }
 }
