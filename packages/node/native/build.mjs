@@ -1,0 +1,47 @@
+// Builds the supervisor: `node build.mjs [OUTFILE]`. Prints what it did. Without a compiler it says so and succeeds:
+// the Node supervisor takes over then.
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const here = dirname(fileURLToPath(import.meta.url))
+
+/** Compiles the C sources into `outFile` unless it is newer than all of them. */
+export function buildSupervisor(outFile = join(here, '..', 'dist', 'native', 'corral-supervisor')) {
+  if (process.platform !== 'linux') return { built: false, reason: `no supervisor on ${process.platform}` }
+  const names = readdirSync(here)
+  const sources = names.filter((name) => name.endsWith('.c')).map((name) => join(here, name))
+  const inputs = names.filter((name) => /\.(c|h|mjs)$/.test(name)).map((name) => join(here, name))
+  const newest = Math.max(...inputs.map((path) => statSync(path).mtimeMs))
+  const current = statSync(outFile, { throwIfNoEntry: false })
+  if (current && current.mtimeMs >= newest) return { built: true, outFile, reason: 'up to date' }
+
+  mkdirSync(dirname(outFile), { recursive: true })
+  const temporary = `${outFile}.${process.pid}`
+  const failures = []
+  for (const compiler of [process.env.CC, 'cc', 'gcc', 'clang'].filter(Boolean)) {
+    for (const linkage of [['-static'], []]) {
+      const flags = ['-O2', '-Wall', '-Wextra', '-D_GNU_SOURCE', ...linkage, '-s', '-o', temporary, ...sources]
+      const run = spawnSync(compiler, flags, { encoding: 'utf8', timeout: 120_000 })
+      if (run.status === 0) {
+        renameSync(temporary, outFile)
+        return { built: true, outFile, reason: `${compiler} ${linkage.join(' ')}`.trim(), warnings: run.stderr }
+      }
+      failures.push(run.error ? `${compiler}: ${run.error.message}` : `${compiler} ${linkage.join(' ')}: ${run.stderr}`)
+      if (run.error) break
+    }
+  }
+  rmSync(temporary, { force: true })
+  return { built: false, reason: failures.join('\n') }
+}
+
+if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
+  const result = buildSupervisor(process.argv[2])
+  if (result.warnings) console.warn(result.warnings)
+  console.log(
+    result.built
+      ? `supervisor: ${result.outFile} (${result.reason})`
+      : `supervisor: not built, the Node supervisor will be used (install a C compiler, e.g. "apt-get install gcc libc6-dev")\n${result.reason}`,
+  )
+}

@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Duplex } from 'node:stream'
+import {
+  decodeError,
+  decodeExit,
+  encodeFrame,
+  encodeSpec,
+  Frame,
+  FrameReader,
+  type ProcessSpec,
+} from '../isolation/frames.js'
+import type { CellExit } from '../isolation/isolation.js'
+import { IsolationError, isolationError } from '../isolation/isolation-error.js'
+import type { Cgroup } from './cgroups.js'
+import type { ContainerLog, OutputStream } from './container-log.js'
+import type { LaunchCommand } from './launch-command.js'
+
+const startTimeoutMs = 20_000
+const lastWordsMs = 3_000
+const maxProblemBytes = 8_192
+
+export interface CellRunInput {
+  command: LaunchCommand
+  spec: ProcessSpec
+  log: ContainerLog
+  cgroup: Cgroup
+  now: () => Date
+}
+
+/** Who watches a running cell from outside: gets its output from now on and how it ended. */
+export interface CellWatcher {
+  output(stream: OutputStream, chunk: Buffer): void
+  ended(exit: CellExit): void
+}
+
+/**
+ * One run of one container, from the launcher's start to the last line of its log. Holds the control connection: while
+ * this process lives the cell lives, and the other way round everything it says ends up in the log and with watchers.
+ */
+export class CellRun {
+  readonly watchers = new Set<CellWatcher>()
+  readonly exited: Promise<CellExit>
+  #startedAt = ''
+  #reported: { exitCode: number; signal?: number } | undefined
+  #problem = ''
+  #refusal: IsolationError | undefined
+  readonly #child: ChildProcess
+  readonly #control: Duplex
+
+  private constructor(private readonly input: CellRunInput) {
+    const { command, spec } = input
+    this.#child = spawn(command.program, command.args, {
+      cwd: command.cwd,
+      env: command.env,
+      detached: true,
+      stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...command.fds],
+    })
+    this.#control = this.#child.stdio[3] as Duplex
+    this.exited = this.#follow()
+    const ignore = (): void => {
+      // The launcher is gone already; its exit tells the story.
+    }
+    this.#child.stdin?.on('error', ignore)
+    this.#control.on('error', ignore)
+    this.#child.stdin?.end(command.description)
+    this.#control.write(encodeFrame(Frame.main, encodeSpec(spec)))
+  }
+
+  /** Resolves once the main process runs; rejects typed when bwrap or the process could not be started. */
+  static async start(input: CellRunInput): Promise<CellRun> {
+    const run = new CellRun(input)
+    const timer = setTimeout(() => {
+      run.#refusal = new IsolationError('StartFailed', `no answer from the cell within ${startTimeoutMs} ms`)
+      run.#child.kill('SIGKILL')
+    }, startTimeoutMs)
+    try {
+      await Promise.race([run.#hasStarted, run.exited])
+    } finally {
+      clearTimeout(timer)
+    }
+    if (run.#startedAt === '') {
+      throw run.#refusal ?? new IsolationError('StartFailed', run.#problem.trim() || 'the cell ended before it started')
+    }
+    return run
+  }
+
+  get startedAt(): string {
+    return this.#startedAt
+  }
+
+  /** Hands frames of an attached client on: stdin, end of it, size. */
+  send(frame: Buffer): boolean {
+    return this.#control.writable ? this.#control.write(frame) : true
+  }
+
+  onceDrained(callback: () => void): void {
+    this.#control.once('drain', callback)
+  }
+
+  /** Ends everything in it. The exit is reported through `exited` as for any other end. */
+  async kill(): Promise<void> {
+    if (this.#control.writable) this.#control.write(encodeFrame(Frame.kill))
+    const isEmpty = await this.input.cgroup.kill()
+    if (!isEmpty || this.#child.exitCode === null) this.#child.kill('SIGKILL')
+  }
+
+  #announceStart: () => void = () => {}
+  readonly #hasStarted: Promise<void> = new Promise((resolve) => {
+    this.#announceStart = resolve
+  })
+
+  async #follow(): Promise<CellExit> {
+    const { log, now, cgroup } = this.input
+    const oomBefore = cgroup.oomKills()
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      if (this.#problem.length < maxProblemBytes) this.#problem += chunk.toString()
+    })
+    const childEnded = new Promise<number | null>((resolve) => {
+      this.#child.once('error', (error) => {
+        this.#problem += error.message
+        resolve(127)
+      })
+      this.#child.once('exit', (code) => resolve(code))
+    })
+    const controlEnded = this.#readControl()
+    const code = await childEnded
+    await Promise.race([controlEnded, expire(lastWordsMs)])
+    this.#control.destroy()
+    log.close()
+    const wasOom = cgroup.oomKills() > oomBefore
+    const reported = this.#reported ?? (code === null || wasOom ? { exitCode: 137, signal: 9 } : { exitCode: code })
+    const exit: CellExit = {
+      ...reported,
+      oomKilled: wasOom && (reported.signal === 9 || reported.exitCode === 137),
+      startedAt: this.#startedAt || now().toISOString(),
+      finishedAt: now().toISOString(),
+    }
+    for (const watcher of this.watchers) watcher.ended(exit)
+    return exit
+  }
+
+  #readControl(): Promise<void> {
+    const reader = new FrameReader()
+    return new Promise((resolve) => {
+      this.#control.on('data', (chunk: Buffer) => {
+        for (const { type, payload } of reader.take(chunk)) this.#handle(type, payload)
+      })
+      this.#control.on('end', resolve)
+      this.#control.on('close', resolve)
+    })
+  }
+
+  #handle(type: number, payload: Buffer): void {
+    if (type === Frame.stdout || type === Frame.stderr) {
+      const stream = type === Frame.stdout ? 'stdout' : 'stderr'
+      this.input.log.write(stream, payload)
+      for (const watcher of this.watchers) watcher.output(stream, payload)
+    } else if (type === Frame.started) {
+      this.#startedAt = this.input.now().toISOString()
+      this.#announceStart()
+    } else if (type === Frame.exit) {
+      this.#reported = decodeExit(payload)
+    } else if (type === Frame.error) {
+      const { code, message } = decodeError(payload)
+      this.#refusal = isolationError(code, message)
+    }
+  }
+}
+
+function expire(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds).unref()
+  })
+}

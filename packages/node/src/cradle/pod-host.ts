@@ -1,0 +1,216 @@
+import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readHostLayout } from '../isolation/host-layout.js'
+import type { CellExit, LaunchPlan, PodPlan } from '../isolation/isolation.js'
+import { IsolationError } from '../isolation/isolation-error.js'
+import { cellEnvironment, etcContents } from '../isolation/profile.js'
+import { seccompProgram } from '../isolation/seccomp.js'
+import { CellRun } from './cell-run.js'
+import { Cgroup, type CgroupSupport } from './cgroups.js'
+import { ContainerLog } from './container-log.js'
+import type { Journal } from './journal.js'
+import { type LaunchInput, nativeLaunchCommand } from './launch-command.js'
+import { PodNetwork } from './pod-network.js'
+import { withHostPaths } from './process-paths.js'
+import { killUid } from './process-table.js'
+import { type CellKey, type CellRecord, type CradleConfig, cellKeyText } from './protocol.js'
+
+export interface PodHostPorts {
+  config: CradleConfig
+  cgroups: CgroupSupport
+  journal: Journal
+  socketDirectory: string
+  onExit(key: CellKey, exit: CellExit): void
+  now(): Date
+}
+
+interface Pod {
+  plan: PodPlan
+  network: PodNetwork | undefined
+  cgroup: Cgroup
+}
+
+interface Cell {
+  record: CellRecord
+  run: CellRun | undefined
+}
+
+/** Everything the cradle holds: pods with their namespaces and cells with their runs. One launch per cell key, ever. */
+export class PodHost {
+  readonly #pods = new Map<string, Promise<Pod>>()
+  readonly #cells = new Map<string, Cell>()
+  readonly #host = readHostLayout()
+  readonly #isRoot = process.getuid?.() === 0
+  readonly #seccompPath: string
+  #sockets = 0
+
+  constructor(private readonly ports: PodHostPorts) {
+    const { config } = ports
+    this.#seccompPath = join(config.dataDir, 'cradle', 'seccomp.bpf')
+    writeFileSync(this.#seccompPath, seccompProgram(process.arch === 'arm64' ? 'arm64' : 'x64'))
+    for (const record of ports.journal.cells()) this.#cells.set(cellKeyText(record), { record, run: undefined })
+  }
+
+  get hasPods(): boolean {
+    return this.#pods.size > 0
+  }
+
+  /** Safe to repeat: the second call waits for the first. */
+  async preparePod(plan: PodPlan): Promise<void> {
+    if (this.#isRoot && this.ports.config.tier === 'bubblewrap' && plan.hostUid === 0) {
+      throw new IsolationError('Forbidden', 'a pod must not run as host uid 0: it could write to /proc/sys')
+    }
+    const known = this.#pods.get(plan.podUid)
+    const pod = known ?? this.#makePod(plan)
+    this.#pods.set(plan.podUid, pod)
+    try {
+      await pod
+    } catch (error) {
+      if (this.#pods.get(plan.podUid) === pod) this.#pods.delete(plan.podUid)
+      throw error
+    }
+  }
+
+  async launch(plan: LaunchPlan): Promise<CellRecord> {
+    const pod = await this.#pods.get(plan.podUid)
+    if (!pod) throw new IsolationError('PodNotPrepared', `pod ${plan.podUid} has not been prepared`)
+    const key = cellKeyText(plan)
+    const known = this.#cells.get(key)
+    if (known) return known.record
+    const cgroup = pod.cgroup.child(`${plan.container}-${plan.attempt}`)
+    cgroup.create(plan.limits, { hasChildren: false })
+    const socket = `c${process.pid.toString(36)}-${(this.#sockets++).toString(36)}`
+    const directories = this.#makeDirectories(pod.plan, plan)
+    const { config, socketDirectory } = this.ports
+    const input: LaunchInput = {
+      config,
+      pod: pod.plan,
+      plan,
+      host: this.#host,
+      cgroupFiles: cgroup.joinFiles(),
+      ...(pod.network ? { network: pod.network } : {}),
+      socketDirectory,
+      socketName: socket,
+      ...directories,
+      seccompPath: this.#seccompPath,
+      isRoot: this.#isRoot,
+    }
+    const seen = config.tier === 'process' ? withHostPaths(plan, pod.plan, directories) : plan
+    const cleanUp = (): void => {
+      rmSync(join(socketDirectory, socket), { force: true })
+      cgroup.remove()
+    }
+    let run: CellRun
+    try {
+      run = await CellRun.start({
+        command: nativeLaunchCommand(input),
+        spec: {
+          tty: plan.tty,
+          stdin: plan.stdin,
+          workingDir: seen.workingDir,
+          podIP: pod.plan.podIP,
+          env: cellEnvironment(seen, pod.plan),
+          argv: seen.argv,
+        },
+        log: new ContainerLog(plan.logPath),
+        cgroup,
+        now: this.ports.now,
+      })
+    } catch (error) {
+      cleanUp()
+      throw error
+    }
+    const record: CellRecord = {
+      podUid: plan.podUid,
+      container: plan.container,
+      attempt: plan.attempt,
+      startedAt: run.startedAt,
+      socket,
+      stdin: plan.stdin,
+      tty: plan.tty,
+      directory: pod.plan.directory,
+    }
+    const cell: Cell = { record, run }
+    this.#cells.set(key, cell)
+    this.ports.journal.writeCell(record)
+    void this.#recordExit(cell, run, cgroup, cleanUp)
+    return record
+  }
+
+  list(): CellRecord[] {
+    return [...this.#cells.values()].map(({ record }) => record)
+  }
+
+  find(key: CellKey): CellRun | undefined {
+    return this.#cells.get(cellKeyText(key))?.run
+  }
+
+  async kill(key: CellKey): Promise<void> {
+    await this.find(key)?.kill()
+  }
+
+  /** The main knows how this cell ended; nothing about it need be kept. */
+  acknowledge(key: CellKey): void {
+    const cell = this.#cells.get(cellKeyText(key))
+    if (!cell?.record.exit) return
+    this.#cells.delete(cellKeyText(key))
+    this.ports.journal.removeCell(key)
+  }
+
+  /** Absent is done. */
+  async releasePod(podUid: string): Promise<void> {
+    const pod = await this.#pods.get(podUid)?.catch(() => undefined)
+    const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
+    await Promise.all(cells.map(({ run }) => run?.kill()))
+    if (pod) {
+      await pod.cgroup.kill()
+      if (this.#isRoot && pod.plan.hostUid !== 0) await killUid(pod.plan.hostUid)
+    }
+    await Promise.all(cells.map(({ run }) => run?.exited))
+    pod?.network?.close()
+    pod?.cgroup.remove()
+    this.#pods.delete(podUid)
+    for (const { record } of cells) this.#cells.delete(cellKeyText(record))
+    this.ports.journal.removePod(podUid)
+  }
+
+  async releaseAll(): Promise<void> {
+    const uids = new Set([...this.#pods.keys(), ...this.list().map(({ podUid }) => podUid)])
+    await Promise.all([...uids].map((podUid) => this.releasePod(podUid)))
+  }
+
+  async #makePod(plan: PodPlan): Promise<Pod> {
+    const { config, cgroups, journal } = this.ports
+    journal.writePod(plan)
+    const cgroup = new Cgroup(cgroups, plan.podUid)
+    cgroup.create(plan.limits, { hasChildren: true })
+    const network =
+      config.tier === 'bubblewrap' && config.supervisor.kind === 'native'
+        ? await PodNetwork.create(plan, config.supervisor.path)
+        : undefined
+    return { plan, network, cgroup }
+  }
+
+  async #recordExit(cell: Cell, run: CellRun, cgroup: Cgroup, cleanUp: () => void): Promise<void> {
+    const exit = await run.exited
+    await cgroup.kill()
+    cleanUp()
+    cell.record = { ...cell.record, exit }
+    cell.run = undefined
+    if (this.#cells.has(cellKeyText(cell.record))) this.ports.journal.writeCell(cell.record)
+    this.ports.onExit(cell.record, exit)
+  }
+
+  #makeDirectories(pod: PodPlan, plan: LaunchPlan): { etcDirectory: string; homeSource: string; tmpSource: string } {
+    const etcDirectory = join(pod.directory, 'etc', plan.container)
+    mkdirSync(etcDirectory, { recursive: true })
+    for (const [name, text] of Object.entries(etcContents(pod, plan))) writeFileSync(join(etcDirectory, name), text)
+    const own = { homeSource: join(pod.directory, 'home'), tmpSource: join(pod.directory, 'tmp') }
+    for (const directory of Object.values(own)) {
+      if (mkdirSync(directory, { recursive: true }) === undefined || !this.#isRoot) continue
+      chownSync(directory, pod.hostUid, pod.hostUid)
+    }
+    chmodSync(own.tmpSource, 0o1777)
+    return { etcDirectory, ...own }
+  }
+}
