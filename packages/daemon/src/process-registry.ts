@@ -52,8 +52,7 @@ export class ProcessRegistry {
   }
 
   async records(): Promise<ProcessRecord[]> {
-    const settled = await Promise.allSettled(this.#processes.values())
-    return settled.flatMap((entry) => (entry.status === 'fulfilled' ? [entry.value.record()] : []))
+    return (await this.#handles()).map((handle) => handle.record())
   }
 
   /** The process under this id, started if there was none. A start that fails leaves nothing behind. */
@@ -75,15 +74,17 @@ export class ProcessRegistry {
 
   /** Lets go of all processes; those with a terminal end. */
   async detach(): Promise<void> {
-    const handles = await Promise.allSettled(this.#processes.values())
-    await Promise.all(handles.map((entry) => (entry.status === 'fulfilled' ? entry.value.detach() : undefined)))
+    await Promise.all((await this.#handles()).map((handle) => handle.detach()))
   }
 
   /** Ends what still runs: asks first, kills after `graceMs`. */
   async terminate(graceMs: number): Promise<void> {
+    await Promise.all((await this.#handles()).map((handle) => endProcess(handle, graceMs)))
+  }
+
+  async #handles(): Promise<ProcessHandle[]> {
     const settled = await Promise.allSettled(this.#processes.values())
-    const handles = settled.flatMap((entry) => (entry.status === 'fulfilled' ? [entry.value] : []))
-    await Promise.all(handles.map((handle) => endProcess(handle, graceMs)))
+    return settled.flatMap((entry) => (entry.status === 'fulfilled' ? [entry.value] : []))
   }
 
   async #start(id: string, request: StartProcessRequest): Promise<ProcessHandle> {
