@@ -1,0 +1,184 @@
+import {
+  type ApiConnection,
+  type ApiHandler,
+  type ApiRequest,
+  type ApiResponse,
+  type Clock,
+  type CustomResourceDefinition,
+  type Logger,
+  type PodStreams,
+  silentLogger,
+  systemClock,
+} from '@corral/resources'
+import { TokenAuthority } from './auth/token-authority.js'
+import { followDefinitions } from './crd/crd-installer.js'
+import { discoveryResponse } from './discovery/discovery.js'
+import { dispatchResource, resolveResource } from './dispatch.js'
+import { apiError, unauthorized, unknownPath } from './errors/api-error.js'
+import { builtinKinds } from './registry/builtin-kinds.js'
+import { ClusterIpRange } from './registry/cluster-ip-range.js'
+import { KindRegistry } from './registry/kind-registry.js'
+import { errorResponse, isApiError, objectResponse, textResponse } from './request/responses.js'
+import { seedObjects } from './seed.js'
+import type { ServerContext } from './server-context.js'
+import type { Storage } from './storage/storage.js'
+import { ObjectStore } from './store/object-store.js'
+import { openConnection } from './subresources/pod-streams.js'
+import { versionDocument } from './version.js'
+
+export interface ApiServerOptions {
+  storage: Storage
+  clock?: Clock
+  log?: Logger
+  podStreams?: PodStreams
+  /** Definitions the server brings along: installed at start, replaced when they changed. */
+  crds?: readonly CustomResourceDefinition[]
+  /** What `/version` says; a semantic version. */
+  version?: string
+  /** Signs service account tokens; without it tokens are worth nothing after a restart. */
+  tokenKey?: Uint8Array
+}
+
+/** The embedded API server as a handler. `close` ends running watches and settles once everything written is stored. */
+export interface ApiServer extends ApiHandler {
+  /** Settles when stored objects are loaded and the server's own are in place. */
+  readonly ready: Promise<void>
+  /** Names the one who serves exec, attach, logs and port-forward from now on. */
+  setPodStreams(podStreams: PodStreams | undefined): void
+  /** The user behind a service account's token; undefined for anything else. */
+  authenticateToken(token: string): { name: string; groups: readonly string[] } | undefined
+  close(): Promise<void>
+}
+
+/** Opens the storage and starts a server on it. Rejects with a `StorageError` when the storage cannot be used. */
+export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const server = new EmbeddedApiServer(options)
+  await server.start(options)
+  return server
+}
+
+class EmbeddedApiServer implements ApiServer {
+  readonly ready: Promise<void>
+  private readonly context: ServerContext
+  private readonly version: object
+  private readonly closing = new AbortController()
+  private readonly stops: (() => void | Promise<void>)[] = []
+  private podStreams: PodStreams | undefined
+  private isReady = false
+  private markReady: () => void = () => {}
+
+  constructor(options: ApiServerOptions) {
+    const clock = options.clock ?? systemClock
+    this.podStreams = options.podStreams
+    this.version = versionDocument(options.version ?? 'v1.34.4+corral')
+    this.context = {
+      store: new ObjectStore(options.storage, clock),
+      registry: new KindRegistry(),
+      clock,
+      log: options.log ?? silentLogger,
+      clusterIps: new ClusterIpRange(),
+      tokens: new TokenAuthority(clock, options.tokenKey),
+      podStreams: () => this.podStreams,
+    }
+    this.ready = new Promise((resolve) => {
+      this.markReady = resolve
+    })
+  }
+
+  async start(options: ApiServerOptions): Promise<void> {
+    const { store, registry, clusterIps } = this.context
+    await store.open()
+    for (const kind of builtinKinds()) registry.add(kind)
+    for (const service of store.collection('services').list()) clusterIps.learn(service)
+    this.stops.push(
+      followDefinitions(store, registry),
+      store.listen((collection, event) => {
+        if (collection !== 'services') return
+        if (event.type === 'DELETED') clusterIps.forget(event.object)
+        else clusterIps.learn(event.object)
+      }),
+    )
+    await seedObjects(this.context, options.crds ?? [])
+    this.isReady = true
+    this.markReady()
+  }
+
+  setPodStreams(podStreams: PodStreams | undefined): void {
+    this.podStreams = podStreams
+  }
+
+  authenticateToken(token: string): { name: string; groups: readonly string[] } | undefined {
+    return this.context.tokens.verify(token)
+  }
+
+  async handle(request: ApiRequest): Promise<ApiResponse> {
+    try {
+      return await this.respond(request)
+    } catch (error) {
+      return this.refuse(error, request)
+    }
+  }
+
+  async connect(request: ApiRequest): Promise<ApiConnection | ApiResponse> {
+    try {
+      const resource = resolveResource(this.context, request)
+      if (!resource) throw unknownPath()
+      return await openConnection(resource, this.podStreams)
+    } catch (error) {
+      return this.refuse(error, request)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.isReady = false
+    this.closing.abort()
+    for (const stop of this.stops.toReversed()) await stop()
+    await this.context.store.close()
+  }
+
+  private respond(request: ApiRequest): Promise<ApiResponse> | ApiResponse {
+    const isOpen = this.openResponse(request.path)
+    if (isOpen) return isOpen
+    if (!request.user) throw unauthorized()
+    if (!this.isReady) {
+      throw apiError(503, 'ServiceUnavailable', 'the server is starting or stopping', { retryAfterSeconds: 1 })
+    }
+    const resource = resolveResource(this.context, this.withClosing(request))
+    if (resource) return dispatchResource(resource)
+    const discovery = discoveryResponse(this.context.registry, request.path, request.headers.accept ?? '')
+    if (discovery) return discovery
+    throw unknownPath()
+  }
+
+  /** Health and version: what anybody may ask. */
+  private openResponse(path: string): ApiResponse | undefined {
+    switch (path) {
+      case '/livez':
+      case '/healthz':
+      case '/livez/ping':
+        return textResponse(200, 'ok')
+      case '/readyz':
+        return this.isReady ? textResponse(200, 'ok') : textResponse(500, 'not ready')
+      case '/version':
+      case '/version/':
+        return objectResponse(200, this.version)
+      default:
+        return undefined
+    }
+  }
+
+  /** Watches also end when the server closes. */
+  private withClosing(request: ApiRequest): ApiRequest {
+    if (!request.query.has('watch')) return request
+    const { signal } = this.closing
+    return { ...request, signal: request.signal ? AbortSignal.any([request.signal, signal]) : signal }
+  }
+
+  private refuse(error: unknown, request: ApiRequest): ApiResponse {
+    const response = errorResponse(error)
+    if (!isApiError(error) && response.status === 500) {
+      this.context.log.error('request failed', { method: request.method, path: request.path, error })
+    }
+    return response
+  }
+}

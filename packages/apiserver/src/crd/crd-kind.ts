@@ -1,0 +1,60 @@
+import { CustomResourceDefinitions } from '@corral/resources'
+import { describeKind, type KindDefinition } from '../registry/kind-definition.js'
+import { validateCrd } from '../schema/index.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { timestamp } from '../write/timestamps.js'
+
+export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
+
+/** CustomResourceDefinitions: established the moment they are stored, since compiling happens in the same turn. */
+export const crdKind: KindDefinition = describeKind(CustomResourceDefinitions, {
+  shortNames: ['crd', 'crds'],
+  categories: ['api-extensions'],
+  hasStatus: true,
+  generation: 'spec',
+  needsVersionOnUpdate: true,
+  defaults(crd) {
+    const spec = isJsonObject(crd.spec) ? crd.spec : {}
+    crd.spec = spec
+    const names = isJsonObject(spec.names) ? spec.names : {}
+    spec.names = names
+    if (typeof names.kind === 'string') {
+      names.singular ??= names.kind.toLowerCase()
+      names.listKind ??= `${names.kind}List`
+    }
+    if (!isJsonObject(spec.conversion)) spec.conversion = { strategy: 'None' }
+  },
+  prepareCreate(crd, { now }) {
+    const metadata = crd.metadata as { finalizers?: string[] }
+    metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), CRD_FINALIZER])]
+    crd.status = establishedStatus(crd, undefined, now)
+  },
+  prepareUpdate(next, old, { now }) {
+    next.status = establishedStatus(next, isJsonObject(old.status) ? old.status : undefined, now)
+  },
+  validate: (crd) => validateCrd(crd) as ReturnType<NonNullable<KindDefinition['validate']>>,
+})
+
+/** Names accepted and established, storage versions remembered; times of conditions that hold already stay. */
+function establishedStatus(crd: JsonObject, old: JsonObject | undefined, now: Date): JsonObject {
+  const spec = crd.spec as { names: JsonObject; versions?: { name: string; storage?: boolean }[] }
+  const storage = (Array.isArray(spec.versions) ? spec.versions : []).find((version) => version?.storage)?.name
+  const before = Array.isArray(old?.storedVersions) ? (old.storedVersions as string[]) : []
+  const lastTransitionTime = timestamp(now)
+  const fresh = [
+    { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts', message: 'no conflicts found', lastTransitionTime },
+    {
+      type: 'Established',
+      status: 'True',
+      reason: 'InitialNamesAccepted',
+      message: 'the initial names have been accepted',
+      lastTransitionTime,
+    },
+  ]
+  const conditions = Array.isArray(old?.conditions) && old.conditions.length > 0 ? old.conditions : fresh
+  return {
+    conditions,
+    acceptedNames: { ...spec.names },
+    storedVersions: storage && !before.includes(storage) ? [...before, storage] : before,
+  }
+}

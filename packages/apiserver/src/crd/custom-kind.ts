@@ -1,0 +1,136 @@
+import type { CustomResourceDefinition, KubeObject } from '@corral/resources'
+import type { FieldError } from '../errors/api-error.js'
+import {
+  describeKind,
+  type KindDefinition,
+  type KindSchema,
+  type SubresourceDefinition,
+} from '../registry/kind-definition.js'
+import { fieldReader } from '../registry/selectable-fields.js'
+import { compileSchema, type JsonSchema } from '../schema/index.js'
+import type { JsonObject } from '../store/plain-json.js'
+import { converterFor } from './conversion.js'
+import { compileRules } from './rules.js'
+
+type Version = NonNullable<NonNullable<CustomResourceDefinition['spec']>['versions']>[number]
+
+/** One definition per served version of a CRD. Schemas are compiled when the first object passes through them. */
+export function customKinds(crd: CustomResourceDefinition): KindDefinition[] {
+  const versions = crd.spec?.versions ?? []
+  const storage = versions.find((version) => version.storage)
+  if (!storage) return []
+  return versions.filter((version) => version.served).map((version) => customKind(crd, version, storage.name))
+}
+
+function customKind(crd: CustomResourceDefinition, version: Version, storageVersion: string): KindDefinition {
+  const { group, names, scope } = crd.spec!
+  const apiVersion = `${group}/${version.name}`
+  const storageApiVersion = `${group}/${storageVersion}`
+  const schema = lazySchema((version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema)
+  const convert = converterFor(crd)
+  const scale = version.subresources?.scale
+  return describeKind(
+    {
+      group,
+      version: version.name,
+      apiVersion,
+      kind: names.kind,
+      plural: names.plural,
+      namespaced: scope === 'Namespaced',
+    },
+    {
+      singular: names.singular ?? names.kind.toLowerCase(),
+      listKind: names.listKind ?? `${names.kind}List`,
+      shortNames: names.shortNames ?? [],
+      categories: names.categories ?? [],
+      isCustom: true,
+      hasStatus: version.subresources?.status !== undefined,
+      generation: 'content',
+      needsVersionOnUpdate: true,
+      schema,
+      printerColumns: (version.additionalPrinterColumns ?? []) as NonNullable<KindDefinition['printerColumns']>,
+      selectable: Object.fromEntries(
+        (version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.replace(/^\./, ''), fieldReader(jsonPath)]),
+      ),
+      ...(scale
+        ? {
+            subresources: [SCALE_ROW],
+            scale: {
+              specReplicas: scale.specReplicasPath.replace(/^\./, ''),
+              statusReplicas: scale.statusReplicasPath.replace(/^\./, ''),
+              ...(scale.labelSelectorPath ? { selector: scale.labelSelectorPath.replace(/^\./, '') } : {}),
+            },
+          }
+        : {}),
+      ...(version.deprecated
+        ? {
+            warning: version.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`,
+            warnsOnRead: true,
+          }
+        : {}),
+      toVersion: (stored) => readAs(stored, apiVersion, convert, schema),
+      fromVersion: (object) => {
+        const stored = object.apiVersion === storageApiVersion ? object : convert(object, storageApiVersion)
+        if (stored === object) schema.completed.add(object)
+        return stored
+      },
+    },
+  )
+}
+
+const SCALE_ROW: SubresourceDefinition = {
+  name: 'scale',
+  group: 'autoscaling',
+  version: 'v1',
+  kind: 'Scale',
+  verbs: ['get', 'patch', 'update'],
+}
+
+interface LazySchema extends KindSchema {
+  /** Objects known to have this schema's defaults, because they were written through it. */
+  readonly completed: WeakSet<object>
+}
+
+function readAs(
+  stored: KubeObject,
+  apiVersion: string,
+  convert: (object: KubeObject, apiVersion: string) => KubeObject,
+  schema: LazySchema,
+): KubeObject {
+  if (stored.apiVersion === apiVersion && schema.completed.has(stored)) return stored
+  const converted = stored.apiVersion === apiVersion ? stored : convert(stored, apiVersion)
+  return schema.applyDefaults(converted as JsonObject) as KubeObject
+}
+
+const ROOT_FIELDS = ['apiVersion', 'kind', 'metadata'] as const
+
+function lazySchema(schema: JsonSchema): LazySchema {
+  let compiled: ReturnType<typeof compileSchema> | undefined
+  let rules: ReturnType<typeof compileRules>
+  let hasRules = false
+  const get = (): ReturnType<typeof compileSchema> => (compiled ??= compileSchema(schema))
+  return {
+    raw: schema as JsonObject,
+    completed: new WeakSet(),
+    prune(object) {
+      const { value, unknownPaths } = get().prune(object)
+      // The schema describes what is specific; identity and metadata belong to every object.
+      const kept: JsonObject = { ...value }
+      for (const field of ROOT_FIELDS) if (object[field] !== undefined) kept[field] = object[field]
+      return { value: kept, unknown: unknownPaths.filter((path) => !isRootPath(path)) }
+    },
+    applyDefaults: (object) => get().applyDefaults(object),
+    validate(object, old) {
+      const errors: FieldError[] = [...get().validate(object, old === undefined ? {} : { oldValue: old })]
+      if (!hasRules) {
+        rules = compileRules(schema)
+        hasRules = true
+      }
+      if (errors.length === 0 && rules) errors.push(...rules(object, old))
+      return errors
+    },
+  }
+}
+
+const isRootPath = (path: string): boolean =>
+  ROOT_FIELDS.some((field) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`))

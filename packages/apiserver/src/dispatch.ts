@@ -1,0 +1,80 @@
+import type { ApiRequest, ApiResponse } from '@corral/resources'
+import { mayDo } from './auth/access.js'
+import { apiError, methodNotAllowed, unauthorized, unknownPath } from './errors/api-error.js'
+import { queryFlag } from './request/query.js'
+import { parseResourcePath, type ResourceRoute } from './request/route.js'
+import type { ServerContext } from './server-context.js'
+import { subresourceVerb } from './subresources/subresource-verb.js'
+import { createVerb } from './verbs/create.js'
+import { deleteCollectionVerb, deleteVerb } from './verbs/delete.js'
+import { patchVerb } from './verbs/patch.js'
+import { getVerb, listVerb, watchVerb } from './verbs/read.js'
+import type { ResourceRequest } from './verbs/resource-request.js'
+import { updateVerb } from './verbs/update.js'
+
+/** Finds the kind a path names and checks that its scope fits; 404 otherwise. */
+export function resolveResource(context: ServerContext, request: ApiRequest): ResourceRequest | undefined {
+  const route = parseResourcePath(request.path)
+  if (!route) return undefined
+  const kind = context.registry.find(route.apiVersion, route.plural)
+  if (!kind || !scopeFits(route, kind.namespaced)) throw unknownPath()
+  if (!request.user) throw unauthorized()
+  const resource: ResourceRequest = {
+    request,
+    context,
+    kind,
+    namespace: kind.namespaced ? route.namespace : undefined,
+    name: route.name,
+    subresource: route.subresource ?? '',
+    user: request.user,
+  }
+  checkAccess(resource)
+  return resource
+}
+
+function scopeFits(route: ResourceRoute, isNamespaced: boolean): boolean {
+  if (!isNamespaced) return route.namespace === undefined
+  return route.namespace !== undefined || route.name === undefined
+}
+
+function checkAccess({ request, kind, name, user }: ResourceRequest): void {
+  const verb = request.method === 'POST' && name === undefined ? 'create' : request.method.toLowerCase()
+  if (mayDo(user, { verb, group: kind.group, resource: kind.plural })) return
+  const what = kind.group ? `${kind.plural}.${kind.group}` : kind.plural
+  throw apiError(
+    403,
+    'Forbidden',
+    `${what} ${JSON.stringify(name ?? '')} is forbidden: User ${JSON.stringify(user.name)} cannot ${verb} resource ${JSON.stringify(kind.plural)} in API group ${JSON.stringify(kind.group)}`,
+    { ...(name ? { name } : {}), ...(kind.group ? { group: kind.group } : {}), kind: kind.plural },
+  )
+}
+
+/** Carries out a request on a resource. */
+export function dispatchResource(resource: ResourceRequest): Promise<ApiResponse> | ApiResponse {
+  const { request, name, subresource } = resource
+  if (subresource !== '') return subresourceVerb(resource)
+  if (name === undefined) {
+    switch (request.method) {
+      case 'GET':
+        return listVerb(resource)
+      case 'POST':
+        return createVerb(resource)
+      case 'DELETE':
+        return deleteCollectionVerb(resource)
+      default:
+        throw methodNotAllowed()
+    }
+  }
+  switch (request.method) {
+    case 'GET':
+      return queryFlag(request.query, 'watch') ? watchVerb(resource) : getVerb(resource)
+    case 'PUT':
+      return updateVerb(resource)
+    case 'PATCH':
+      return patchVerb(resource)
+    case 'DELETE':
+      return deleteVerb(resource)
+    default:
+      throw methodNotAllowed()
+  }
+}

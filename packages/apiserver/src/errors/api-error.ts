@@ -1,0 +1,136 @@
+import type { Status, StatusCause } from '@corral/resources'
+
+/** One rejected field, as it appears in the causes of a 422. */
+export interface FieldError {
+  reason: string
+  field: string
+  message: string
+}
+
+interface ErrorTarget {
+  readonly group: string
+  readonly plural: string
+  readonly kind: string
+}
+
+/** A refusal with Kubernetes' Status as its body. `code` is the reason, `status.code` the HTTP status. */
+export class ApiError extends Error {
+  override readonly name: string = 'ApiError'
+  readonly code: string
+  constructor(readonly status: Status & { code: number; reason: string }) {
+    super(status.message)
+    this.code = status.reason
+  }
+}
+
+/** Any refusal; the constructors below cover the usual ones. */
+export function apiError(code: number, reason: string, message: string, details?: Status['details']): ApiError {
+  return new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason,
+    ...(details ? { details } : {}),
+    code,
+  })
+}
+
+const resourceName = (target: ErrorTarget): string =>
+  target.group ? `${target.plural}.${target.group}` : target.plural
+
+const resourceDetails = (target: ErrorTarget, name: string): NonNullable<Status['details']> => ({
+  ...(name ? { name } : {}),
+  ...(target.group ? { group: target.group } : {}),
+  kind: target.plural,
+})
+
+export const badRequest = (message: string): ApiError => apiError(400, 'BadRequest', message)
+
+export const unauthorized = (): ApiError => apiError(401, 'Unauthorized', 'Unauthorized')
+
+export const forbidden = (target: ErrorTarget, name: string, why: string, causes?: StatusCause[]): ApiError =>
+  apiError(403, 'Forbidden', `${resourceName(target)} ${JSON.stringify(name)} is forbidden: ${why}`, {
+    ...resourceDetails(target, name),
+    ...(causes ? { causes } : {}),
+  })
+
+export const notFound = (target: ErrorTarget, name: string): ApiError =>
+  apiError(404, 'NotFound', `${resourceName(target)} ${JSON.stringify(name)} not found`, resourceDetails(target, name))
+
+export const unknownPath = (): ApiError =>
+  apiError(404, 'NotFound', 'the server could not find the requested resource', {})
+
+export const methodNotAllowed = (): ApiError =>
+  apiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
+
+export const alreadyExists = (target: ErrorTarget, name: string): ApiError =>
+  apiError(
+    409,
+    'AlreadyExists',
+    `${resourceName(target)} ${JSON.stringify(name)} already exists`,
+    resourceDetails(target, name),
+  )
+
+const STALE = 'the object has been modified; please apply your changes to the latest version and try again'
+
+export const conflict = (target: ErrorTarget, name: string, why: string = STALE): ApiError =>
+  apiError(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${resourceName(target)} ${JSON.stringify(name)}: ${why}`,
+    resourceDetails(target, name),
+  )
+
+export const expired = (message: string): ApiError => apiError(410, 'Expired', message)
+
+export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
+  apiError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  )
+
+/** 422 with one cause per field; the message lists them the way kubectl users know it. */
+export function invalid(
+  target: { group: string; kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): ApiError {
+  const lines = errors.map((error) => `${error.field}: ${error.message}`)
+  const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
+  const kind = target.group ? `${target.kind}.${target.group}` : target.kind
+  return apiError(422, 'Invalid', `${kind} ${JSON.stringify(name)} is invalid: ${text}`, {
+    ...(name ? { name } : {}),
+    ...(target.group ? { group: target.group } : {}),
+    kind: target.kind,
+    causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
+  })
+}
+
+export const required = (field: string, why = ''): FieldError => ({
+  reason: 'FieldValueRequired',
+  field,
+  message: `Required value${why ? `: ${why}` : ''}`,
+})
+
+export const invalidValue = (field: string, value: unknown, why: string): FieldError => ({
+  reason: 'FieldValueInvalid',
+  field,
+  message: `Invalid value: ${typeof value === 'object' && value !== null ? JSON.stringify(value) : quote(value)}: ${why}`,
+})
+
+export const forbiddenField = (field: string, why: string): FieldError => ({
+  reason: 'FieldValueForbidden',
+  field,
+  message: `Forbidden: ${why}`,
+})
+
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  reason: 'FieldValueNotSupported',
+  field,
+  message: `Unsupported value: ${quote(value)}: supported values: ${supported.map((item) => JSON.stringify(item)).join(', ')}`,
+})
+
+const quote = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : String(value))

@@ -1,0 +1,126 @@
+import type { ApiRequest, Clock, KubeObject } from '@corral/resources'
+import { apiError } from '../errors/api-error.js'
+import type { KindDefinition } from '../registry/kind-definition.js'
+import {
+  builtInPrinter,
+  customPrinter,
+  type IncludeObject,
+  type MetaVersion,
+  type TablePrinter,
+  toPartialObjectMetadata,
+  toTable,
+} from '../table/index.js'
+import type { Listing } from './list.js'
+import { type EventRepresentation, plainRepresentation } from './representation.js'
+
+/** How the caller wants to see objects. */
+export type WantedForm =
+  | { readonly type: 'plain' }
+  | { readonly type: 'partial'; readonly version: MetaVersion }
+  | { readonly type: 'table'; readonly version: MetaVersion; readonly include: IncludeObject }
+
+const PLAIN: WantedForm = { type: 'plain' }
+
+/** The first clause of the Accept header that can be served decides; 406 when there is none. */
+export function wantedForm(request: ApiRequest): WantedForm {
+  const accept = request.headers.accept
+  if (accept === undefined || accept === '' || accept === 'application/json') return PLAIN
+  let isAcceptable = false
+  for (const clause of accept.split(',')) {
+    const [type, ...parameters] = clause.split(';').map((part) => part.trim())
+    if (type === 'application/vnd.kubernetes.protobuf' || type === 'application/cbor') {
+      // Clients that ask for these can read JSON as well; they only prefer the other.
+      isAcceptable = true
+      continue
+    }
+    if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
+    const form = formOf(parameters, request)
+    if (form) return form
+  }
+  if (isAcceptable) return PLAIN
+  throw apiError(406, 'NotAcceptable', 'only the following media types are accepted: application/json')
+}
+
+function formOf(parameters: readonly string[], request: ApiRequest): WantedForm | undefined {
+  const as = parameters.find((parameter) => parameter.startsWith('as='))?.slice(3)
+  if (as === undefined) return PLAIN
+  const version = parameters.includes('v=v1beta1') ? 'v1beta1' : 'v1'
+  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') return { type: 'partial', version }
+  if (as !== 'Table') return undefined
+  const include = request.query.get('includeObject')
+  return { type: 'table', version, include: include === 'None' || include === 'Object' ? include : 'Metadata' }
+}
+
+type Shown = Exclude<WantedForm, { type: 'plain' }>
+
+/** One object in another form than its own. */
+export function presentObject(kind: KindDefinition, object: KubeObject, form: Shown, now: Date): object {
+  if (form.type === 'partial') return toPartialObjectMetadata(object, form.version)
+  return toTable([object], { printer: printerOf(kind), now, includeObject: form.include, metaVersion: form.version })
+}
+
+/** A list in another form than its own. */
+export function presentList(kind: KindDefinition, listing: Listing, form: Shown, now: Date): object {
+  const { metadata, items } = listing
+  if (form.type === 'partial') {
+    return {
+      kind: 'PartialObjectMetadataList',
+      apiVersion: `meta.k8s.io/${form.version}`,
+      metadata,
+      items: items.map((item) => toPartialObjectMetadata(item, form.version)),
+    }
+  }
+  const { version: metaVersion, include: includeObject } = form
+  return toTable(items, { printer: printerOf(kind), now, includeObject, metaVersion, metadata })
+}
+
+/** The events of a watch in the wanted form. */
+export function presentEvents(kind: KindDefinition, form: WantedForm, clock: Clock): EventRepresentation {
+  if (form.type === 'plain') return plainRepresentation(kind.apiVersion, kind.kind)
+  if (form.type === 'partial') {
+    const plain = plainRepresentation(`meta.k8s.io/${form.version}`, 'PartialObjectMetadata')
+    return {
+      ...plain,
+      cacheKey: `partial ${form.version} ${kind.apiVersion}`,
+      show: (object) => toPartialObjectMetadata(object, form.version) as KubeObject,
+    }
+  }
+  let isFirst = true
+  const printer = printerOf(kind)
+  const table = (objects: readonly KubeObject[], metadata?: object): KubeObject => {
+    const omitColumns = !isFirst
+    isFirst = false
+    return toTable(objects, {
+      printer,
+      now: clock.now(),
+      includeObject: form.include,
+      metaVersion: form.version,
+      omitColumns,
+      ...(metadata ? { metadata } : {}),
+    }) as unknown as KubeObject
+  }
+  return {
+    cacheKey: undefined,
+    show: (object) => table([object]),
+    bookmark(resourceVersion, annotations) {
+      const object = plainRepresentation(kind.apiVersion, kind.kind).bookmark(resourceVersion, annotations)
+      return { ...table([], { resourceVersion }), rows: [{ cells: [], object }] } as KubeObject
+    },
+  }
+}
+
+const printers = new WeakMap<KindDefinition, TablePrinter>()
+
+function printerOf(kind: KindDefinition): TablePrinter {
+  let printer = printers.get(kind)
+  if (!printer) {
+    printer = makePrinter(kind)
+    printers.set(kind, printer)
+  }
+  return printer
+}
+
+function makePrinter(kind: KindDefinition): TablePrinter {
+  const builtIn = kind.isCustom ? undefined : builtInPrinter(kind.group, kind.kind)
+  return builtIn ?? customPrinter(kind.printerColumns ?? [])
+}

@@ -1,0 +1,166 @@
+import type { ApiResponse, KubeObject, Status, WatchFrame } from '@corral/resources'
+import { expired, type FieldError, forbiddenField, invalid } from '../errors/api-error.js'
+import type { KindDefinition } from '../registry/kind-definition.js'
+import { queryFlag, queryInteger } from '../request/query.js'
+import { jsonHeaders } from '../request/responses.js'
+import type { ServerContext } from '../server-context.js'
+import type { StoreEvent } from '../store/event-ring.js'
+import { knownSizeBytes } from '../store/json-bytes.js'
+import { currentObjects, isSelected, type Selection, versionOf } from './list.js'
+import { type EventRepresentation, makeFrame } from './representation.js'
+import { viewOf } from './view.js'
+import { WatchQueue } from './watch-queue.js'
+
+const BOOKMARK_INTERVAL_MS = 15_000
+const LAST_BOOKMARK_MS = 2_000
+const DEFAULT_MIN_MS = 30 * 60_000
+
+/** Opens a watch: what `query` asks to see first, then every later event until the deadline or until `signal`. */
+export function openWatch(
+  context: ServerContext,
+  kind: KindDefinition,
+  selection: Selection,
+  query: URLSearchParams,
+  representation: EventRepresentation,
+  signal?: AbortSignal,
+): ApiResponse {
+  checkWatchOptions(query)
+  const wantsBookmarks = queryFlag(query, 'allowWatchBookmarks')
+  const sendsInitial = queryFlag(query, 'sendInitialEvents')
+  const version = versionOf(query)
+  const { store } = context
+  const collection = store.collection(kind.collection)
+  const fromState = sendsInitial || version === undefined || version === 0
+
+  if (!fromState && (version > store.head || version < collection.ring.floorRv)) {
+    return watchResponse(
+      only(errorFrame(expired(`too old resource version: ${version} (${collection.ring.floorRv})`).status)),
+    )
+  }
+
+  const timers: NodeJS.Timeout[] = []
+  const listener = (event: StoreEvent): void => {
+    const frame = frameOf(kind, selection, representation, event)
+    if (frame) queue.push(frame, knownSizeBytes(event.object))
+  }
+  const queue: WatchQueue = new WatchQueue(() => {
+    collection.listeners.delete(listener)
+    for (const timer of timers) clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+  })
+  const onAbort = (): void => queue.end()
+
+  if (fromState) {
+    const initial = currentObjects(context, kind, selection)
+    queue.prefill(initial.map((object) => makeFrame('ADDED', representation.show(object))))
+    if (wantsBookmarks) {
+      const annotations = { 'k8s.io/initial-events-end': 'true' }
+      queue.prefill([makeFrame('BOOKMARK', representation.bookmark(String(store.head), annotations))])
+    }
+  } else {
+    for (const event of collection.ring.after(version) ?? []) {
+      const frame = frameOf(kind, selection, representation, event)
+      if (frame) queue.prefill([frame])
+    }
+  }
+  collection.listeners.add(listener)
+  if (signal?.aborted) queue.end()
+  else signal?.addEventListener('abort', onAbort, { once: true })
+
+  const timeoutMs = (queryInteger(query, 'timeoutSeconds') ?? 0) * 1000 || DEFAULT_MIN_MS * (1 + Math.random())
+  timers.push(setTimeout(() => queue.end(), timeoutMs).unref())
+  if (wantsBookmarks) timers.push(...bookmarkTimers(store, queue, representation, timeoutMs))
+  return watchResponse(queue)
+}
+
+function bookmarkTimers(
+  store: ServerContext['store'],
+  queue: WatchQueue,
+  representation: EventRepresentation,
+  timeoutMs: number,
+): NodeJS.Timeout[] {
+  let last = store.head
+  const send = (): void => {
+    if (store.head === last) return
+    last = store.head
+    queue.push(makeFrame('BOOKMARK', representation.bookmark(String(last))), 0)
+  }
+  const timers = [setInterval(send, BOOKMARK_INTERVAL_MS).unref()]
+  if (timeoutMs > LAST_BOOKMARK_MS) timers.push(setTimeout(send, timeoutMs - LAST_BOOKMARK_MS).unref())
+  return timers
+}
+
+function frameOf(
+  kind: KindDefinition,
+  selection: Selection,
+  representation: EventRepresentation,
+  event: StoreEvent,
+): WatchFrame | undefined {
+  if (selection.namespace !== undefined && event.namespace !== selection.namespace) return undefined
+  const seen = visibleEvent(kind, selection, event)
+  if (!seen) return undefined
+  if (representation.cacheKey === undefined) return makeFrame(seen.type, representation.show(seen.object()))
+  const key = `${representation.cacheKey} ${seen.key}`
+  let frame = event.frames.get(key)
+  if (!frame) {
+    frame = makeFrame(seen.type, representation.show(seen.object()))
+    event.frames.set(key, frame)
+  }
+  return frame
+}
+
+/** How an event looks through a selection: an object that starts or stops matching is added or deleted. */
+export function visibleEvent(
+  kind: KindDefinition,
+  selection: Selection,
+  event: StoreEvent,
+): { type: StoreEvent['type']; key: string; object(): KubeObject } | undefined {
+  const object = viewOf(kind, event.object)
+  const hasSelector = Boolean(selection.labels || selection.fields)
+  if (!hasSelector) return { type: event.type, key: event.type, object: () => object }
+  const matchedBefore = event.previous !== undefined && isSelected(selection, viewOf(kind, event.previous))
+  if (event.type === 'DELETED') {
+    return matchedBefore ? { type: 'DELETED', key: 'DELETED', object: () => object } : undefined
+  }
+  if (isSelected(selection, object)) {
+    const type = matchedBefore ? 'MODIFIED' : 'ADDED'
+    return { type, key: type, object: () => object }
+  }
+  if (!matchedBefore) return undefined
+  // The watcher knows the object as it was, so that is what it loses, at the version at which it lost it.
+  const previous = viewOf(kind, event.previous!)
+  const last = { ...previous, metadata: { ...previous.metadata, resourceVersion: String(event.rv) } }
+  return { type: 'DELETED', key: 'left', object: () => last }
+}
+
+function checkWatchOptions(query: URLSearchParams): void {
+  const match = query.get('resourceVersionMatch') ?? ''
+  const sendsInitial = query.has('sendInitialEvents')
+  const errors: FieldError[] = []
+  if (sendsInitial && match !== 'NotOlderThan') {
+    errors.push(
+      forbiddenField('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    )
+  }
+  if (!sendsInitial && match !== '') {
+    errors.push(
+      forbiddenField(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    )
+  }
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
+}
+
+const watchResponse = (frames: AsyncIterable<WatchFrame>): ApiResponse => ({
+  status: 200,
+  headers: jsonHeaders(),
+  body: { type: 'watch', frames },
+})
+
+const errorFrame = (status: Status): WatchFrame => makeFrame('ERROR', status as KubeObject)
+
+async function* only(frame: WatchFrame): AsyncGenerator<WatchFrame> {
+  yield frame
+}

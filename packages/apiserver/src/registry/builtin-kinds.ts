@@ -1,0 +1,284 @@
+import {
+  ClusterRoleBindings,
+  ClusterRoles,
+  ConfigMaps,
+  Deployments,
+  EndpointSlices,
+  EndpointsKind,
+  Events,
+  EventsV1,
+  Leases,
+  MutatingWebhookConfigurations,
+  Namespaces,
+  NetworkPolicies,
+  Nodes,
+  PersistentVolumeClaims,
+  PersistentVolumes,
+  PodDisruptionBudgets,
+  ReplicaSets,
+  type ResourceKind,
+  RoleBindings,
+  Roles,
+  Secrets,
+  ServiceAccounts,
+  StorageClasses,
+  ValidatingWebhookConfigurations,
+} from '@corral/resources'
+import { crdKind } from '../crd/crd-kind.js'
+import { forbiddenField } from '../errors/api-error.js'
+import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { fromEventsV1, toEventsV1 } from './event-views.js'
+import { describeKind, type KindDefinition } from './kind-definition.js'
+import { defaultPodSpec, podKind } from './pod-kind.js'
+import { reviewKinds } from './review-kinds.js'
+import { fieldReader, fieldReaders } from './selectable-fields.js'
+import { serviceKind } from './service-kind.js'
+
+/** Every kind the server has without any CustomResourceDefinition. */
+export function builtinKinds(): KindDefinition[] {
+  return [
+    podKind,
+    serviceKind,
+    namespaceKind,
+    configMapKind,
+    secretKind,
+    serviceAccountKind,
+    ...volumeKinds,
+    describeKind(Nodes, {
+      shortNames: ['no'],
+      hasStatus: true,
+      selectable: { 'spec.unschedulable': (node) => String(fieldReader('spec.unschedulable')(node) === 'true') },
+    }),
+    describeKind(EndpointsKind, { shortNames: ['ep'] }),
+    ...eventKinds,
+    describeKind(Leases, {
+      needsVersionOnUpdate: true,
+      createsOnUpdate: true,
+    }),
+    describeKind(NetworkPolicies, {
+      shortNames: ['netpol'],
+      generation: 'spec',
+      defaults(policy) {
+        const spec = isJsonObject(policy.spec) ? policy.spec : {}
+        policy.spec = spec
+        spec.podSelector ??= {}
+        spec.policyTypes ??= Array.isArray(spec.egress) ? ['Ingress', 'Egress'] : ['Ingress']
+      },
+    }),
+    describeKind(EndpointSlices, { generation: 'content' }),
+    crdKind,
+    ...inertKinds,
+    ...reviewKinds,
+  ]
+}
+
+const namespaceKind = describeKind(Namespaces, {
+  shortNames: ['ns'],
+  hasStatus: true,
+  nameRule: 'label',
+  maxNameLength: 63,
+  answersDeleteWithObject: true,
+  verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
+  subresources: [{ name: 'finalize', group: '', version: 'v1', kind: 'Namespace', verbs: ['update'] }],
+  selectable: fieldReaders('status.phase'),
+  prepareCreate(namespace) {
+    namespace.spec = { ...(isJsonObject(namespace.spec) ? namespace.spec : {}), finalizers: ['kubernetes'] }
+    namespace.status = { phase: 'Active' }
+    labelWithName(namespace)
+  },
+  prepareUpdate(next, old) {
+    next.spec = old.spec
+    labelWithName(next)
+  },
+})
+
+function labelWithName(namespace: JsonObject): void {
+  const metadata = namespace.metadata as { name: string; labels?: Record<string, string> }
+  metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name }
+}
+
+const configMapKind = describeKind(ConfigMaps, {
+  shortNames: ['cm'],
+  validate: (next, old) => frozenData(next, old, ['data', 'binaryData']),
+})
+
+const secretKind = describeKind(Secrets, {
+  selectable: fieldReaders('type'),
+  defaults(secret) {
+    if (isJsonObject(secret.stringData)) {
+      const encoded = Object.entries(secret.stringData).map(([key, value]) => [
+        key,
+        Buffer.from(String(value)).toString('base64'),
+      ])
+      secret.data = { ...(isJsonObject(secret.data) ? secret.data : {}), ...Object.fromEntries(encoded) }
+    }
+    delete secret.stringData
+    secret.type ??= 'Opaque'
+  },
+  validate(next, old) {
+    const errors = frozenData(next, old, ['data'])
+    if (old && next.type !== old.type) {
+      errors.push({
+        reason: 'FieldValueInvalid',
+        field: 'type',
+        message: `Invalid value: ${JSON.stringify(next.type)}: field is immutable`,
+      })
+    }
+    return errors
+  },
+})
+
+function frozenData(
+  next: JsonObject,
+  old: JsonObject | undefined,
+  fields: string[],
+): ReturnType<typeof forbiddenField>[] {
+  if (old?.immutable !== true) return []
+  const text = 'field is immutable when `immutable` is set'
+  if (next.immutable !== true) return [forbiddenField('immutable', text)]
+  return fields
+    .filter((field) => !equalJson(next[field] ?? {}, old[field] ?? {}))
+    .map((field) => forbiddenField(field, text))
+}
+
+const serviceAccountKind = describeKind(ServiceAccounts, {
+  shortNames: ['sa'],
+  answersDeleteWithObject: true,
+  subresources: [
+    { name: 'token', group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest', verbs: ['create'] },
+  ],
+})
+
+const volumeKinds: KindDefinition[] = [
+  describeKind(PersistentVolumeClaims, {
+    shortNames: ['pvc'],
+    hasStatus: true,
+    answersDeleteWithObject: true,
+    defaults(claim) {
+      if (isJsonObject(claim.spec)) claim.spec.volumeMode ??= 'Filesystem'
+    },
+    prepareCreate(claim) {
+      claim.status = { phase: 'Pending' }
+    },
+  }),
+  describeKind(PersistentVolumes, {
+    shortNames: ['pv'],
+    hasStatus: true,
+    defaults(volume) {
+      if (!isJsonObject(volume.spec)) return
+      volume.spec.volumeMode ??= 'Filesystem'
+      volume.spec.persistentVolumeReclaimPolicy ??= 'Retain'
+    },
+    prepareCreate(volume) {
+      volume.status = { phase: 'Pending' }
+    },
+  }),
+  describeKind(StorageClasses, {
+    shortNames: ['sc'],
+    defaults(storageClass) {
+      storageClass.reclaimPolicy ??= 'Delete'
+      storageClass.volumeBindingMode ??= 'Immediate'
+    },
+  }),
+]
+
+const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
+
+const eventKinds: KindDefinition[] = [
+  describeKind(Events, {
+    shortNames: ['ev'],
+    createsOnUpdate: true,
+    selectable: {
+      ...fieldReaders('reason', 'type', 'reportingComponent', ...INVOLVED.map((field) => `involvedObject.${field}`)),
+      source: (event) => fieldReader('source.component')(event) || fieldReader('reportingComponent')(event),
+    },
+    defaults(event) {
+      event.source ??= {}
+      event.firstTimestamp ??= null
+      event.lastTimestamp ??= null
+      event.eventTime ??= null
+      event.reportingComponent ??= ''
+      event.reportingInstance ??= ''
+    },
+  }),
+  describeKind(EventsV1, {
+    shortNames: ['ev'],
+    createsOnUpdate: true,
+    collection: 'events',
+    selectable: fieldReaders('reason', 'type', 'reportingController', ...INVOLVED.map((field) => `regarding.${field}`)),
+    toVersion: toEventsV1,
+    fromVersion: fromEventsV1,
+  }),
+]
+
+const INERT = 'is stored but not acted upon by this server'
+
+function inert(kind: ResourceKind, options: Parameters<typeof describeKind>[1]): KindDefinition {
+  return describeKind(kind, { ...options, warning: `${kind.kind} ${INERT}` })
+}
+
+/** Kinds that install manifests need; nothing here carries them out. */
+const inertKinds: KindDefinition[] = [
+  inert(Deployments, {
+    shortNames: ['deploy'],
+    categories: ['all'],
+    hasStatus: true,
+    generation: 'spec',
+    scale: { specReplicas: 'spec.replicas', statusReplicas: 'status.replicas' },
+    subresources: [scaleRow()],
+    defaults(deployment) {
+      defaultWorkload(deployment)
+      const spec = deployment.spec
+      if (!isJsonObject(spec)) return
+      spec.strategy ??= { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' } }
+      spec.revisionHistoryLimit ??= 10
+      spec.progressDeadlineSeconds ??= 600
+    },
+  }),
+  inert(ReplicaSets, {
+    shortNames: ['rs'],
+    categories: ['all'],
+    hasStatus: true,
+    generation: 'spec',
+    scale: { specReplicas: 'spec.replicas', statusReplicas: 'status.replicas' },
+    subresources: [scaleRow()],
+    defaults: defaultWorkload,
+  }),
+  inert(PodDisruptionBudgets, {
+    shortNames: ['pdb'],
+    hasStatus: true,
+    generation: 'spec',
+  }),
+  inert(Roles, { nameRule: 'path' }),
+  inert(RoleBindings, { nameRule: 'path', defaults: defaultSubjects }),
+  inert(ClusterRoles, { nameRule: 'path' }),
+  inert(ClusterRoleBindings, {
+    nameRule: 'path',
+    defaults: defaultSubjects,
+  }),
+  inert(ValidatingWebhookConfigurations, {
+    generation: 'content',
+    categories: ['api-extensions'],
+  }),
+  inert(MutatingWebhookConfigurations, {
+    generation: 'content',
+    categories: ['api-extensions'],
+  }),
+]
+
+function scaleRow(): KindDefinition['subresources'][number] {
+  return { name: 'scale', group: 'autoscaling', version: 'v1', kind: 'Scale', verbs: ['get', 'patch', 'update'] }
+}
+
+function defaultWorkload(workload: JsonObject): void {
+  const spec = workload.spec
+  if (!isJsonObject(spec)) return
+  spec.replicas ??= 1
+  if (isJsonObject(spec.template) && isJsonObject(spec.template.spec)) defaultPodSpec(spec.template.spec)
+}
+
+function defaultSubjects(binding: JsonObject): void {
+  for (const subject of Array.isArray(binding.subjects) ? binding.subjects : []) {
+    if (isJsonObject(subject) && subject.kind !== 'ServiceAccount') subject.apiGroup ??= 'rbac.authorization.k8s.io'
+  }
+}

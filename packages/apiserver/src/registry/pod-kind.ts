@@ -1,0 +1,211 @@
+import { type KubeObject, Pods } from '@corral/resources'
+import { type FieldError, forbiddenField, required } from '../errors/api-error.js'
+import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { describeKind, type KindDefinition, type SubresourceDefinition } from './kind-definition.js'
+import { fieldReader } from './selectable-fields.js'
+
+const stream = (name: string, kind: string): SubresourceDefinition => ({
+  name,
+  group: '',
+  version: 'v1',
+  kind,
+  verbs: ['create', 'get'],
+})
+
+/** Pods: defaults, a spec that hardly changes, graceful deletion, and the sub-resources a kubelet serves. */
+export const podKind: KindDefinition = describeKind(Pods, {
+  shortNames: ['po'],
+  categories: ['all'],
+  hasStatus: true,
+  generation: 'spec',
+  answersDeleteWithObject: true,
+  subresources: [
+    stream('attach', 'PodAttachOptions'),
+    { name: 'binding', group: '', version: 'v1', kind: 'Binding', verbs: ['create'] },
+    { name: 'eviction', group: 'policy', version: 'v1', kind: 'Eviction', verbs: ['create'] },
+    stream('exec', 'PodExecOptions'),
+    { name: 'log', group: '', version: 'v1', kind: 'Pod', verbs: ['get'] },
+    stream('portforward', 'PodPortForwardOptions'),
+  ],
+  selectable: {
+    'spec.nodeName': fieldReader('spec.nodeName'),
+    'spec.restartPolicy': fieldReader('spec.restartPolicy'),
+    'spec.schedulerName': fieldReader('spec.schedulerName'),
+    'spec.serviceAccountName': fieldReader('spec.serviceAccountName'),
+    'spec.hostNetwork': (pod) => String(Boolean((pod as PodShape).spec?.hostNetwork)),
+    'status.phase': fieldReader('status.phase'),
+    'status.podIP': fieldReader('status.podIP'),
+    'status.podIPs': (pod) => ((pod as PodShape).status?.podIPs ?? []).map((entry) => entry.ip).join(','),
+    'status.nominatedNodeName': fieldReader('status.nominatedNodeName'),
+  },
+  defaults(pod) {
+    if (isJsonObject(pod.spec)) defaultPodSpec(pod.spec)
+  },
+  prepareCreate(pod) {
+    const spec = isJsonObject(pod.spec) ? pod.spec : {}
+    pod.status = { phase: 'Pending', qosClass: qosClass(spec) }
+  },
+  validate(pod, old) {
+    const errors = isJsonObject(pod.spec) ? validatePodSpec(pod.spec) : [required('spec.containers')]
+    if (old && isJsonObject(pod.spec) && isJsonObject(old.spec)) errors.push(...validateSpecChange(pod.spec, old.spec))
+    return errors
+  },
+  graceSeconds(pod, requested) {
+    const spec = pod.spec as PodShape['spec']
+    const phase = (pod.status as PodShape['status'])?.phase
+    if (!spec?.nodeName || phase === 'Succeeded' || phase === 'Failed') return 0
+    const seconds = requested ?? spec.terminationGracePeriodSeconds ?? 30
+    return seconds < 0 ? 1 : seconds
+  },
+})
+
+interface PodShape extends KubeObject {
+  spec?: { nodeName?: string; hostNetwork?: boolean; terminationGracePeriodSeconds?: number }
+  status?: { phase?: string; podIPs?: { ip: string }[] }
+}
+
+/** Fills in what a pod's author may leave out. Used for pods and for the templates of workload kinds. */
+export function defaultPodSpec(spec: JsonObject): void {
+  spec.restartPolicy ??= 'Always'
+  spec.dnsPolicy ??= 'ClusterFirst'
+  spec.terminationGracePeriodSeconds ??= 30
+  spec.schedulerName ??= 'default-scheduler'
+  spec.securityContext ??= {}
+  spec.enableServiceLinks ??= true
+  if (spec.serviceAccountName && !spec.serviceAccount) spec.serviceAccount = spec.serviceAccountName
+  for (const container of containersOf(spec)) defaultContainer(container)
+  for (const volume of objectsIn(spec.volumes)) defaultVolume(volume)
+}
+
+function defaultContainer(container: JsonObject): void {
+  const image = typeof container.image === 'string' ? container.image : ''
+  const tag = image.includes('@') ? 'digest' : image.slice(image.lastIndexOf('/') + 1).split(':')[1]
+  container.imagePullPolicy ??= tag === undefined || tag === 'latest' ? 'Always' : 'IfNotPresent'
+  container.terminationMessagePath ??= '/dev/termination-log'
+  container.terminationMessagePolicy ??= 'File'
+  container.resources ??= {}
+  for (const port of objectsIn(container.ports)) port.protocol ??= 'TCP'
+  for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
+    const probe = container[name]
+    if (isJsonObject(probe)) defaultProbe(probe)
+  }
+  for (const entry of objectsIn(container.env)) {
+    const source = entry.valueFrom
+    if (isJsonObject(source) && isJsonObject(source.fieldRef)) source.fieldRef.apiVersion ??= 'v1'
+  }
+  const resources = container.resources
+  if (isJsonObject(resources) && isJsonObject(resources.limits)) {
+    resources.requests = { ...resources.limits, ...(isJsonObject(resources.requests) ? resources.requests : {}) }
+  }
+}
+
+function defaultProbe(probe: JsonObject): void {
+  probe.timeoutSeconds ??= 1
+  probe.periodSeconds ??= 10
+  probe.successThreshold ??= 1
+  probe.failureThreshold ??= 3
+  if (isJsonObject(probe.httpGet)) {
+    probe.httpGet.path ??= '/'
+    probe.httpGet.scheme ??= 'HTTP'
+  }
+  if (isJsonObject(probe.grpc)) probe.grpc.service ??= ''
+}
+
+const FILE_MODE = 0o644
+
+function defaultVolume(volume: JsonObject): void {
+  for (const name of ['secret', 'configMap', 'downwardAPI', 'projected']) {
+    const source = volume[name]
+    if (isJsonObject(source)) source.defaultMode ??= FILE_MODE
+  }
+  if (isJsonObject(volume.hostPath)) volume.hostPath.type ??= ''
+  if (!Object.keys(volume).some((key) => key !== 'name')) volume.emptyDir = {}
+}
+
+function containersOf(spec: JsonObject): JsonObject[] {
+  return [...objectsIn(spec.initContainers), ...objectsIn(spec.containers)]
+}
+
+function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function validatePodSpec(spec: JsonObject): FieldError[] {
+  const errors: FieldError[] = []
+  if (objectsIn(spec.containers).length === 0) errors.push(required('spec.containers'))
+  const seen = new Set<string>()
+  for (const list of ['initContainers', 'containers']) {
+    for (const [index, container] of objectsIn(spec[list]).entries()) {
+      const path = `spec.${list}[${index}]`
+      const name = String(container.name ?? '')
+      if (!name) errors.push(required(`${path}.name`))
+      else if (seen.has(name)) {
+        errors.push({ reason: 'FieldValueDuplicate', field: `${path}.name`, message: `Duplicate value: "${name}"` })
+      }
+      seen.add(name)
+      if (!container.image) errors.push(required(`${path}.image`))
+      errors.push(...validateMounts(container, spec, path))
+    }
+  }
+  if (!['Always', 'OnFailure', 'Never'].includes(String(spec.restartPolicy))) {
+    errors.push({
+      reason: 'FieldValueNotSupported',
+      field: 'spec.restartPolicy',
+      message: `Unsupported value: ${JSON.stringify(spec.restartPolicy)}: supported values: "Always", "OnFailure", "Never"`,
+    })
+  }
+  return errors
+}
+
+function validateMounts(container: JsonObject, spec: JsonObject, path: string): FieldError[] {
+  const volumes = new Set(objectsIn(spec.volumes).map((volume) => volume.name))
+  return objectsIn(container.volumeMounts).flatMap((mount, index) => {
+    const field = `${path}.volumeMounts[${index}]`
+    if (!mount.mountPath) return [required(`${field}.mountPath`)]
+    if (volumes.has(mount.name)) return []
+    return [
+      { reason: 'FieldValueNotFound', field: `${field}.name`, message: `Not found: ${JSON.stringify(mount.name)}` },
+    ]
+  })
+}
+
+const CHANGE_TEXT =
+  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
+
+function validateSpecChange(next: JsonObject, old: JsonObject): FieldError[] {
+  if (equalJson(frozenPart(next, old), frozenPart(old, old))) return []
+  return [forbiddenField('spec', CHANGE_TEXT)]
+}
+
+/** The spec without what may change: images, deadline, tolerations, and gates that were only removed. */
+function frozenPart(spec: JsonObject, old: JsonObject): JsonObject {
+  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...rest } = spec
+  const gates = objectsIn(old.schedulingGates).map((gate) => gate.name)
+  const added = objectsIn(spec.schedulingGates).filter((gate) => !gates.includes(gate.name))
+  // A binder may set the node once; nobody may move a pod afterwards.
+  const nodeName = old.nodeName ? rest.nodeName : undefined
+  const strip = (list: unknown): JsonObject[] => objectsIn(list).map(({ image: _image, ...container }) => container)
+  return {
+    ...rest,
+    nodeName,
+    schedulingGates: added,
+    containers: strip(spec.containers),
+    initContainers: strip(spec.initContainers),
+  }
+}
+
+/** Kubernetes' quality-of-service class from requests and limits of cpu and memory. */
+export function qosClass(spec: JsonObject): 'Guaranteed' | 'Burstable' | 'BestEffort' {
+  let hasAny = false
+  let isGuaranteed = true
+  for (const container of containersOf(spec)) {
+    const resources = isJsonObject(container.resources) ? container.resources : {}
+    const limits = isJsonObject(resources.limits) ? resources.limits : {}
+    const requests = isJsonObject(resources.requests) ? resources.requests : {}
+    for (const name of ['cpu', 'memory']) {
+      if (limits[name] !== undefined || requests[name] !== undefined) hasAny = true
+      if (limits[name] === undefined || (requests[name] ?? limits[name]) !== limits[name]) isGuaranteed = false
+    }
+  }
+  return !hasAny ? 'BestEffort' : isGuaranteed ? 'Guaranteed' : 'Burstable'
+}

@@ -1,0 +1,68 @@
+import {
+  LocalSubjectAccessReviews,
+  type ResourceKind,
+  SelfSubjectAccessReviews,
+  SelfSubjectReviews,
+  SelfSubjectRulesReviews,
+  SubjectAccessReviews,
+  TokenReviews,
+} from '@corral/resources'
+import { mayDo } from '../auth/access.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { describeKind, type KindDefinition, type ReviewContext } from './kind-definition.js'
+
+function reviewKind(
+  kind: ResourceKind,
+  answer: (spec: JsonObject, context: ReviewContext) => JsonObject | Promise<JsonObject>,
+): KindDefinition {
+  return describeKind(kind, {
+    verbs: ['create'],
+    async review(body, context) {
+      const spec = isJsonObject(body.spec) ? body.spec : {}
+      return { ...body, status: await answer(spec, context) }
+    },
+  })
+}
+
+/** Questions about who may do what: answered from the one rule there is, and never stored. */
+export const reviewKinds: KindDefinition[] = [
+  reviewKind(SelfSubjectAccessReviews, (spec, { user }) => accessAnswer(user.name, user.groups, spec)),
+  ...[SubjectAccessReviews, LocalSubjectAccessReviews].map((kind) =>
+    reviewKind(kind, (spec) =>
+      accessAnswer(String(spec.user ?? ''), (spec.groups as string[] | undefined) ?? [], spec),
+    ),
+  ),
+  reviewKind(SelfSubjectRulesReviews, (_spec, { user }) => {
+    const everything = mayDo(user, { verb: '*', group: '*', resource: '*' })
+    return {
+      resourceRules: everything ? [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }] : [],
+      nonResourceRules: everything ? [{ verbs: ['*'], nonResourceURLs: ['*'] }] : [],
+      incomplete: false,
+    }
+  }),
+  reviewKind(SelfSubjectReviews, (_spec, { user }) => ({
+    userInfo: { username: user.name, groups: [...user.groups] },
+  })),
+  reviewKind(TokenReviews, async (spec, { verifyToken }) => {
+    const user = await verifyToken(String(spec.token ?? ''))
+    if (!user) return { authenticated: false, user: {}, error: 'invalid bearer token' }
+    return {
+      authenticated: true,
+      user: { username: user.name, groups: [...user.groups] },
+      audiences: spec.audiences ?? [],
+    }
+  }),
+]
+
+function accessAnswer(name: string, groups: readonly string[], spec: JsonObject): JsonObject {
+  const attributes = isJsonObject(spec.resourceAttributes) ? spec.resourceAttributes : {}
+  const allowed = mayDo(
+    { name, groups },
+    {
+      verb: String(attributes.verb ?? 'get'),
+      group: String(attributes.group ?? ''),
+      resource: String(attributes.resource ?? ''),
+    },
+  )
+  return allowed ? { allowed: true } : { allowed: false, reason: 'service accounts may only ask reviews' }
+}

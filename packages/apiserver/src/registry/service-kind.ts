@@ -1,0 +1,71 @@
+import { Services } from '@corral/resources'
+import { invalidValue, required } from '../errors/api-error.js'
+import { isJsonObject } from '../store/plain-json.js'
+import { describeKind, type KindDefinition } from './kind-definition.js'
+import { fieldReaders } from './selectable-fields.js'
+
+/** Services: a cluster IP that is unique but leads nowhere on one machine; endpoints are kept by a controller. */
+export const serviceKind: KindDefinition = describeKind(Services, {
+  shortNames: ['svc'],
+  categories: ['all'],
+  hasStatus: true,
+  nameRule: 'label1035',
+  maxNameLength: 63,
+  createsOnUpdate: true,
+  answersDeleteWithObject: true,
+  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+  selectable: fieldReaders('spec.clusterIP', 'spec.type'),
+  defaults(service) {
+    const spec = isJsonObject(service.spec) ? service.spec : {}
+    service.spec = spec
+    spec.type ??= 'ClusterIP'
+    spec.sessionAffinity ??= 'None'
+    if (spec.type === 'ExternalName') return
+    spec.internalTrafficPolicy ??= 'Cluster'
+    for (const port of Array.isArray(spec.ports) ? spec.ports : []) {
+      if (!isJsonObject(port)) continue
+      port.protocol ??= 'TCP'
+      if (port.targetPort === undefined || port.targetPort === '' || port.targetPort === 0) port.targetPort = port.port
+    }
+  },
+  prepareCreate(service, context) {
+    const spec = service.spec as Record<string, unknown>
+    service.status = { loadBalancer: {} }
+    if (spec.type === 'ExternalName') return
+    if (spec.clusterIP !== 'None') {
+      spec.clusterIP = context.allocateClusterIp(typeof spec.clusterIP === 'string' ? spec.clusterIP : undefined)
+    }
+    spec.clusterIPs = [spec.clusterIP]
+    spec.ipFamilies ??= ['IPv4']
+    spec.ipFamilyPolicy ??= 'SingleStack'
+  },
+  prepareUpdate(next, old) {
+    const spec = next.spec as Record<string, unknown>
+    const before = isJsonObject(old.spec) ? old.spec : {}
+    for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) {
+      if (spec.type !== 'ExternalName' && before[field] !== undefined) spec[field] ??= before[field]
+    }
+  },
+  validate(service, old) {
+    const spec = isJsonObject(service.spec) ? service.spec : {}
+    const ports = Array.isArray(spec.ports) ? spec.ports : []
+    const errors = []
+    if (ports.length === 0 && spec.clusterIP !== 'None' && spec.type !== 'ExternalName')
+      errors.push(required('spec.ports'))
+    if (ports.length > 1) {
+      for (const [index, port] of ports.entries()) {
+        if (!isJsonObject(port) || !port.name) errors.push(required(`spec.ports[${index}].name`))
+      }
+    }
+    for (const [index, port] of ports.entries()) {
+      const number = isJsonObject(port) ? port.port : undefined
+      if (typeof number === 'number' && number > 0 && number < 65_536) continue
+      errors.push(invalidValue(`spec.ports[${index}].port`, number ?? 0, 'must be between 1 and 65535, inclusive'))
+    }
+    const before = isJsonObject(old?.spec) ? old.spec.clusterIP : undefined
+    if (before && spec.clusterIP !== before && spec.type !== 'ExternalName') {
+      errors.push(invalidValue('spec.clusterIPs[0]', spec.clusterIP, 'may not change once set'))
+    }
+    return errors
+  },
+})

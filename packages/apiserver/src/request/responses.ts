@@ -1,0 +1,68 @@
+import type { ApiResponse, KubeError, Status } from '@corral/resources'
+import { type ApiError, apiError } from '../errors/api-error.js'
+import { jsonBytes } from '../store/json-bytes.js'
+
+const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const
+
+/** Headers of a JSON answer, with one Warning per text. */
+export function jsonHeaders(warnings: readonly string[] = [], contentType?: string): Record<string, string> {
+  if (warnings.length === 0 && contentType === undefined) return HEADERS
+  return {
+    ...HEADERS,
+    ...(contentType === undefined ? {} : { 'content-type': contentType }),
+    ...(warnings.length === 0 ? {} : { warning: warnings.map(warningValue).join(', ') }),
+  }
+}
+
+const warningValue = (text: string): string =>
+  `299 - "${text
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replaceAll(/[\r\n]+/g, ' ')}"`
+
+/** An answer with a frozen object; its JSON is made when a socket asks for it, and once. */
+export function objectResponse(status: number, value: object, warnings?: readonly string[]): ApiResponse {
+  return { status, headers: jsonHeaders(warnings), body: { type: 'object', value, json: () => jsonBytes(value) } }
+}
+
+export function textResponse(status: number, text: string): ApiResponse {
+  return {
+    status,
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache, private' },
+    body: { type: 'bytes', bytes: Buffer.from(text) },
+  }
+}
+
+export function successStatus(details?: Status['details'], code?: number): Status {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    ...(details ? { details } : {}),
+    ...(code ? { code } : {}),
+  }
+}
+
+/** The Status body of any failure. What is not an `ApiError` is a defect here: 500, without its insides. */
+export function errorResponse(error: unknown): ApiResponse {
+  const status = statusOf(error)
+  const response = objectResponse(status.code, status)
+  const retryAfter = status.details?.retryAfterSeconds
+  if (retryAfter === undefined) return response
+  return { ...response, headers: { ...response.headers, 'retry-after': String(retryAfter) } }
+}
+
+function statusOf(error: unknown): ApiError['status'] {
+  if (isApiError(error)) return error.status
+  // Pure parts throw the client's error type; it says the same in other words.
+  if (error instanceof Error && error.name === 'KubeError') {
+    const { code, message, status, details } = error as KubeError
+    if (status !== undefined) return apiError(status, code, message, details).status
+  }
+  return apiError(500, 'InternalError', `Internal error occurred: ${messageOf(error)}`).status
+}
+
+export const isApiError = (error: unknown): error is ApiError => error instanceof Error && error.name === 'ApiError'
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

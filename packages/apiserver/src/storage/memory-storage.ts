@@ -1,0 +1,20 @@
+import { type Storage, type StorageContents, StorageError, type StorageWrite } from './storage.js'
+
+/** Keeps nothing: objects live as long as the server. Versions start at the time in ms, so no earlier run's reappear. */
+export function memoryStorage(options: { firstRv?: number } = {}): Storage {
+  let state: 'new' | 'open' | 'closed' = 'new'
+  return {
+    durability: 'memory',
+    async open(): Promise<StorageContents> {
+      if (state !== 'new') throw new StorageError('StorageLocked', 'this memory storage is in use by a server already')
+      state = 'open'
+      return { rows: [], history: [], lastRv: options.firstRv ?? Date.now() }
+    },
+    commit(_writes: readonly StorageWrite[]): void {
+      if (state !== 'open') throw new StorageError('StorageClosed', 'the storage is closed')
+    },
+    async close(): Promise<void> {
+      state = 'closed'
+    },
+  }
+}

@@ -1,0 +1,237 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { KubeObject } from '@corral/resources'
+import { jsonBytes, rememberJson } from '../store/json-bytes.js'
+import { freezeJson } from '../store/plain-json.js'
+import {
+  type Storage,
+  type StorageContents,
+  StorageError,
+  type StorageOperation,
+  type StorageWrite,
+} from './storage.js'
+import { acquireLock, type StorageLock } from './storage-lock.js'
+
+const SCHEMA_VERSION = 1
+const RV_BLOCK = 10_000
+/** Log rows that always stay; compaction starts at twice as many. */
+const LOG_TAIL = 2_000
+const COMPACT_BATCH = 1_000
+
+export interface SqliteStorageOptions {
+  /** Made when missing, 0700. Holds the database and the lock file. */
+  directory: string
+  /** `full` survives power loss, `normal` a crash of the process. */
+  durability?: 'normal' | 'full'
+}
+
+/** The parts of `DatabaseSync` used here; `node:sqlite` and `@photostructure/sqlite` both have them. */
+interface Statement {
+  run(...values: unknown[]): unknown
+  get(...values: unknown[]): unknown
+  all(...values: unknown[]): unknown[]
+}
+interface Database {
+  exec(sql: string): void
+  prepare(sql: string): Statement
+  close(): void
+}
+
+/** A journal in SQLite (WAL): table `cur` is the reload source, table `log` the recent history. */
+export function sqliteStorage(options: SqliteStorageOptions): Storage {
+  return new SqliteStorage(options)
+}
+
+class SqliteStorage implements Storage {
+  readonly durability: 'normal' | 'full'
+  private database: Database | undefined
+  private lock: StorageLock | undefined
+  private statements: ReturnType<typeof prepareStatements> | undefined
+  private reservedRv = 0
+  private lastRv = 0
+  private logRows = 0
+
+  constructor(private readonly options: SqliteStorageOptions) {
+    this.durability = options.durability ?? 'full'
+  }
+
+  async open(): Promise<StorageContents> {
+    const { directory } = this.options
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    this.lock = acquireLock(join(directory, 'lock'))
+    try {
+      const DatabaseSync = await loadSqlite()
+      const database = new DatabaseSync(join(directory, 'state.db'))
+      this.database = database
+      database.exec(`PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA auto_vacuum=INCREMENTAL;
+        PRAGMA synchronous=${this.durability === 'full' ? 'FULL' : 'NORMAL'}; PRAGMA fullfsync=${this.durability === 'full' ? 'ON' : 'OFF'};
+        PRAGMA cache_size=-8192; PRAGMA wal_autocheckpoint=4000;`)
+      createTables(database)
+      this.statements = prepareStatements(database)
+      return this.load(this.statements)
+    } catch (error) {
+      await this.close()
+      if (error instanceof StorageError) throw error
+      throw new StorageError('StorageCorrupt', `cannot open the database in ${directory}`, { cause: error })
+    }
+  }
+
+  private load(statements: ReturnType<typeof prepareStatements>): StorageContents {
+    const rows = (statements.allRows.all() as CurRow[]).map((row) => ({
+      collection: row.gr,
+      namespace: row.ns,
+      name: row.name,
+      object: parseObject(row.v),
+    }))
+    const history = (statements.logTail.all(LOG_TAIL) as LogRow[]).reverse().map(
+      (row): StorageWrite => ({
+        rv: row.rv,
+        collection: row.gr,
+        namespace: row.ns,
+        name: row.name,
+        operation: OPERATIONS[row.op]!,
+        previousRv: row.prev_rv,
+        object: parseObject(row.v),
+      }),
+    )
+    const newestLogged = history.at(-1)?.rv ?? 0
+    const cleanRv = readNumber(statements, 'clean_rv')
+    this.reservedRv = readNumber(statements, 'rv_reserved')
+    // After an unclean stop versions beyond the last commit may have been seen by a client: skip the whole reservation.
+    this.lastRv = cleanRv > 0 ? Math.max(cleanRv, newestLogged) : Math.max(this.reservedRv, newestLogged, 1)
+    this.logRows = (statements.countLog.get() as { n: number }).n
+    this.reserve(statements)
+    statements.setMeta.run('clean_rv', '0')
+    return { rows, history, lastRv: this.lastRv }
+  }
+
+  private reserve(statements: ReturnType<typeof prepareStatements>): void {
+    this.reservedRv = this.lastRv + RV_BLOCK
+    statements.setMeta.run('rv_reserved', String(this.reservedRv))
+  }
+
+  commit(writes: readonly StorageWrite[]): void {
+    const { database, statements } = this
+    if (!database || !statements) throw new StorageError('StorageClosed', 'the storage is closed')
+    database.exec('BEGIN IMMEDIATE')
+    try {
+      for (const write of writes) {
+        const { rv, collection, namespace, name, operation, previousRv, object } = write
+        const bytes = jsonBytes(object)
+        if (operation === 'delete') statements.remove.run(collection, namespace, name)
+        else statements.upsert.run(collection, namespace, name, rv, object.metadata?.uid ?? '', bytes)
+        statements.append.run(rv, collection, namespace, name, OPERATIONS.indexOf(operation), previousRv, bytes)
+        this.lastRv = rv
+      }
+      if (this.lastRv >= this.reservedRv - RV_BLOCK / 10) this.reserve(statements)
+      database.exec('COMMIT')
+    } catch (error) {
+      database.exec('ROLLBACK')
+      throw error
+    }
+    this.logRows += writes.length
+    if (this.logRows > 2 * LOG_TAIL) this.compact(database, statements)
+  }
+
+  /** Drops the oldest log rows in one small transaction; the compaction version moves in the same one. */
+  private compact(database: Database, statements: ReturnType<typeof prepareStatements>): void {
+    database.exec('BEGIN IMMEDIATE')
+    const floor = (
+      statements.nthOldest.get(Math.min(COMPACT_BATCH, this.logRows - LOG_TAIL)) as { rv: number } | undefined
+    )?.rv
+    if (floor !== undefined) {
+      statements.trimLog.run(floor)
+      statements.setMeta.run('compact_rv', String(floor))
+    }
+    database.exec('COMMIT')
+    this.logRows = (statements.countLog.get() as { n: number }).n
+  }
+
+  async close(): Promise<void> {
+    try {
+      this.statements?.setMeta.run('clean_rv', String(this.lastRv))
+      this.database?.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } catch {
+      // The next start treats a missing clean mark as a crash, which is always safe.
+    }
+    try {
+      this.database?.close()
+    } finally {
+      this.database = undefined
+      this.statements = undefined
+      this.lock?.release()
+      this.lock = undefined
+    }
+  }
+}
+
+const OPERATIONS: readonly StorageOperation[] = ['create', 'update', 'delete']
+
+interface CurRow {
+  gr: string
+  ns: string
+  name: string
+  v: Uint8Array
+}
+interface LogRow extends CurRow {
+  rv: number
+  op: number
+  prev_rv: number
+}
+
+function createTables(database: Database): void {
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS meta (k TEXT PRIMARY KEY, v TEXT) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS cur (gr TEXT, ns TEXT, name TEXT, rv INTEGER, uid TEXT, v BLOB,
+      PRIMARY KEY (gr, ns, name)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS log (rv INTEGER PRIMARY KEY, gr TEXT, ns TEXT, name TEXT, op INTEGER, prev_rv INTEGER,
+      v BLOB);`)
+  const found = database.prepare('SELECT v FROM meta WHERE k = ?').get('schema') as { v: string } | undefined
+  if (found && Number(found.v) > SCHEMA_VERSION) {
+    throw new StorageError('StorageTooNew', `the database has schema ${found.v}; this version knows ${SCHEMA_VERSION}`)
+  }
+  if (!found) database.prepare('INSERT INTO meta VALUES (?, ?)').run('schema', String(SCHEMA_VERSION))
+}
+
+function prepareStatements(
+  database: Database,
+): Record<
+  'allRows' | 'logTail' | 'countLog' | 'nthOldest' | 'trimLog' | 'getMeta' | 'setMeta' | 'upsert' | 'remove' | 'append',
+  Statement
+> {
+  return {
+    allRows: database.prepare('SELECT gr, ns, name, v FROM cur'),
+    logTail: database.prepare('SELECT rv, gr, ns, name, op, prev_rv, v FROM log ORDER BY rv DESC LIMIT ?'),
+    countLog: database.prepare('SELECT count(*) AS n FROM log'),
+    nthOldest: database.prepare('SELECT rv FROM log ORDER BY rv LIMIT 1 OFFSET ?'),
+    trimLog: database.prepare('DELETE FROM log WHERE rv < ?'),
+    getMeta: database.prepare('SELECT v FROM meta WHERE k = ?'),
+    setMeta: database.prepare('INSERT INTO meta VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v'),
+    upsert: database.prepare(`INSERT INTO cur VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (gr, ns, name) DO UPDATE SET rv = excluded.rv, uid = excluded.uid, v = excluded.v`),
+    remove: database.prepare('DELETE FROM cur WHERE gr = ? AND ns = ? AND name = ?'),
+    append: database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)'),
+  }
+}
+
+function readNumber(statements: ReturnType<typeof prepareStatements>, key: string): number {
+  return Number((statements.getMeta.get(key) as { v: string } | undefined)?.v ?? 0)
+}
+
+function parseObject(bytes: Uint8Array): KubeObject {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const object = freezeJson(JSON.parse(buffer.toString('utf8')) as KubeObject)
+  rememberJson(object, buffer)
+  return object
+}
+
+async function loadSqlite(): Promise<new (path: string) => Database> {
+  const builtIn = process.getBuiltinModule?.('node:sqlite') as
+    | { DatabaseSync: new (path: string) => Database }
+    | undefined
+  if (builtIn) return builtIn.DatabaseSync
+  const module = await import('@photostructure/sqlite')
+  return module.DatabaseSync as unknown as new (
+    path: string,
+  ) => Database
+}

@@ -1,0 +1,221 @@
+import type { Clock, KubeObject } from '@corral/resources'
+import type { Storage, StorageWrite } from '../storage/storage.js'
+import { Collection } from './collection.js'
+import type { StoreEvent } from './event-ring.js'
+import { freezeJson } from './plain-json.js'
+
+/** A write that has its version; `committed` settles once it is durable and published. */
+export interface PendingWrite {
+  readonly object: KubeObject
+  readonly committed: Promise<void>
+}
+
+export type StoreListener = (collection: string, event: StoreEvent) => void
+
+interface Batch {
+  writes: StorageWrite[]
+  done: Promise<void>
+  resolve(): void
+  reject(error: unknown): void
+}
+
+/**
+ * The serving copy of everything. Checks and versions are decided synchronously against the head, which includes queued
+ * writes; reads and watchers see a write only once storage has committed it. Writes of one turn are committed as a group.
+ */
+export class ObjectStore {
+  private readonly collections = new Map<string, Collection>()
+  private readonly listeners = new Set<StoreListener>()
+  private lastRv = 0
+  private visibleRv = 0
+  private startRv = 0
+  private batch: Batch | undefined
+  private isFlushing = false
+  private isScheduled = false
+  private failure: unknown
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Reads everything from storage. Call once, before anything else. */
+  async open(): Promise<void> {
+    const contents = await this.storage.open()
+    this.lastRv = contents.lastRv
+    this.visibleRv = contents.lastRv
+    this.startRv = contents.lastRv
+    for (const row of contents.rows) this.collection(row.collection).put(row.namespace, row.name, row.object)
+    const floors = historyFloors(contents.history)
+    const reach = contents.history[0]?.rv
+    if (reach === undefined) return
+    this.startRv = Math.max(reach - 1, 0)
+    for (const [name, old] of this.collections) {
+      const fresh = new Collection(name, Math.max(this.startRv, floors.get(name) ?? 0))
+      for (const object of old.list()) fresh.put(object.metadata?.namespace ?? '', object.metadata?.name ?? '', object)
+      this.collections.set(name, fresh)
+    }
+    const known = new Map<string, KubeObject>()
+    for (const write of contents.history) {
+      const key = `${write.collection}/${write.namespace}/${write.name}`
+      const collection = this.collection(write.collection)
+      if (write.rv > collection.ring.floorRv) collection.ring.push(this.eventOf(write, known.get(key)))
+      if (write.operation === 'delete') known.delete(key)
+      else known.set(key, write.object)
+    }
+  }
+
+  /** Version of the newest write readers can see. */
+  get head(): number {
+    return this.visibleRv
+  }
+
+  collection(name: string): Collection {
+    let collection = this.collections.get(name)
+    if (!collection) {
+      collection = new Collection(name, this.startRv)
+      this.collections.set(name, collection)
+    }
+    return collection
+  }
+
+  get names(): Iterable<string> {
+    return this.collections.keys()
+  }
+
+  /** Hears every committed event, in order, in the same turn in which it becomes visible. */
+  listen(listener: StoreListener): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  /** Stores a new state. The object is taken over, gets its version and is frozen. */
+  put(collectionName: string, object: KubeObject): PendingWrite {
+    const namespace = object.metadata?.namespace ?? ''
+    const name = object.metadata?.name ?? ''
+    const collection = this.collection(collectionName)
+    const before = collection.findHead(namespace, name)
+    const rv = this.nextRv()
+    object.metadata = { ...object.metadata, resourceVersion: String(rv) }
+    freezeJson(object)
+    collection.queue(namespace, name, rv, object)
+    return this.enqueue({
+      rv,
+      collection: collectionName,
+      namespace,
+      name,
+      operation: before ? 'update' : 'create',
+      previousRv: Number(before?.metadata?.resourceVersion ?? 0),
+      object,
+    })
+  }
+
+  /** Removes an object whose final state is `object`; the answer carries the version of the removal. */
+  remove(collectionName: string, object: KubeObject): PendingWrite {
+    const namespace = object.metadata?.namespace ?? ''
+    const name = object.metadata?.name ?? ''
+    const rv = this.nextRv()
+    const final = freezeJson({ ...object, metadata: { ...object.metadata, resourceVersion: String(rv) } })
+    this.collection(collectionName).queue(namespace, name, rv, undefined)
+    return this.enqueue({
+      rv,
+      collection: collectionName,
+      namespace,
+      name,
+      operation: 'delete',
+      previousRv: Number(object.metadata?.resourceVersion ?? 0),
+      object: final,
+    })
+  }
+
+  /** Waits for queued writes, then closes the storage. */
+  async close(): Promise<void> {
+    if (this.batch) await this.batch.done.catch(() => {})
+    await this.storage.close()
+  }
+
+  private nextRv(): number {
+    if (this.failure) throw this.failure
+    return ++this.lastRv
+  }
+
+  private enqueue(write: StorageWrite): PendingWrite {
+    this.batch ??= newBatch()
+    const batch = this.batch
+    batch.writes.push(write)
+    if (!this.isScheduled && !this.isFlushing) {
+      this.isScheduled = true
+      if (this.storage.durability === 'memory') queueMicrotask(() => this.flush())
+      else setImmediate(() => this.flush())
+    }
+    return { object: write.object, committed: batch.done }
+  }
+
+  private flush(): void {
+    this.isScheduled = false
+    this.isFlushing = true
+    while (this.batch) {
+      const batch = this.batch
+      this.batch = undefined
+      try {
+        this.storage.commit(batch.writes)
+      } catch (error) {
+        // The head already contains writes that are lost: nothing that builds on it may be acknowledged any more.
+        this.failure = error
+        batch.reject(error)
+        continue
+      }
+      for (const write of batch.writes) this.publish(write)
+      batch.resolve()
+    }
+    this.isFlushing = false
+  }
+
+  private publish(write: StorageWrite): void {
+    const collection = this.collection(write.collection)
+    const previous = collection.find(write.namespace, write.name)
+    if (write.operation === 'delete') collection.remove(write.namespace, write.name)
+    else collection.put(write.namespace, write.name, write.object)
+    collection.unqueue(write.namespace, write.name, write.rv)
+    this.visibleRv = write.rv
+    const event = this.eventOf(write, previous)
+    collection.publish(event)
+    for (const listener of this.listeners) listener(write.collection, event)
+  }
+
+  private eventOf(write: StorageWrite, previous: KubeObject | undefined): StoreEvent {
+    return {
+      rv: write.rv,
+      type: write.operation === 'delete' ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED',
+      namespace: write.namespace,
+      name: write.name,
+      object: write.object,
+      previous,
+      committedAtMs: this.clock.now().getTime(),
+      frames: new Map(),
+    }
+  }
+}
+
+/** Per collection the newest write whose previous state is not part of the history: events up to it cannot be replayed. */
+function historyFloors(history: readonly StorageWrite[]): Map<string, number> {
+  const floors = new Map<string, number>()
+  const seen = new Set<number>()
+  for (const write of history) {
+    if (write.previousRv !== 0 && !seen.has(write.previousRv)) floors.set(write.collection, write.rv)
+    seen.add(write.rv)
+  }
+  return floors
+}
+
+function newBatch(): Batch {
+  let resolve = (): void => {}
+  let reject = (_error: unknown): void => {}
+  const done = new Promise<void>((onDone, onError) => {
+    resolve = onDone
+    reject = onError
+  })
+  // Each writer awaits `done` itself; a group whose writers all left must not become an unhandled rejection.
+  done.catch(() => {})
+  return { writes: [], done, resolve, reject }
+}

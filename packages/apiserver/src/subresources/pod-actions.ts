@@ -1,0 +1,37 @@
+import type { ApiResponse } from '@corral/resources'
+import { badRequest, conflict, methodNotAllowed } from '../errors/api-error.js'
+import { hasBody, readObject } from '../request/body.js'
+import { objectResponse, successStatus } from '../request/responses.js'
+import { copyJson, isJsonObject } from '../store/plain-json.js'
+import { type ResourceRequest, writeRequest } from '../verbs/resource-request.js'
+import { deleteObject, parseDeleteOptions } from '../write/delete-object.js'
+import type { Identified } from '../write/identity.js'
+import { updateObject } from '../write/update-object.js'
+
+/** POST on eviction: the pod is deleted the way its delete options say; there are no budgets to hold it back. */
+export async function evictionVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace = '', name = '' } = resource
+  if (request.method !== 'POST') throw methodNotAllowed()
+  const body = hasBody(request) ? await readObject(request) : {}
+  const options = parseDeleteOptions(request.query, isJsonObject(body.deleteOptions) ? body.deleteOptions : undefined)
+  await deleteObject(context, kind, namespace, name, options).committed
+  return objectResponse(201, successStatus(undefined, 201))
+}
+
+/** POST on binding: sets the node of a pod that has none. */
+export async function bindingVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace = '', name = '' } = resource
+  if (request.method !== 'POST') throw methodNotAllowed()
+  const body = await readObject(request)
+  const node = isJsonObject(body.target) ? body.target.name : undefined
+  if (typeof node !== 'string' || node === '') throw badRequest('target.name must name a node')
+  const write = writeRequest(resource, 'CreateOptions')
+  const pending = updateObject(context, kind, { namespace, name, subresource: '' }, write, (current) => {
+    const pod = copyJson(current) as Identified & { spec: { nodeName?: string } }
+    if (pod.spec.nodeName) throw conflict(kind, name, `pod ${name} is already assigned to node "${pod.spec.nodeName}"`)
+    pod.spec.nodeName = node
+    return pod
+  })
+  await pending.committed
+  return objectResponse(201, successStatus(undefined, 201))
+}

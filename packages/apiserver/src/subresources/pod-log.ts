@@ -1,0 +1,59 @@
+import type { ApiResponse, LogStreamOptions } from '@corral/resources'
+import { badRequest, forbiddenField, invalid } from '../errors/api-error.js'
+import { queryFlag, queryInteger } from '../request/query.js'
+import type { ResourceRequest } from '../verbs/resource-request.js'
+import { findStreamTarget, streamsUnavailable } from './pod-streams.js'
+
+/** GET on a pod's log: plain text, to the end of the container with `follow`. */
+export function logVerb(resource: ResourceRequest): ApiResponse {
+  const { request, context, name = '' } = resource
+  const target = findStreamTarget(resource)
+  const options = logOptions(request.query, target.container)
+  const waiting = target.status?.state?.waiting
+  if (!options.previous && (waiting || !target.status)) {
+    const reason = waiting?.reason ?? 'ContainerCreating'
+    throw badRequest(`container "${target.container}" in pod "${name}" is waiting to start: ${reason}`)
+  }
+  const streams = context.podStreams()
+  if (!streams) throw streamsUnavailable()
+  const chunks = streams.logs(target.pod, { ...options, ...(request.signal ? { signal: request.signal } : {}) })
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/plain', 'cache-control': 'no-cache, private' },
+    body: { type: 'stream', chunks },
+  }
+}
+
+function logOptions(query: URLSearchParams, container: string): LogStreamOptions {
+  const sinceSeconds = queryInteger(query, 'sinceSeconds')
+  const sinceTime = query.get('sinceTime') || undefined
+  const tailLines = queryInteger(query, 'tailLines')
+  const limitBytes = queryInteger(query, 'limitBytes')
+  const errors = []
+  if (sinceSeconds !== undefined && sinceTime !== undefined) {
+    errors.push(forbiddenField('', 'at most one of `sinceTime` or `sinceSeconds` may be specified'))
+  }
+  for (const [field, value, least] of [
+    ['sinceSeconds', sinceSeconds, 1],
+    ['tailLines', tailLines, 0],
+    ['limitBytes', limitBytes, 1],
+  ] as const) {
+    if (value === undefined || value >= least) continue
+    errors.push({
+      reason: 'FieldValueInvalid',
+      field,
+      message: `Invalid value: ${value}: must be greater than ${least === 0 ? 'or equal to 0' : '0'}`,
+    })
+  }
+  if (errors.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, '', errors)
+  return {
+    container,
+    follow: queryFlag(query, 'follow'),
+    previous: queryFlag(query, 'previous'),
+    timestamps: queryFlag(query, 'timestamps'),
+    ...(sinceSeconds === undefined ? {} : { sinceSeconds }),
+    ...(sinceTime === undefined ? {} : { sinceTime }),
+    ...(tailLines === undefined ? {} : { tailLines }),
+    ...(limitBytes === undefined ? {} : { limitBytes }),
+  }
+}

@@ -1,0 +1,82 @@
+import type { ApiResponse, KubeObject } from '@corral/resources'
+import { badRequest, conflict, invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
+import { viewOf } from '../read/view.js'
+import type { KindDefinition, ScalePaths } from '../registry/kind-definition.js'
+import { fieldReader } from '../registry/selectable-fields.js'
+import { readObject } from '../request/body.js'
+import { objectResponse } from '../request/responses.js'
+import { copyJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { type ResourceRequest, writeRequest } from '../verbs/resource-request.js'
+import type { Identified } from '../write/identity.js'
+import { readPatchBody } from '../write/patch-body.js'
+import { updateObject } from '../write/update-object.js'
+
+/** GET, PUT and PATCH on scale: only the replica count can change, under the version of the object itself. */
+export async function scaleVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace = '', name = '' } = resource
+  const paths = kind.scale
+  if (!paths) throw methodNotAllowed()
+  const stored = context.store.collection(kind.collection).findHead(namespace, name)
+  if (!stored) throw notFound(kind, name)
+  if (request.method === 'GET') return objectResponse(200, toScale(viewOf(kind, stored), paths))
+  if (request.method !== 'PUT' && request.method !== 'PATCH') throw methodNotAllowed()
+
+  const write = writeRequest(resource, 'UpdateOptions')
+  const wanted = await readScale(resource, toScale(viewOf(kind, stored), paths))
+  const pending = updateObject(context, kind, { namespace, name, subresource: 'scale' }, write, (current) => {
+    const replicas = checkScale(kind, name, wanted, current)
+    const next = copyJson(current) as Identified
+    setPath(next, paths.specReplicas, replicas)
+    return next
+  })
+  await pending.committed
+  return objectResponse(200, toScale(viewOf(kind, pending.object), paths))
+}
+
+async function readScale(resource: ResourceRequest, current: JsonObject): Promise<JsonObject> {
+  const { request, kind } = resource
+  if (request.method === 'PUT') return readObject(request)
+  const patch = await readPatchBody(request, { ...kind, isCustom: false, apiVersion: 'autoscaling/v1', kind: 'Scale' })
+  return patch.type === 'apply' ? { ...current, ...patch.body } : patch.apply(current)
+}
+
+function checkScale(kind: KindDefinition, name: string, wanted: JsonObject, current: JsonObject): number {
+  const metadata = isJsonObject(wanted.metadata) ? wanted.metadata : {}
+  const version = (current.metadata as { resourceVersion?: string }).resourceVersion
+  if (metadata.resourceVersion && metadata.resourceVersion !== version) throw conflict(kind, name)
+  const replicas = isJsonObject(wanted.spec) ? (wanted.spec.replicas ?? 0) : 0
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
+  if (replicas < 0) {
+    throw invalid({ group: 'autoscaling', kind: 'Scale' }, name, [
+      invalidValue('spec.replicas', replicas, 'should be a non-negative integer'),
+    ])
+  }
+  return replicas
+}
+
+function toScale(object: KubeObject, paths: ScalePaths): JsonObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata ?? {}
+  const selector = paths.selector ? fieldReader(paths.selector)(object) : ''
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: { replicas: Number(fieldReader(paths.specReplicas)(object) || 0) },
+    status: {
+      replicas: Number(fieldReader(paths.statusReplicas)(object) || 0),
+      ...(selector ? { selector } : {}),
+    },
+  }
+}
+
+function setPath(object: JsonObject, path: string, value: unknown): void {
+  const keys = path.split('.')
+  const last = keys.pop()!
+  let target = object
+  for (const key of keys) {
+    const next = isJsonObject(target[key]) ? target[key] : {}
+    target[key] = next
+    target = next
+  }
+  target[last] = value
+}

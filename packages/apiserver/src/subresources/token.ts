@@ -1,0 +1,26 @@
+import type { ApiResponse } from '@corral/resources'
+import { methodNotAllowed, notFound } from '../errors/api-error.js'
+import { readObject } from '../request/body.js'
+import { objectResponse } from '../request/responses.js'
+import { isJsonObject } from '../store/plain-json.js'
+import type { ResourceRequest } from '../verbs/resource-request.js'
+
+/** POST on a service account's token: a signed token that authenticates and may ask reviews. */
+export async function tokenVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace = '', name = '' } = resource
+  if (request.method !== 'POST') throw methodNotAllowed()
+  const body = await readObject(request)
+  const account = context.store.collection(kind.collection).find(namespace, name)
+  if (!account) throw notFound(kind, name)
+  const spec = isJsonObject(body.spec) ? body.spec : {}
+  const audiences = Array.isArray(spec.audiences) ? spec.audiences.map(String) : []
+  const seconds = typeof spec.expirationSeconds === 'number' ? spec.expirationSeconds : undefined
+  const status = context.tokens.issue({ namespace, name, uid: account.metadata?.uid ?? '', audiences }, seconds)
+  return objectResponse(201, {
+    kind: 'TokenRequest',
+    apiVersion: 'authentication.k8s.io/v1',
+    metadata: { name, namespace, creationTimestamp: account.metadata?.creationTimestamp },
+    spec: { audiences, expirationSeconds: seconds ?? 3600, ...spec },
+    status,
+  })
+}

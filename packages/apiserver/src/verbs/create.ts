@@ -1,0 +1,37 @@
+import type { ApiResponse } from '@corral/resources'
+import { prepareDefinition } from '../crd/prepare-definition.js'
+import { badRequest, methodNotAllowed } from '../errors/api-error.js'
+import { viewOf } from '../read/view.js'
+import { readObject } from '../request/body.js'
+import { objectResponse } from '../request/responses.js'
+import { createObject } from '../write/create-object.js'
+import { identify } from '../write/identity.js'
+import { type ResourceRequest, writeRequest } from './resource-request.js'
+
+/** POST on a collection. Reviews are answered, everything else is stored. */
+export async function createVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace } = resource
+  if (!kind.verbs.includes('create')) throw methodNotAllowed()
+  const write = writeRequest(resource, 'CreateOptions')
+  const body = await readObject(request)
+  if (kind.review) return reviewResponse(resource, body)
+  if (kind.namespaced && namespace === undefined) throw badRequest('the namespace of the object must be in the path')
+  const object = identify(kind, body, namespace, undefined)
+  await prepareDefinition(kind, object)
+  const pending = createObject(context, kind, object, write)
+  await pending.committed
+  return objectResponse(201, viewOf(kind, pending.object), write.warnings)
+}
+
+async function reviewResponse(resource: ResourceRequest, body: Record<string, unknown>): Promise<ApiResponse> {
+  const { context, kind, namespace, user } = resource
+  body.apiVersion ??= kind.apiVersion
+  body.kind ??= kind.kind
+  body.metadata ??= {}
+  const answer = await kind.review!(body, {
+    user,
+    namespace: namespace ?? '',
+    verifyToken: (token) => context.tokens.verify(token),
+  })
+  return objectResponse(201, answer)
+}

@@ -1,0 +1,54 @@
+import type { ApiResponse, KubeObject } from '@corral/resources'
+import { methodNotAllowed } from '../errors/api-error.js'
+import { listObjects, listResponse, parseSelection } from '../read/list.js'
+import { viewOf } from '../read/view.js'
+import { hasBody, readObject } from '../request/body.js'
+import { jsonHeaders, objectResponse, successStatus } from '../request/responses.js'
+import { jsonBytes } from '../store/json-bytes.js'
+import type { JsonObject } from '../store/plain-json.js'
+import { deleteObject, parseDeleteOptions } from '../write/delete-object.js'
+import type { ResourceRequest } from './resource-request.js'
+
+/** DELETE on an object. */
+export async function deleteVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace = '', name = '' } = resource
+  if (!kind.verbs.includes('delete')) throw methodNotAllowed()
+  const options = parseDeleteOptions(request.query, await readOptions(resource))
+  const outcome = deleteObject(context, kind, namespace, name, options)
+  await outcome.committed
+  const warnings = kind.warnsOnRead && kind.warning ? [kind.warning] : []
+  if (!outcome.isRemoved || kind.answersDeleteWithObject) {
+    return objectResponse(200, viewOf(kind, outcome.object), warnings)
+  }
+  const { group, plural } = kind
+  const uid = outcome.object.metadata?.uid ?? ''
+  return objectResponse(200, successStatus({ name, ...(group ? { group } : {}), kind: plural, uid }), warnings)
+}
+
+/** DELETE on a collection: everything selected, and the answer lists it. */
+export async function deleteCollectionVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace } = resource
+  if (!kind.verbs.includes('deletecollection')) throw methodNotAllowed()
+  const options = parseDeleteOptions(request.query, await readOptions(resource))
+  const selection = parseSelection(kind, namespace, request.query)
+  const listing = await listObjects(context, kind, selection, new URLSearchParams(), request.signal)
+  const outcomes = listing.items.flatMap((item) => {
+    const live = context.store
+      .collection(kind.collection)
+      .findHead(item.metadata?.namespace ?? '', item.metadata?.name ?? '')
+    return live ? [deleteObject(context, kind, item.metadata?.namespace ?? '', item.metadata?.name ?? '', options)] : []
+  })
+  await Promise.all(outcomes.map((outcome) => outcome.committed))
+  const items: KubeObject[] = outcomes.map((outcome) => viewOf(kind, outcome.object))
+  const answer = { metadata: { resourceVersion: String(context.store.head) }, items }
+  const respond = (value: object, json: () => Uint8Array): ApiResponse => ({
+    status: 200,
+    headers: jsonHeaders(),
+    body: { type: 'object', value, json },
+  })
+  return listResponse(kind, answer, respond, jsonBytes)
+}
+
+async function readOptions({ request }: ResourceRequest): Promise<JsonObject | undefined> {
+  return hasBody(request) ? readObject(request) : undefined
+}

@@ -1,0 +1,62 @@
+import type { ApiResponse } from '@corral/resources'
+import { methodNotAllowed, notFound } from '../errors/api-error.js'
+import { listObjects, listResponse, parseSelection } from '../read/list.js'
+import { presentEvents, presentList, presentObject, wantedForm } from '../read/presentation.js'
+import { viewOf } from '../read/view.js'
+import { openWatch } from '../read/watch.js'
+import { queryFlag } from '../request/query.js'
+import { jsonHeaders, objectResponse } from '../request/responses.js'
+import { jsonBytes } from '../store/json-bytes.js'
+import type { ResourceRequest } from './resource-request.js'
+
+/** GET on an object, or a watch of that one object. */
+export function getVerb(resource: ResourceRequest): ApiResponse {
+  const { request, context, kind, namespace = '', name = '' } = resource
+  if (!kind.verbs.includes('get')) throw methodNotAllowed()
+  const form = wantedForm(request)
+  const stored = context.store.collection(kind.collection).find(namespace, name)
+  if (!stored) throw notFound(kind, name)
+  const object = viewOf(kind, stored)
+  const warnings = readWarnings(resource)
+  if (form.type === 'plain') return objectResponse(200, object, warnings)
+  return objectResponse(200, presentObject(kind, object, form, context.clock.now()), warnings)
+}
+
+/** GET on a collection: a list or a watch. */
+export async function listVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace } = resource
+  const form = wantedForm(request)
+  if (queryFlag(request.query, 'watch')) return watchVerb(resource)
+  if (!kind.verbs.includes('list')) throw methodNotAllowed()
+  const selection = parseSelection(kind, namespace, request.query)
+  const listing = await listObjects(context, kind, selection, request.query, request.signal)
+  const warnings = readWarnings(resource)
+  if (form.type !== 'plain') return objectResponse(200, presentList(kind, listing, form, context.clock.now()), warnings)
+  const respond = (value: object, json: () => Uint8Array): ApiResponse => ({
+    status: 200,
+    headers: jsonHeaders(warnings),
+    body: { type: 'object', value, json },
+  })
+  return listResponse(kind, listing, respond, jsonBytes)
+}
+
+/** A watch of a collection, or of one object when the path names it. */
+export function watchVerb(resource: ResourceRequest): ApiResponse {
+  const { request, context, kind, namespace, name } = resource
+  if (!kind.verbs.includes('watch')) throw methodNotAllowed()
+  const query = name === undefined ? request.query : withName(request.query, name)
+  const selection = parseSelection(kind, kind.namespaced ? namespace : undefined, query)
+  const form = wantedForm(request)
+  const response = openWatch(context, kind, selection, query, presentEvents(kind, form, context.clock), request.signal)
+  const warnings = readWarnings(resource)
+  return warnings.length === 0 ? response : { ...response, headers: jsonHeaders(warnings) }
+}
+
+function withName(query: URLSearchParams, name: string): URLSearchParams {
+  const copy = new URLSearchParams(query)
+  const selector = copy.get('fieldSelector')
+  copy.set('fieldSelector', `metadata.name=${name}${selector ? `,${selector}` : ''}`)
+  return copy
+}
+
+const readWarnings = ({ kind }: ResourceRequest): string[] => (kind.warnsOnRead && kind.warning ? [kind.warning] : [])

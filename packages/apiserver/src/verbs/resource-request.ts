@@ -1,0 +1,31 @@
+import type { ApiRequest, ApiUser } from '@corral/resources'
+import type { KindDefinition } from '../registry/kind-definition.js'
+import { managerFromUserAgent, parseWriteOptions } from '../request/query.js'
+import type { ServerContext } from '../server-context.js'
+import type { WriteRequest } from '../write/create-object.js'
+
+/** A request whose kind, place and user are known. */
+export interface ResourceRequest {
+  readonly request: ApiRequest
+  readonly context: ServerContext
+  readonly kind: KindDefinition
+  /** Undefined for cluster-scoped kinds and for lists over all namespaces. */
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+  readonly subresource: string
+  readonly user: ApiUser
+}
+
+/** The options of a write, and where its warnings gather. Kinds that are stored only say so on every write. */
+export function writeRequest(resource: ResourceRequest, optionsKind: string): WriteRequest & { force: boolean } {
+  const { request, kind, user } = resource
+  const options = parseWriteOptions(request.query, optionsKind)
+  return {
+    user,
+    manager: options.fieldManager ?? managerFromUserAgent(request.headers['user-agent']),
+    dryRun: options.dryRun,
+    fieldValidation: options.fieldValidation,
+    force: options.force,
+    warnings: kind.warning ? [kind.warning] : [],
+  }
+}

@@ -1,0 +1,29 @@
+import type { ApiResponse } from '@corral/resources'
+import { prepareDefinition } from '../crd/prepare-definition.js'
+import { methodNotAllowed } from '../errors/api-error.js'
+import { viewOf } from '../read/view.js'
+import { readObject } from '../request/body.js'
+import { objectResponse } from '../request/responses.js'
+import { createObject } from '../write/create-object.js'
+import { identify } from '../write/identity.js'
+import { updateObject } from '../write/update-object.js'
+import { type ResourceRequest, writeRequest } from './resource-request.js'
+
+/** PUT on an object or its status. A few kinds are created by it when they do not exist. */
+export async function updateVerb(resource: ResourceRequest): Promise<ApiResponse> {
+  const { request, context, kind, namespace = '', name = '', subresource } = resource
+  if (!kind.verbs.includes('update')) throw methodNotAllowed()
+  const write = writeRequest(resource, 'UpdateOptions')
+  const body = identify(kind, await readObject(request), namespace, name)
+  await prepareDefinition(kind, body)
+  const exists = context.store.collection(kind.collection).findHead(namespace, name) !== undefined
+  if (!exists && kind.createsOnUpdate && subresource === '') {
+    const pending = createObject(context, kind, body, write)
+    await pending.committed
+    return objectResponse(201, viewOf(kind, pending.object), write.warnings)
+  }
+  const target = { namespace, name, subresource }
+  const pending = updateObject(context, kind, target, write, () => body, { isReplace: true })
+  await pending.committed
+  return objectResponse(200, viewOf(kind, pending.object), write.warnings)
+}

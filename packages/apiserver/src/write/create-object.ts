@@ -1,0 +1,122 @@
+import { randomInt, randomUUID } from 'node:crypto'
+import type { ApiUser, KubeObject, ObjectMeta } from '@corral/resources'
+import { alreadyExists, apiError, forbidden, invalid, notFound, required } from '../errors/api-error.js'
+import type { KindDefinition, WriteContext } from '../registry/kind-definition.js'
+import { checkMetadata, checkName } from '../registry/names.js'
+import type { FieldValidation } from '../request/query.js'
+import type { ServerContext } from '../server-context.js'
+import type { PendingWrite } from '../store/object-store.js'
+import { freezeJson, type JsonObject } from '../store/plain-json.js'
+import { dropUnknownFields } from './field-checks.js'
+import type { Identified } from './identity.js'
+import { recordOwnership } from './ownership.js'
+import { timestamp } from './timestamps.js'
+
+export interface WriteRequest {
+  readonly user: ApiUser
+  readonly manager: string
+  readonly dryRun: boolean
+  readonly fieldValidation: FieldValidation
+  /** Collects what the caller should be told besides the result. */
+  readonly warnings: string[]
+}
+
+/** Creates the object, which is taken over. Everything is decided synchronously; only durability is awaited. */
+export function createObject(
+  context: ServerContext,
+  kind: KindDefinition,
+  body: Identified,
+  request: WriteRequest,
+  options: { keepManagedFields?: boolean } = {},
+): PendingWrite {
+  const { store, clock } = context
+  const now = clock.now()
+  const pruned = dropUnknownFields(kind, body, request.fieldValidation, request.warnings)
+  const object = (kind.schema ? kind.schema.applyDefaults(pruned) : pruned) as Identified
+  checkNamespace(context, kind, object.metadata)
+  if (object.metadata.resourceVersion && object.metadata.resourceVersion !== '0') {
+    throw apiError(400, 'BadRequest', 'resourceVersion should not be set on objects to be created')
+  }
+  const isGenerated = stampName(kind, object.metadata)
+  stampMetadata(kind, object.metadata, now, options.keepManagedFields ?? false)
+  if (kind.hasStatus && kind.isCustom) delete object.status
+  kind.defaults?.(object)
+  kind.prepareCreate?.(object, writeContext(context, now, request.user))
+  validateNew(kind, object)
+  recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })
+
+  const collection = store.collection(kind.collection)
+  const namespace = object.metadata.namespace ?? ''
+  for (let attempt = 0; collection.findHead(namespace, object.metadata.name!); attempt++) {
+    if (!isGenerated) throw alreadyExists(kind, object.metadata.name!)
+    if (attempt === 8) {
+      const { status } = alreadyExists(kind, object.metadata.name!)
+      throw apiError(409, 'AlreadyExists', status.message!, { ...status.details, retryAfterSeconds: 1 })
+    }
+    object.metadata.name = generateName(object.metadata.generateName!)
+  }
+  const stored = (kind.fromVersion ? kind.fromVersion(object as KubeObject) : object) as KubeObject
+  if (request.dryRun) return { object: freezeJson(stored), committed: Promise.resolve() }
+  return store.put(kind.collection, stored)
+}
+
+/** What hooks get to know. */
+export function writeContext(context: ServerContext, now: Date, user: ApiUser): WriteContext {
+  return { now, user, allocateClusterIp: (wanted) => context.clusterIps.allocate(wanted) }
+}
+
+const namespaceTarget = { group: '', plural: 'namespaces', kind: 'Namespace' }
+
+function checkNamespace({ store }: ServerContext, kind: KindDefinition, metadata: ObjectMeta): void {
+  if (!kind.namespaced) return
+  const name = metadata.namespace ?? ''
+  const namespace = store.collection('namespaces').findHead('', name)
+  if (!namespace) throw notFound(namespaceTarget, name)
+  if (!namespace.metadata?.deletionTimestamp) return
+  const why = `unable to create new content in namespace ${name} because it is being terminated`
+  throw forbidden(kind, metadata.name ?? '', why, [
+    { reason: 'NamespaceTerminating', message: `namespace ${name} is being terminated`, field: 'metadata.namespace' },
+  ])
+}
+
+const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'
+const SUFFIX_LENGTH = 5
+const BASE_LENGTH = 58
+
+function generateName(base: string): string {
+  let suffix = ''
+  for (let index = 0; index < SUFFIX_LENGTH; index++) suffix += SUFFIX_ALPHABET[randomInt(SUFFIX_ALPHABET.length)]
+  return base.slice(0, BASE_LENGTH) + suffix
+}
+
+/** Makes a name from `generateName` where none is given; whether it did. */
+function stampName(kind: KindDefinition, metadata: ObjectMeta): boolean {
+  if (metadata.name) return false
+  if (!metadata.generateName) {
+    throw invalid(kind, '', [required('metadata.name', 'name or generateName is required')])
+  }
+  metadata.name = generateName(metadata.generateName)
+  return true
+}
+
+function stampMetadata(kind: KindDefinition, metadata: ObjectMeta, now: Date, keepManagedFields: boolean): void {
+  metadata.uid = randomUUID()
+  metadata.creationTimestamp = timestamp(now)
+  delete metadata.resourceVersion
+  delete metadata.deletionTimestamp
+  delete metadata.deletionGracePeriodSeconds
+  delete metadata.selfLink
+  if (!keepManagedFields) delete metadata.managedFields
+  if (kind.generation === 'none') delete metadata.generation
+  else metadata.generation = 1
+}
+
+function validateNew(kind: KindDefinition, object: Identified): void {
+  const errors = [
+    ...checkName(kind, object.metadata.name!),
+    ...checkMetadata(object.metadata),
+    ...(kind.schema?.validate(object as JsonObject, undefined) ?? []),
+    ...(kind.validate?.(object as JsonObject, undefined) ?? []),
+  ]
+  if (errors.length > 0) throw invalid(kind, object.metadata.name!, errors)
+}

@@ -1,0 +1,79 @@
+import type { ObjectMeta } from '@corral/resources'
+import { badRequest } from '../errors/api-error.js'
+import type { KindDefinition } from '../registry/kind-definition.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+
+/** A body whose kind, namespace and name agree with the URL. */
+export interface Identified extends JsonObject {
+  apiVersion: string
+  kind: string
+  metadata: ObjectMeta
+}
+
+/** Makes the body agree with the URL or refuses it with 400. Missing parts are filled in where Kubernetes fills them in. */
+export function identify(
+  kind: KindDefinition,
+  body: JsonObject,
+  namespace: string | undefined,
+  name: string | undefined,
+): Identified {
+  checkGroupVersionKind(kind, body)
+  if (body.metadata === undefined || body.metadata === null) body.metadata = {}
+  if (!isJsonObject(body.metadata)) throw badRequest('metadata must be an object')
+  const metadata = body.metadata as ObjectMeta
+  checkStrings(metadata)
+  if (kind.namespaced) {
+    if (!metadata.namespace) metadata.namespace = namespace ?? ''
+    else if (metadata.namespace !== namespace) {
+      throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`)
+    }
+  } else if (metadata.namespace) {
+    delete metadata.namespace
+  }
+  if (name !== undefined) {
+    if (!metadata.name) metadata.name = name
+    else if (metadata.name !== name) {
+      throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+    }
+  }
+  return body as Identified
+}
+
+function checkGroupVersionKind(kind: KindDefinition, body: JsonObject): void {
+  if (kind.isCustom && (!body.kind || !body.apiVersion)) {
+    throw badRequest("Object 'Kind' is missing in the body: custom resources must name apiVersion and kind")
+  }
+  body.apiVersion = body.apiVersion || kind.apiVersion
+  body.kind = body.kind || kind.kind
+  if (body.apiVersion !== kind.apiVersion) {
+    throw badRequest(
+      `the API version in the data (${String(body.apiVersion)}) does not match the expected API version (${kind.apiVersion})`,
+    )
+  }
+  if (body.kind !== kind.kind) {
+    throw badRequest(`the kind in the data (${String(body.kind)}) does not match the expected kind (${kind.kind})`)
+  }
+}
+
+function checkStrings(metadata: ObjectMeta): void {
+  for (const field of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion'] as const) {
+    const value: unknown = metadata[field]
+    if (value === null) delete metadata[field]
+    else if (value !== undefined && typeof value !== 'string') throw badRequest(`metadata.${field} must be a string`)
+  }
+  for (const field of ['labels', 'annotations'] as const) {
+    const value: unknown = metadata[field]
+    if (value === null) delete metadata[field]
+    else if (value !== undefined && !isJsonObject(value)) throw badRequest(`metadata.${field} must be an object`)
+    else if (value !== undefined) {
+      for (const [key, item] of Object.entries(value)) {
+        if (typeof item !== 'string') throw badRequest(`metadata.${field}.${key}: the value must be a string`)
+      }
+    }
+  }
+  for (const field of ['finalizers', 'ownerReferences', 'managedFields'] as const) {
+    const value: unknown = metadata[field]
+    if (value === null) delete metadata[field]
+    else if (value !== undefined && !Array.isArray(value)) throw badRequest(`metadata.${field} must be a list`)
+  }
+}

@@ -1,0 +1,132 @@
+import { type FieldType, fieldTable, type TypeInfo } from '@corral/resources'
+import { badRequest } from '../errors/api-error.js'
+import type { KindDefinition } from '../registry/kind-definition.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+
+/**
+ * A built-in object without the fields its type does not have, and their paths. A value of the wrong JSON type is refused
+ * with 400, as a typed decoder would. Parts without unknown fields are returned as they are.
+ */
+export function unknownFields(
+  kind: KindDefinition,
+  object: JsonObject,
+): { value: JsonObject; unknown: readonly string[] } {
+  const type = fieldTable.forKind(kind.apiVersion, kind.kind)
+  if (!type) return { value: object, unknown: [] }
+  const unknown: string[] = []
+  const walk = new Walk(kind, unknown)
+  return { value: walk.object(type, object, ''), unknown }
+}
+
+class Walk {
+  constructor(
+    private readonly kind: KindDefinition,
+    private readonly unknown: string[],
+  ) {}
+
+  object(type: TypeInfo, value: JsonObject, path: string): JsonObject {
+    let result = value
+    for (const key of Object.keys(value)) {
+      const field = type.field(key)
+      const at = path === '' ? key : `${path}.${key}`
+      if (!field) {
+        this.unknown.push(at)
+        if (result === value) result = { ...value }
+        delete result[key]
+        continue
+      }
+      const before = value[key]
+      const after = this.value(field.type, before, at)
+      if (after !== before) {
+        if (result === value) result = { ...value }
+        result[key] = after
+      }
+    }
+    return result
+  }
+
+  private value(type: FieldType, value: unknown, path: string): unknown {
+    if (value === null || value === undefined) return value
+    switch (type.kind) {
+      case 'scalar':
+        return this.scalar(type.scalar, value, path)
+      case 'ref': {
+        const info = fieldTable.find(type.ref)
+        if (!info || info.either) return value
+        if (!isJsonObject(value)) throw this.mismatch(value, path, 'an object')
+        return this.object(info, value, path)
+      }
+      case 'array': {
+        if (!Array.isArray(value)) throw this.mismatch(value, path, 'a list')
+        return mapSame(value, (item, index) => this.value(type.items, item, `${path}[${index}]`))
+      }
+      case 'map': {
+        if (!isJsonObject(value)) throw this.mismatch(value, path, 'an object')
+        let result = value
+        for (const key of Object.keys(value)) {
+          const after = this.value(type.values, value[key], `${path}.${key}`)
+          if (after === value[key]) continue
+          if (result === value) result = { ...value }
+          result[key] = after
+        }
+        return result
+      }
+    }
+  }
+
+  private scalar(scalar: string, value: unknown, path: string): unknown {
+    switch (scalar) {
+      case 'string':
+      case 'time':
+      case 'microTime':
+      case 'bytes':
+        if (typeof value !== 'string') throw this.mismatch(value, path, 'a string')
+        return value
+      case 'boolean':
+        if (typeof value !== 'boolean') throw this.mismatch(value, path, 'a boolean')
+        return value
+      case 'int32':
+      case 'int64':
+        if (typeof value !== 'number' || !Number.isInteger(value)) throw this.mismatch(value, path, 'an integer')
+        return value
+      case 'quantity':
+        return this.quantity(value, path)
+      case 'intOrString':
+        if (typeof value !== 'number' && typeof value !== 'string') throw this.mismatch(value, path, 'a number or text')
+        return value
+      default:
+        return value
+    }
+  }
+
+  private quantity(value: unknown, path: string): string {
+    if (typeof value === 'number') return String(value)
+    if (typeof value !== 'string') throw this.mismatch(value, path, 'a quantity')
+    if (QUANTITY.test(value)) return value
+    const { kind } = this.kind
+    throw badRequest(
+      `${kind} in version "${this.kind.version}" cannot be handled as a ${kind}: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+    )
+  }
+
+  private mismatch(value: unknown, path: string, wanted: string): Error {
+    const { kind, version } = this.kind
+    const found = Array.isArray(value) ? 'array' : typeof value
+    return badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: json: cannot unmarshal ${found} into field ${kind}.${path}: ${wanted} is needed`,
+    )
+  }
+}
+
+const QUANTITY = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[numkMGTPE]|Ki|Mi|Gi|Ti|Pi|Ei)?$/
+
+function mapSame(list: unknown[], change: (item: unknown, index: number) => unknown): unknown[] {
+  let result = list
+  for (const [index, item] of list.entries()) {
+    const after = change(item, index)
+    if (after === item) continue
+    if (result === list) result = [...list]
+    result[index] = after
+  }
+  return result
+}

@@ -1,0 +1,178 @@
+import type { KubeObject, ObjectMeta } from '@corral/resources'
+import { conflict, type FieldError, forbiddenField, invalid, invalidValue, notFound } from '../errors/api-error.js'
+import { viewOf } from '../read/view.js'
+import type { KindDefinition } from '../registry/kind-definition.js'
+import { checkMetadata } from '../registry/names.js'
+import type { ServerContext } from '../server-context.js'
+import type { PendingWrite } from '../store/object-store.js'
+import { equalJson, freezeJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { type WriteRequest, writeContext } from './create-object.js'
+import { dropUnknownFields } from './field-checks.js'
+import type { Identified } from './identity.js'
+import { recordOwnership } from './ownership.js'
+
+export interface UpdateTarget {
+  readonly namespace: string
+  readonly name: string
+  /** `''` is the object itself; `status` changes only the status. */
+  readonly subresource: string
+}
+
+export interface UpdateOptions {
+  /** A replacement of a kind that locks optimistically must name the version it replaces. */
+  readonly isReplace?: boolean
+  /** Ownership has been worked out already, by server-side apply. */
+  readonly keepsManagedFields?: boolean
+}
+
+/**
+ * Brings an object to a new state. `change` gets the newest state, frozen, and returns a fresh one; it may throw to
+ * refuse. A result equal to what is stored writes nothing. Synchronous up to durability, so nothing can come in between.
+ */
+export function updateObject(
+  context: ServerContext,
+  kind: KindDefinition,
+  target: UpdateTarget,
+  request: WriteRequest,
+  change: (current: JsonObject) => Identified,
+  options: UpdateOptions = {},
+): PendingWrite {
+  const { store, clock } = context
+  const live = store.collection(kind.collection).findHead(target.namespace, target.name)
+  if (!live) throw notFound(kind, target.name)
+  const old = viewOf(kind, live) as JsonObject & { metadata: ObjectMeta }
+  const now = clock.now()
+
+  let next = change(old)
+  checkPreconditions(kind, target, next, old, options)
+  next = dropUnknownFields(kind, next, request.fieldValidation, request.warnings) as Identified
+  if (kind.schema) next = kind.schema.applyDefaults(next as JsonObject) as Identified
+  next = isolate(kind, target.subresource, next, old)
+  keepServerFields(next.metadata, old.metadata)
+  if (target.subresource === '') {
+    kind.defaults?.(next)
+    kind.prepareUpdate?.(next, old, writeContext(context, now, request.user))
+  }
+  bumpGeneration(kind, next, old)
+  validateChange(kind, target, next, old)
+  if (!options.keepsManagedFields) {
+    const { manager } = request
+    recordOwnership(kind, old, next, { manager, subresource: target.subresource, now })
+  }
+
+  const stored = (kind.fromVersion ? kind.fromVersion(next as KubeObject) : next) as KubeObject
+  if (isFinished(kind, stored)) {
+    return request.dryRun ? unwritten(stored) : store.remove(kind.collection, stored)
+  }
+  if (isSame(stored, live)) return unwritten(live)
+  return request.dryRun ? unwritten(stored) : store.put(kind.collection, stored)
+}
+
+const unwritten = (object: KubeObject): PendingWrite => ({ object: freezeJson(object), committed: Promise.resolve() })
+
+function checkPreconditions(
+  kind: KindDefinition,
+  target: UpdateTarget,
+  next: Identified,
+  old: { metadata: ObjectMeta },
+  options: UpdateOptions,
+): void {
+  const { resourceVersion, uid } = next.metadata
+  if (resourceVersion && resourceVersion !== '0') {
+    if (resourceVersion !== old.metadata.resourceVersion) throw conflict(kind, target.name)
+  } else if (options.isReplace && kind.needsVersionOnUpdate) {
+    throw invalid(kind, target.name, [invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')])
+  }
+  if (uid && uid !== old.metadata.uid) {
+    const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
+    throw conflict(kind, target.name, why)
+  }
+}
+
+/** The part of `next` this request may change, on top of what it may not. */
+function isolate(kind: KindDefinition, subresource: string, next: Identified, old: JsonObject): Identified {
+  const previous = old as Identified
+  if (subresource === 'status') {
+    const metadata = kind.isCustom
+      ? { ...previous.metadata, ...(next.metadata.managedFields ? { managedFields: next.metadata.managedFields } : {}) }
+      : next.metadata
+    const result: Identified = { ...previous, metadata: { ...metadata } }
+    if (next.status === undefined) delete result.status
+    else result.status = next.status
+    return result
+  }
+  if (subresource === '' && kind.hasStatus) {
+    if (previous.status === undefined) delete next.status
+    else next.status = previous.status
+  }
+  return next
+}
+
+const SERVER_FIELDS = [
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'generation',
+  'resourceVersion',
+  'generateName',
+] as const
+
+function keepServerFields(next: ObjectMeta, old: ObjectMeta): void {
+  delete next.selfLink
+  for (const field of SERVER_FIELDS) {
+    // Assigned through one loose view: the fields have different types, the value always comes from the same field.
+    const target = next as Record<string, unknown>
+    if (old[field] === undefined) delete target[field]
+    else target[field] = old[field]
+  }
+}
+
+function bumpGeneration(kind: KindDefinition, next: Identified, old: JsonObject): void {
+  if (kind.generation === 'none') return
+  const isChanged =
+    kind.generation === 'spec' ? !equalJson(next.spec, old.spec) : !equalJson(content(kind, next), content(kind, old))
+  if (isChanged) next.metadata.generation = (next.metadata.generation ?? 0) + 1
+}
+
+function content(kind: KindDefinition, object: JsonObject): JsonObject {
+  const { metadata: _metadata, apiVersion: _apiVersion, kind: _kind, ...rest } = object
+  if (kind.hasStatus) delete rest.status
+  return rest
+}
+
+function validateChange(kind: KindDefinition, target: UpdateTarget, next: Identified, old: JsonObject): void {
+  const errors: FieldError[] = [...checkMetadata(next.metadata), ...checkFinalizers(next.metadata, old as Identified)]
+  if (kind.schema) errors.push(...kind.schema.validate(next as JsonObject, old))
+  if (target.subresource === '') errors.push(...(kind.validate?.(next as JsonObject, old) ?? []))
+  if (errors.length > 0) throw invalid(kind, target.name, errors)
+}
+
+function checkFinalizers(next: ObjectMeta, old: { metadata: ObjectMeta }): FieldError[] {
+  if (!old.metadata.deletionTimestamp) return []
+  const added = (next.finalizers ?? []).filter((finalizer) => !(old.metadata.finalizers ?? []).includes(finalizer))
+  if (added.length === 0) return []
+  const list = added.map((finalizer) => JSON.stringify(finalizer)).join(', ')
+  const why = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`
+  return [forbiddenField('metadata.finalizers', why)]
+}
+
+/** Whether a deleted object has nothing left that holds it. */
+export function isFinished(kind: KindDefinition, object: KubeObject): boolean {
+  const metadata = object.metadata ?? {}
+  if (!metadata.deletionTimestamp || (metadata.finalizers?.length ?? 0) > 0) return false
+  if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) return false
+  if (kind.collection !== 'namespaces') return true
+  const spec = (object as { spec?: unknown }).spec
+  return !(isJsonObject(spec) && Array.isArray(spec.finalizers) && spec.finalizers.length > 0)
+}
+
+/** Equality apart from the times in managedFields, which alone are no reason to write. */
+function isSame(next: KubeObject, old: KubeObject): boolean {
+  if (!equalJson({ ...next, metadata: undefined }, { ...old, metadata: undefined })) return false
+  return equalJson(comparable(next.metadata ?? {}), comparable(old.metadata ?? {}))
+}
+
+function comparable(metadata: ObjectMeta): object {
+  return { ...metadata, managedFields: (metadata.managedFields ?? []).map((entry) => ({ ...entry, time: undefined })) }
+}
