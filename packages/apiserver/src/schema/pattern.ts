@@ -32,13 +32,24 @@ export function patternMatcher(pattern: string): PatternMatcher {
   return matcher
 }
 
+/** The first match of a pattern in a text, under the conditions of `patternMatcher`. */
+export function findPattern(pattern: string, text: string): string | undefined {
+  if (isPlainPattern(pattern)) return new RegExp(pattern).exec(text)?.[0]
+  const matcher = requireEngine(pattern).compile(pattern).matcher(text)
+  return matcher.find() ? (matcher.group() ?? undefined) : undefined
+}
+
+function requireEngine(pattern: string): typeof RE2JS {
+  if (!re2) throw new Error(`pattern engine is not loaded (needed for ${JSON.stringify(pattern)})`)
+  return re2
+}
+
 function compilePattern(pattern: string): PatternMatcher {
   if (isPlainPattern(pattern)) {
     const regExp = new RegExp(pattern)
     return (text) => regExp.test(text)
   }
-  if (!re2) throw new Error(`pattern engine is not loaded (needed for ${JSON.stringify(pattern)})`)
-  const compiled = re2.compile(pattern)
+  const compiled = requireEngine(pattern).compile(pattern)
   return (text) => compiled.matcher(text).find()
 }
 

@@ -1,0 +1,188 @@
+import { duplicateValue, type FieldError, forbidden, invalidValue, requiredValue } from '../schema/field-error.js'
+import {
+  childSchemas,
+  type JsonSchema,
+  mapValueSchema,
+  someSchema,
+  type ValidationRule,
+} from '../schema/json-schema.js'
+import { isRecord, jsonEqual, ownValue } from '../schema/json-value.js'
+import { correlateItems } from '../schema/list-type.js'
+import { loadPatternEngine } from '../schema/pattern.js'
+import { inspectExpression } from './cel-fields.js'
+import { toCelValue } from './cel-value.js'
+import { type CelExpression, compileExpression, loadCelEngine } from './engine.js'
+
+/** The CEL rules of a schema, ready to run. */
+export interface CelRules {
+  /** Rules that do not compile; a CRD that has any is refused. */
+  readonly compileErrors: readonly FieldError[]
+  /** Runs the rules. Rules about `oldSelf` run only where there is an old value; a failing evaluation is `Invalid`. */
+  validate(self: unknown, oldSelf?: unknown): FieldError[]
+}
+
+type NodeCheck = (value: unknown, old: unknown, path: string, errors: FieldError[]) => void
+
+interface CompiledRule {
+  readonly rule: ValidationRule
+  readonly run: CelExpression
+  readonly message?: CelExpression
+  readonly usesOldSelf: boolean
+  readonly only: ReadonlySet<string> | undefined
+}
+
+/** Whether a schema has CEL rules at all. */
+export function hasCelRules(schema: JsonSchema): boolean {
+  return someSchema(schema, (each) => (each['x-kubernetes-validations']?.length ?? 0) > 0)
+}
+
+/** Loads what `compileCelRules` needs for this schema: nothing at all where it has no rules. */
+export async function prepareCel(schema: JsonSchema): Promise<void> {
+  if (!hasCelRules(schema)) return
+  await loadCelEngine()
+  const usesPatterns = someSchema(schema, (each) =>
+    (each['x-kubernetes-validations'] ?? []).some(({ rule }) => /\b(matches|find)\s*\(/.test(rule)),
+  )
+  if (usesPatterns) await loadPatternEngine()
+}
+
+/** Compiles every rule of a schema. A schema with rules needs `prepareCel` first; one without costs nothing. */
+export function compileCelRules(schema: JsonSchema, path = 'openAPIV3Schema'): CelRules {
+  const compileErrors: FieldError[] = []
+  const check = compileNode(schema, path, compileErrors)
+  return {
+    compileErrors,
+    validate(self, oldSelf) {
+      const errors: FieldError[] = []
+      check?.(self, oldSelf, '', errors)
+      return errors
+    },
+  }
+}
+
+function compileNode(schema: JsonSchema, path: string, compileErrors: FieldError[]): NodeCheck | undefined {
+  if (!hasCelRules(schema)) return undefined
+  const rules: CompiledRule[] = []
+  for (const [i, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) {
+    const compiled = compileRule(rule, schema, `${path}.x-kubernetes-validations[${i}]`, compileErrors)
+    if (compiled) rules.push(compiled)
+  }
+  const properties: [string, NodeCheck][] = []
+  let items: NodeCheck | undefined
+  let values: NodeCheck | undefined
+  for (const [step, child] of childSchemas(schema)) {
+    const check = compileNode(child, `${path}.${step}`, compileErrors)
+    if (!check) continue
+    if (child === schema.items) items = check
+    else if (child === mapValueSchema(schema)) values = check
+    else properties.push([step.slice('properties['.length, -1), check])
+  }
+
+  return (value, old, at, errors) => {
+    if (value === null || value === undefined) return
+    if (rules.length > 0) runRules(rules, schema, value, old, at, errors)
+    if (Array.isArray(value)) {
+      if (!items) return
+      const before = Array.isArray(old) ? correlateItems(schema, old) : undefined
+      for (const [i, item] of value.entries()) items(item, before?.(item), `${at}[${i}]`, errors)
+      return
+    }
+    if (!isRecord(value)) return
+    const before = isRecord(old) ? old : undefined
+    for (const [name, check] of properties) {
+      check(ownValue(value, name), before && ownValue(before, name), at ? `${at}.${name}` : name, errors)
+    }
+    if (!values) return
+    for (const key of Object.keys(value)) {
+      values(value[key], before && ownValue(before, key), `${at}[${key}]`, errors)
+    }
+  }
+}
+
+function compileRule(
+  rule: ValidationRule,
+  schema: JsonSchema,
+  path: string,
+  errors: FieldError[],
+): CompiledRule | undefined {
+  try {
+    const run = compileExpression(rule.rule, 'bool')
+    const fields = inspectExpression(run.ast, schema)
+    if (fields.undefinedFields.length > 0) throw new Error(`undefined field '${fields.undefinedFields[0]}'`)
+    const message = rule.messageExpression ? compileExpression(rule.messageExpression, 'string') : undefined
+    // A message may look at other fields than its rule does.
+    const only = message ? undefined : fields.only
+    return { rule, run, usesOldSelf: fields.usesOldSelf, only, ...(message && { message }) }
+  } catch (error) {
+    errors.push(invalidValue(`${path}.rule`, rule.rule, `compilation failed: ERROR: <input>: ${firstLine(error)}`))
+    return undefined
+  }
+}
+
+function runRules(
+  rules: readonly CompiledRule[],
+  schema: JsonSchema,
+  value: unknown,
+  old: unknown,
+  path: string,
+  errors: FieldError[],
+): void {
+  const hasOld = old !== undefined && old !== null
+  // What did not change is not held against an update, unless the rule is about change.
+  const isUnchanged = hasOld && jsonEqual(value, old)
+  for (const compiled of rules) {
+    if (compiled.usesOldSelf ? !hasOld : isUnchanged) continue
+    const error = runRule(compiled, schema, value, hasOld ? old : undefined, path)
+    if (error) errors.push(error)
+  }
+}
+
+function runRule(
+  { rule, run, message, only }: CompiledRule,
+  schema: JsonSchema,
+  value: unknown,
+  old: unknown,
+  path: string,
+): FieldError | undefined {
+  const variables = { self: toCelValue(value, schema, only), oldSelf: toCelValue(old, schema, only) }
+  const type = schema.type ?? ''
+  try {
+    if (run(variables) === true) return undefined
+  } catch (error) {
+    return invalidValue(path, type, `${firstLine(error)} evaluating rule: ${(rule.message ?? rule.rule).trim()}`)
+  }
+  const text = messageText(message, variables) ?? rule.message?.trim() ?? `failed rule: ${rule.rule.trim()}`
+  return errorFor(rule, rule.fieldPath ? joinPath(path, rule.fieldPath) : path, type, text)
+}
+
+function messageText(message: CelExpression | undefined, variables: Record<string, unknown>): string | undefined {
+  try {
+    const text = message?.(variables)
+    return typeof text === 'string' && text.trim() !== '' && !text.includes('\n') ? text.trim() : undefined
+  } catch {
+    return undefined // the rule failed all the same, and its fixed message says so
+  }
+}
+
+function joinPath(path: string, fieldPath: string): string {
+  const relative = fieldPath.startsWith('.') ? fieldPath.slice(1) : fieldPath
+  return path ? `${path}.${relative}` : relative
+}
+
+function errorFor(rule: ValidationRule, path: string, type: string, text: string): FieldError {
+  switch (rule.reason) {
+    case 'FieldValueForbidden':
+      return forbidden(path, text)
+    case 'FieldValueRequired':
+      return requiredValue(path, text)
+    case 'FieldValueDuplicate':
+      return duplicateValue(path, type)
+    default:
+      return invalidValue(path, type, text)
+  }
+}
+
+function firstLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return text.split('\n')[0]!.replaceAll('re2Matches', 'matches')
+}

@@ -1,0 +1,1 @@
+export { type CelRules, compileCelRules, hasCelRules, prepareCel } from './compile-rules.js'

@@ -1,0 +1,141 @@
+import { isRecord, type JsonRecord, jsonEqual, ownValue } from '../schema/json-value.js'
+import { type FieldSet, fieldNode, memberSet } from './field-set.js'
+import { fieldElement, itemElement, itemsByElement, valueElement } from './path-element.js'
+import { anyType, leafType, type TypeSchema } from './type-schema.js'
+
+/** How two states of an object differ, as sets of paths. */
+export interface Comparison {
+  /** Added or modified. */
+  readonly changed: FieldSet | undefined
+  readonly removed: FieldSet | undefined
+}
+
+const same: Comparison = { changed: undefined, removed: undefined }
+
+/**
+ * Compares two states. Parts they share are skipped without being looked at, so an update that keeps most of an object
+ * costs little more than what it changes.
+ */
+export function compareObjects(before: unknown, after: unknown, type: TypeSchema): Comparison {
+  if (before === after) return same
+  if (before === undefined || before === null) {
+    return after === undefined || after === null ? same : { changed: addedSet(after, type), removed: undefined }
+  }
+  if (after === undefined || after === null) return { changed: undefined, removed: addedSet(before, type) }
+
+  if ((type.kind === 'record' || type.kind === 'any') && isRecord(before) && isRecord(after)) {
+    return compareRecords(before, after, (name) => (type.kind === 'any' ? anyType : type.field(name)))
+  }
+  if (type.kind === 'list' && Array.isArray(before) && Array.isArray(after)) {
+    const old = itemsByElement(before, type)
+    const next = itemsByElement(after, type)
+    return compareChildren(old, next, () => type.item)
+  }
+  if (type.kind === 'set' && Array.isArray(before) && Array.isArray(after)) {
+    return compareChildren(valuesByElement(before), valuesByElement(after), () => leafType)
+  }
+  return jsonEqual(before, after) ? same : { changed: memberSet, removed: undefined }
+}
+
+function compareRecords(before: JsonRecord, after: JsonRecord, typeOf: (name: string) => TypeSchema): Comparison {
+  let changed: Record<string, FieldSet> | undefined
+  let removed: Record<string, FieldSet> | undefined
+  const compareField = (name: string): void => {
+    const old = ownValue(before, name)
+    const next = ownValue(after, name)
+    if (old === next) return
+    const type = typeOf(name)
+    const difference = compareObjects(old ?? implicitValue(type, next), next ?? implicitValue(type, old), type)
+    if (difference.changed) changed = withChild(changed, fieldElement(name), difference.changed)
+    if (difference.removed) removed = withChild(removed, fieldElement(name), difference.removed)
+  }
+  for (const name in after) compareField(name)
+  for (const name in before) if (ownValue(after, name) === undefined) compareField(name)
+  return { changed, removed }
+}
+
+/** What stands at an implicit place nobody has filled. */
+function implicitValue(type: TypeSchema, other: unknown): unknown {
+  if (!('implicit' in type) || !type.implicit || other === undefined) return undefined
+  return type.kind === 'record' ? {} : []
+}
+
+function compareChildren(
+  before: ReadonlyMap<string, unknown>,
+  after: ReadonlyMap<string, unknown>,
+  typeOf: () => TypeSchema,
+): Comparison {
+  let changed: Record<string, FieldSet> | undefined
+  let removed: Record<string, FieldSet> | undefined
+  for (const [element, item] of after) {
+    const difference = compareObjects(before.get(element), item, typeOf())
+    if (difference.changed) changed = withChild(changed, element, difference.changed)
+    if (difference.removed) removed = withChild(removed, element, difference.removed)
+  }
+  for (const [element, item] of before) {
+    if (!after.has(element)) removed = withChild(removed, element, addedSet(item, typeOf()) ?? memberSet)
+  }
+  return { changed, removed }
+}
+
+function withChild(
+  children: Record<string, FieldSet> | undefined,
+  element: string,
+  child: FieldSet,
+): Record<string, FieldSet> {
+  const all = children ?? {}
+  all[element] = child
+  return all
+}
+
+function valuesByElement(list: readonly unknown[]): Map<string, unknown> {
+  return new Map(list.map((value) => [valueElement(value), value]))
+}
+
+/** Every path that comes into being with a value, the places on the way included unless they are implicit. */
+function addedSet(value: unknown, type: TypeSchema): FieldSet | undefined {
+  const children: Record<string, FieldSet> = {}
+  if ((type.kind === 'record' || type.kind === 'any') && isRecord(value)) {
+    for (const name of Object.keys(value)) {
+      const child = type.kind === 'any' ? anyType : type.field(name)
+      const field = value[name]
+      const set = compareObjects(implicitValue(child, field), field, child).changed
+      if (set) children[fieldElement(name)] = set
+    }
+  } else if (type.kind === 'list' && Array.isArray(value)) {
+    for (const item of value) children[itemElement(item, type)] = addedSet(item, type.item) ?? memberSet
+  } else if (type.kind === 'set' && Array.isArray(value)) {
+    for (const item of value) children[valueElement(item)] = memberSet
+  }
+  return fieldNode(true, children)
+}
+
+/** What an applied configuration lays claim to: leaves, list items and empty places, not the structs on the way. */
+export function appliedSet(value: unknown, type: TypeSchema): FieldSet | undefined {
+  const children: Record<string, FieldSet> = {}
+  if ((type.kind === 'record' || type.kind === 'any') && isRecord(value)) {
+    for (const name of Object.keys(value)) {
+      const set = appliedSet(value[name], type.kind === 'any' ? anyType : type.field(name))
+      if (set) children[fieldElement(name)] = set
+    }
+    return fieldNode(Object.keys(value).length === 0, children)
+  }
+  if (type.kind === 'list' && Array.isArray(value)) {
+    for (const item of value) {
+      const set = appliedSet(item, type.item)
+      children[itemElement(item, type)] =
+        set === undefined ? memberSet : (fieldNode(true, withoutSelf(set)) ?? memberSet)
+    }
+    return fieldNode(value.length === 0, children)
+  }
+  if (type.kind === 'set' && Array.isArray(value)) {
+    for (const item of value) children[valueElement(item)] = memberSet
+    return fieldNode(value.length === 0, children)
+  }
+  return memberSet
+}
+
+function withoutSelf(set: FieldSet): Record<string, FieldSet> {
+  const { '.': _self, ...children } = set
+  return children
+}

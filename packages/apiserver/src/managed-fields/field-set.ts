@@ -1,0 +1,172 @@
+import { isRecord, type JsonRecord } from '../schema/json-value.js'
+
+/**
+ * A set of field paths in the shape of `fieldsV1`: keys are path elements (`f:spec`, `k:{"name":"a"}`, `v:"x"`), an
+ * empty node is a member, a node with `.` is a member that also has members below. Sets are never changed in place.
+ */
+export interface FieldSet {
+  readonly [element: string]: FieldSet
+}
+
+/** A path element is text, so `__proto__` could only come in as `f:__proto__`; plain objects are safe here. */
+type MutableSet = { [element: string]: FieldSet }
+
+/** The set that holds just the place itself. */
+export const memberSet: FieldSet = Object.freeze({})
+
+const SELF = '.'
+
+/** Whether the place a node stands for is itself in the set. */
+export function isMember(node: FieldSet): boolean {
+  if (node[SELF] !== undefined) return true
+  for (const _ in node) return false
+  return true
+}
+
+/** A node from its parts; undefined when nothing is in it. */
+export function fieldNode(self: boolean, children: Readonly<Record<string, FieldSet>>): FieldSet | undefined {
+  for (const _ in children) return self ? { [SELF]: memberSet, ...children } : children
+  return self ? memberSet : undefined
+}
+
+/** Everything in either set. */
+export function unionSets(a: FieldSet | undefined, b: FieldSet | undefined): FieldSet | undefined {
+  if (a === undefined || a === b) return b
+  if (b === undefined) return a
+  const children: MutableSet = {}
+  for (const key in a) if (key !== SELF) children[key] = a[key]!
+  for (const key in b) if (key !== SELF) children[key] = unionSets(children[key], b[key])!
+  return fieldNode(isMember(a) || isMember(b), children)
+}
+
+/** What is in `a` and not in `b`; removing a place leaves what is below it. */
+export function subtractSets(a: FieldSet | undefined, b: FieldSet | undefined): FieldSet | undefined {
+  if (a === undefined || b === undefined) return a
+  if (a === b) return undefined
+  let changed = isMember(a) && isMember(b)
+  const children: MutableSet = {}
+  for (const key in a) {
+    if (key === SELF) continue
+    const left = subtractSets(a[key], b[key])
+    if (left !== a[key]) changed = true
+    if (left !== undefined) children[key] = left
+  }
+  return changed ? fieldNode(isMember(a) && !isMember(b), children) : a
+}
+
+/** What is in both. */
+export function intersectSets(a: FieldSet | undefined, b: FieldSet | undefined): FieldSet | undefined {
+  if (a === undefined || b === undefined) return undefined
+  if (a === b) return a
+  const children: MutableSet = {}
+  for (const key in a) {
+    if (key === SELF) continue
+    const both = intersectSets(a[key], b[key])
+    if (both !== undefined) children[key] = both
+  }
+  return fieldNode(isMember(a) && isMember(b), children)
+}
+
+/** The set without top-level fields that `isIgnored`. */
+export function withoutFields(
+  set: FieldSet | undefined,
+  isIgnored: ((field: string) => boolean) | undefined,
+): FieldSet | undefined {
+  if (!set || !isIgnored) return set
+  const children: MutableSet = {}
+  let changed = false
+  for (const key in set) {
+    if (key.startsWith('f:') && isIgnored(key.slice(2))) changed = true
+    else if (key !== SELF) children[key] = set[key]!
+  }
+  return changed ? fieldNode(set[SELF] !== undefined, children) : set
+}
+
+/** Server-owned metadata, which nobody manages. */
+const UNMANAGED: FieldSet = {
+  'f:apiVersion': memberSet,
+  'f:kind': memberSet,
+  'f:metadata': {
+    '.': memberSet,
+    'f:name': memberSet,
+    'f:namespace': memberSet,
+    'f:creationTimestamp': memberSet,
+    'f:selfLink': memberSet,
+    'f:uid': memberSet,
+    'f:clusterName': memberSet,
+    'f:generation': memberSet,
+    'f:managedFields': memberSet,
+    'f:resourceVersion': memberSet,
+  },
+}
+
+/** The set without type and server-owned metadata. */
+export function stripUnmanaged(set: FieldSet | undefined): FieldSet | undefined {
+  return subtractSets(set, UNMANAGED)
+}
+
+/** Whether two sets hold the same paths. */
+export function sameSets(a: FieldSet | undefined, b: FieldSet | undefined): boolean {
+  if (a === b) return true
+  if (a === undefined || b === undefined || isMember(a) !== isMember(b)) return false
+  let count = 0
+  for (const key in a) {
+    if (key === SELF) continue
+    if (!sameSets(a[key], b[key])) return false
+    count++
+  }
+  for (const key in b) if (key !== SELF) count--
+  return count === 0
+}
+
+/** The set with its keys in order, as Kubernetes writes it. */
+export function sortSet(set: FieldSet): FieldSet {
+  const sorted: MutableSet = {}
+  for (const key of Object.keys(set).sort()) sorted[key] = sortSet(set[key]!)
+  return sorted
+}
+
+/** `fieldsV1` of an entry if it has the right shape; undefined for anything else. */
+export function parseFieldSet(fields: unknown): FieldSet | undefined {
+  return isFieldSet(fields, 0) ? fields : undefined
+}
+
+function isFieldSet(value: unknown, depth: number): value is FieldSet {
+  if (!isRecord(value) || depth > 100) return false
+  for (const key in value) {
+    if (key !== SELF && !/^[fkvi]:/.test(key)) return false
+    if (!isFieldSet(value[key], depth + 1)) return false
+  }
+  return true
+}
+
+/** Every member as a path of elements. */
+export function* memberPaths(set: FieldSet, prefix: readonly string[] = []): Iterable<readonly string[]> {
+  if (prefix.length > 0 && isMember(set)) yield prefix
+  for (const key in set) if (key !== SELF) yield* memberPaths(set[key]!, [...prefix, key])
+}
+
+/** A path as error messages show it: `.spec.containers[name="a"].image`. */
+export function pathText(path: readonly string[]): string {
+  return path.map(elementText).join('')
+}
+
+function elementText(element: string): string {
+  const text = element.slice(2)
+  if (element.startsWith('f:')) return `.${text}`
+  if (element.startsWith('v:')) return `[=${text}]`
+  if (element.startsWith('i:')) return `[${text}]`
+  // Keys were written by us or checked when they came in; what does not parse is shown as it is.
+  const keys = parseKeys(text)
+  return keys ? `[${Object.entries(keys).map(([name, value]) => `${name}=${JSON.stringify(value)}`)}]` : `[${text}]`
+}
+
+/** The key fields of a `k:` element's text. */
+export function parseKeys(text: string): JsonRecord | undefined {
+  try {
+    const keys: unknown = JSON.parse(text)
+    return isRecord(keys) ? keys : undefined
+  } catch {
+    return undefined // not JSON, so not a key anybody can match
+  }
+}

@@ -1,0 +1,103 @@
+import type { ManagedFieldsEntry } from '@corral/resources'
+import { type FieldSet, parseFieldSet, sameSets, sortSet, unionSets } from './field-set.js'
+
+/** One manager's share of an object. */
+export interface Manager {
+  readonly manager: string
+  readonly operation: 'Apply' | 'Update'
+  readonly apiVersion: string
+  readonly subresource: string
+  readonly time: string | undefined
+  readonly fields: FieldSet
+}
+
+const MAX_UPDATE_MANAGERS = 10
+const ANCIENT = 'ancient-changes'
+
+/** The managers of an object; undefined when an entry has not the right shape. */
+export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefined): Manager[] | undefined {
+  const managers: Manager[] = []
+  for (const entry of entries ?? []) {
+    const fields = parseFieldSet(entry.fieldsV1 ?? {})
+    const { operation } = entry
+    if (!fields || (operation !== 'Apply' && operation !== 'Update')) return undefined
+    if (entry.fieldsType !== undefined && entry.fieldsType !== 'FieldsV1') return undefined
+    managers.push({
+      manager: entry.manager ?? '',
+      operation,
+      apiVersion: entry.apiVersion ?? '',
+      subresource: entry.subresource ?? '',
+      time: entry.time,
+      fields,
+    })
+  }
+  return managers
+}
+
+/** Managers as entries, in Kubernetes' order: appliers first, then by time and name. */
+export function encodeManagers(managers: readonly Manager[]): ManagedFieldsEntry[] {
+  return capUpdaters(managers)
+    .map(encodeManager)
+    .sort(
+      (a, b) =>
+        compareText(a.operation, b.operation) ||
+        compareText(a.time, b.time) ||
+        compareText(a.manager, b.manager) ||
+        compareText(a.apiVersion, b.apiVersion) ||
+        compareText(a.subresource, b.subresource),
+    )
+}
+
+function compareText(a = '', b = ''): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+const encoded = new WeakMap<Manager, ManagedFieldsEntry>()
+
+function encodeManager(manager: Manager): ManagedFieldsEntry {
+  let entry = encoded.get(manager)
+  if (!entry) {
+    entry = {
+      manager: manager.manager,
+      operation: manager.operation,
+      apiVersion: manager.apiVersion,
+      ...(manager.time !== undefined && { time: manager.time }),
+      fieldsType: 'FieldsV1',
+      fieldsV1: sortSet(manager.fields),
+      ...(manager.subresource !== '' && { subresource: manager.subresource }),
+    }
+    encoded.set(manager, entry)
+  }
+  return entry
+}
+
+/** Past ten updaters of a version the oldest are counted together. */
+function capUpdaters(managers: readonly Manager[]): readonly Manager[] {
+  const updaters = managers.filter((each) => each.operation === 'Update')
+  if (updaters.length <= MAX_UPDATE_MANAGERS) return managers
+  const byAge = [...updaters].sort((a, b) => compareText(a.time, b.time))
+  const old = byAge.slice(0, updaters.length - MAX_UPDATE_MANAGERS + 1)
+  const buckets = new Map<string, Manager>()
+  for (const each of old) {
+    const bucket = buckets.get(each.apiVersion)
+    const fields = unionSets(bucket?.fields, each.fields) ?? each.fields
+    buckets.set(each.apiVersion, { ...each, manager: ANCIENT, subresource: '', fields })
+  }
+  return [...managers.filter((each) => !old.includes(each)), ...buckets.values()]
+}
+
+/** Whether an entry belongs to this writer. Appliers are one whatever version they use. */
+export function isSameManager(a: Manager, b: Omit<Manager, 'fields' | 'time'>): boolean {
+  return (
+    a.manager === b.manager &&
+    a.operation === b.operation &&
+    a.subresource === b.subresource &&
+    (a.operation === 'Apply' || a.apiVersion === b.apiVersion)
+  )
+}
+
+/** The manager with another set; the same one when nothing changes, undefined when nothing is left. */
+export function withFields(manager: Manager, fields: FieldSet | undefined): Manager | undefined {
+  if (fields === undefined) return undefined
+  return fields === manager.fields || sameSets(fields, manager.fields) ? manager : { ...manager, fields }
+}

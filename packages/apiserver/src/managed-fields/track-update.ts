@@ -1,0 +1,95 @@
+import type { KubeObject, ManagedFieldsEntry } from '@corral/resources'
+import { compareObjects } from './compare.js'
+import { stripUnmanaged, subtractSets, unionSets, withoutFields } from './field-set.js'
+import { decodeManagers, encodeManagers, isSameManager, type Manager, withFields } from './manager-entry.js'
+import type { TypeSchema } from './type-schema.js'
+
+export interface TrackUpdateInput {
+  /** Undefined for a create. */
+  readonly before: KubeObject | undefined
+  readonly after: KubeObject
+  readonly manager: string
+  readonly type: TypeSchema
+  readonly now: Date
+  readonly subresource?: string
+  /** Top-level fields this endpoint does not write (`status` on the main resource), whose ownership stays. */
+  readonly ignores?: (field: string) => boolean
+}
+
+/**
+ * `metadata.managedFields` after an ordinary write: the writer owns what it changed, others lose it. Undefined means
+ * that the object has none. When ownership does not change, the entries of `before` come back as they are. An update
+ * that sends its own entries sets them; `[{}]` clears them.
+ */
+export function trackUpdate(input: TrackUpdateInput): ManagedFieldsEntry[] | undefined {
+  const { before, after, type, now, subresource = '' } = input
+  const live = before?.metadata?.managedFields
+  const sent = subresource ? undefined : after.metadata?.managedFields
+  if (sent && sent !== live && isReset(sent)) return undefined
+
+  const base = baseManagers(sent, live)
+  // An object without entries is left alone until somebody applies; a new object starts with its creator.
+  if (before && base.managers.length === 0) return undefined
+
+  const { changed, removed } = compareObjects(before ? content(before) : {}, content(after), type)
+  if (!changed && !removed) return base.entries
+  const self = { manager: input.manager, operation: 'Update' as const, apiVersion: after.apiVersion ?? '', subresource }
+  const taken = stripUnmanaged(withoutFields(changed, input.ignores))
+  const lost = unionSets(withoutFields(changed, input.ignores), removed)
+
+  const managers: Manager[] = []
+  let own: Manager | undefined
+  for (const each of base.managers) {
+    if (isSameManager(each, self)) own = each
+    else pushIf(managers, withFields(each, subtractSets(each.fields, lost)))
+  }
+  const fields = unionSets(subtractSets(own?.fields, removed), taken)
+  if (fields) {
+    const isKept = own && withFields(own, fields) === own
+    managers.push(isKept && own ? own : { ...self, time: timeText(now), fields })
+  }
+  if (managers.length === base.managers.length && managers.every((each) => base.managers.includes(each))) {
+    return base.entries
+  }
+  return managers.length > 0 ? encodeManagers(managers) : undefined
+}
+
+function pushIf(managers: Manager[], manager: Manager | undefined): void {
+  if (manager) managers.push(manager)
+}
+
+/** Metadata's own book-keeping is not part of what is compared. */
+export function content(object: KubeObject): KubeObject {
+  if (object.metadata?.managedFields === undefined) return object
+  const { managedFields: _dropped, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+interface Base {
+  readonly managers: readonly Manager[]
+  readonly entries: ManagedFieldsEntry[] | undefined
+}
+
+const decoded = new WeakMap<readonly ManagedFieldsEntry[], Manager[]>()
+
+/** Entries the client sent when they make sense, else those of the live object. */
+function baseManagers(sent: ManagedFieldsEntry[] | undefined, live: ManagedFieldsEntry[] | undefined): Base {
+  for (const entries of [sent, live]) {
+    if (!entries || entries.length === 0) continue
+    const managers = decoded.get(entries) ?? decodeManagers(entries)
+    if (!managers) continue
+    // Entries of stored objects are frozen, so what they decode to stays true.
+    if (Object.isFrozen(entries)) decoded.set(entries, managers)
+    return { managers, entries }
+  }
+  return { managers: [], entries: undefined }
+}
+
+function isReset(entries: readonly ManagedFieldsEntry[]): boolean {
+  return entries.length === 1 && Object.keys(entries[0]!).length === 0
+}
+
+/** A time as metadata carries it: UTC, seconds. */
+export function timeText(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`
+}
