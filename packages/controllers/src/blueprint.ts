@@ -1,7 +1,11 @@
-import type { Sandbox, SandboxTemplate, VolumeClaimTemplate } from '@corral/resources'
-import { nameHash } from './name-hash.js'
+import {
+  nameHash,
+  type Sandbox,
+  type SandboxTemplate,
+  semanticEqual,
+  type VolumeClaimTemplate,
+} from '@corral/resources'
 import { withSecureDefaults } from './pod-spec-defaults.js'
-import { semanticEqual } from './semantic-equal.js'
 
 export interface TemplateHashes {
   /** Of pod template, volumes and service: what decides whether a pool member is of the current template. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import type { KubeClient } from '@corral/kube'
 import { type Clock, type Logger, silentLogger, systemClock } from '@corral/resources'
@@ -62,6 +63,7 @@ export function startManager(ports: ManagerPorts): Manager {
   const log = ports.log ?? silentLogger
   const metrics = ports.metrics ?? new Registry()
   const lifetime = new AbortController()
+  setMaxListeners(0, lifetime.signal) // every call in flight listens to it
   const abort = (): void => lifetime.abort(ports.signal?.reason)
   if (ports.signal?.aborted) abort()
   else ports.signal?.addEventListener('abort', abort, { once: true })

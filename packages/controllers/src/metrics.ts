@@ -1,8 +1,7 @@
-import type { Sandbox, Stored } from '@corral/resources'
+import { controllerOf, findCondition, isConditionTrue, type Sandbox, type Stored } from '@corral/resources'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import { conditionOf, isTrue } from './conditions.js'
 import { annotations, labels, normalizeCreatedBy } from './names.js'
-import { controllerRef, isExtensionsOwner } from './ownership.js'
+import { isExtensionsOwner } from './ownership.js'
 
 const claimBuckets = [100, 250, 500, 750, 1000, 1250, 1500, 2000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 240_000]
 const creationBuckets = [
@@ -121,8 +120,8 @@ export function sandboxLabels(sandbox: Stored<Sandbox>): Record<string, string> 
   const conditions = sandbox.status?.conditions
   return {
     namespace: sandbox.metadata.namespace ?? '',
-    ready_condition: String(isTrue(conditions, 'Ready')),
-    expired: String(conditionOf(conditions, 'Ready')?.reason === 'SandboxExpired'),
+    ready_condition: String(isConditionTrue(conditions, 'Ready')),
+    expired: String(findCondition(conditions, 'Ready')?.reason === 'SandboxExpired'),
     launch_type: own[labels.launchType] === 'warm' ? 'warm' : 'cold',
     sandbox_template: sandbox.metadata.annotations?.[annotations.templateRef] || 'unknown',
     owned_by: ownerLabel(sandbox),
@@ -131,7 +130,7 @@ export function sandboxLabels(sandbox: Stored<Sandbox>): Record<string, string> 
 }
 
 function ownerLabel(sandbox: Stored<Sandbox>): string {
-  const controller = controllerRef(sandbox)
+  const controller = controllerOf(sandbox)
   if (isExtensionsOwner(controller, 'SandboxClaim')) return 'SandboxClaim'
   if (isExtensionsOwner(controller, 'SandboxWarmPool')) return 'SandboxWarmPool'
   return 'None'

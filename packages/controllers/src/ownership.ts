@@ -1,40 +1,13 @@
-import {
-  EXTENSIONS_GROUP,
-  type KubeObject,
-  type OwnerReference,
-  type ResourceKind,
-  type Stored,
-} from '@corral/resources'
+import { controllerOf, EXTENSIONS_GROUP, type KubeObject, type OwnerReference, type Stored } from '@corral/resources'
 import { labels } from './names.js'
 
 /** Whose an object is, seen from one owner. A same-named earlier owner with another uid counts as `other`. */
 export type Ownership = { kind: 'owned' } | { kind: 'unowned' } | { kind: 'other'; controller: OwnerReference }
 
-export function controllerRef(object: KubeObject): OwnerReference | undefined {
-  return object.metadata?.ownerReferences?.find((reference) => reference.controller === true)
-}
-
 export function ownershipOf(object: KubeObject, owner: Stored<KubeObject>): Ownership {
-  const controller = controllerRef(object)
+  const controller = controllerOf(object)
   if (!controller) return { kind: 'unowned' }
   return controller.uid === owner.metadata.uid ? { kind: 'owned' } : { kind: 'other', controller }
-}
-
-export function isControlledBy(object: KubeObject, owner: KubeObject): boolean {
-  const controller = controllerRef(object)
-  return controller !== undefined && controller.uid === owner.metadata?.uid
-}
-
-/** The reference that makes `owner` the controller; its deletion waits for the object where foreground deletion is asked. */
-export function controllerReference(kind: ResourceKind, owner: Stored<KubeObject>): OwnerReference {
-  return {
-    apiVersion: kind.apiVersion,
-    kind: kind.kind,
-    name: owner.metadata.name,
-    uid: owner.metadata.uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  }
 }
 
 /** Whether the reference names the given extensions kind, in whatever version it was written. */

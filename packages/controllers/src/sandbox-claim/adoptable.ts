@@ -1,10 +1,10 @@
-import type { KubeObject, Sandbox, SandboxClaim } from '@corral/resources'
+import { controllerOf, type KubeObject, type Sandbox, type SandboxClaim } from '@corral/resources'
 import { labels } from '../names.js'
-import { controllerRef, isExtensionsOwner, quote } from '../ownership.js'
+import { isExtensionsOwner, quote } from '../ownership.js'
 
 /** The pool a Sandbox belongs to, by its controller. */
 export function poolOf(sandbox: KubeObject): string | undefined {
-  const controller = controllerRef(sandbox)
+  const controller = controllerOf(sandbox)
   return isExtensionsOwner(controller, 'SandboxWarmPool') ? controller?.name : undefined
 }
 
@@ -17,7 +17,7 @@ export function whyNotAdoptable(sandbox: Sandbox): string | undefined {
     return 'sandbox is missing the sandbox template ref hash label'
   }
   const where = `${metadata.namespace}/${metadata.name}`
-  const controller = controllerRef(sandbox)
+  const controller = controllerOf(sandbox)
   if (!controller) return `sandbox ${where} is unowned and cannot be safely adopted`
   if (poolOf(sandbox) === undefined) {
     return `sandbox ${where} is not managed by warm pool. Controller: ${controller.kind}/${controller.name}`

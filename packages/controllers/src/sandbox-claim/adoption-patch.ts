@@ -1,4 +1,6 @@
 import {
+  nameHash,
+  ownerReferenceTo,
   type PodMetadata,
   type Sandbox,
   type SandboxClaim,
@@ -7,9 +9,7 @@ import {
   type Stored,
 } from '@corral/resources'
 import { mergeDiff } from '../merge-diff.js'
-import { nameHash } from '../name-hash.js'
 import { annotations, labels } from '../names.js'
-import { controllerReference } from '../ownership.js'
 import { claimPodMetadata, mergeMetadata, withIdentity } from './pod-metadata.js'
 
 /**
@@ -34,7 +34,7 @@ export function adoptionPatch(
     {
       labels: adoptedLabels(ownLabels, claim, templateRefHash),
       annotations: { ...ownAnnotations, ...(trace !== undefined && { [annotations.traceContext]: trace }) },
-      ownerReferences: [controllerReference(SandboxClaims, claim)],
+      ownerReferences: [ownerReferenceTo(claim, SandboxClaims)],
     },
   )
   const podMetadata = mergeDiff(

@@ -1,5 +1,6 @@
 import {
   isConflict,
+  isControlledBy,
   isNotFound,
   type Sandbox,
   type SandboxClaim,
@@ -9,7 +10,6 @@ import {
   type Stored,
 } from '@corral/resources'
 import { annotations, labels } from '../names.js'
-import { isControlledBy } from '../ownership.js'
 import { poolOf, whyNotCandidate } from './adoptable.js'
 import { adoptionPatch } from './adoption-patch.js'
 import { ClaimProblem } from './claim-problem.js'

@@ -1,7 +1,13 @@
-import type { Sandbox, SandboxClaim, SandboxTemplate, SandboxWarmPool, Stored } from '@corral/resources'
+import {
+  isConditionTrue,
+  type Sandbox,
+  type SandboxClaim,
+  type SandboxTemplate,
+  type SandboxWarmPool,
+  type Stored,
+} from '@corral/resources'
 import type { ObjectKey } from '@corral/runtime'
 import { sameBlueprint, templateHashes } from '../blueprint.js'
-import { isTrue } from '../conditions.js'
 import { labels } from '../names.js'
 import { whyNotCandidate } from './adoptable.js'
 import type { WarmItem, WarmQueue } from './warm-queue.js'
@@ -49,7 +55,7 @@ export function selectCandidate(world: CandidateWorld): Selection {
       putBack.push({ ...item, nodeName: sandbox.status?.nodeName || item.nodeName })
       continue
     }
-    if (isTrue(sandbox.status?.conditions, 'Ready')) {
+    if (isConditionTrue(sandbox.status?.conditions, 'Ready')) {
       chosen = { sandbox, item }
       break
     }

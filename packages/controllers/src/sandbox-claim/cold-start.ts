@@ -1,4 +1,6 @@
 import {
+  nameHash,
+  ownerReferenceTo,
   type Sandbox,
   type SandboxClaim,
   SandboxClaims,
@@ -6,9 +8,7 @@ import {
   type SandboxTemplate,
   type Stored,
 } from '@corral/resources'
-import { nameHash } from '../name-hash.js'
 import { annotations, labels } from '../names.js'
-import { controllerReference } from '../ownership.js'
 import { withSecureDefaults } from '../pod-spec-defaults.js'
 import { injectEnv } from './env-injection.js'
 import { claimPodMetadata, withIdentity } from './pod-metadata.js'
@@ -37,7 +37,7 @@ export function coldSandbox(claim: Stored<SandboxClaim>, template: Stored<Sandbo
         [annotations.templateRef]: template.metadata.name,
         ...(trace !== undefined && { [annotations.traceContext]: trace }),
       },
-      ownerReferences: [controllerReference(SandboxClaims, claim)],
+      ownerReferences: [ownerReferenceTo(claim, SandboxClaims)],
     },
     spec: {
       podTemplate: { metadata, spec: withSecureDefaults(template, podSpec) },

@@ -1,5 +1,4 @@
-import type { Condition, SandboxClaim } from '@corral/resources'
-import { conditionOf } from '../conditions.js'
+import { type Condition, findCondition, type SandboxClaim } from '@corral/resources'
 
 export type ClaimExpiry = { expired: true } | { expired: false; leftMs?: number }
 
@@ -8,7 +7,7 @@ export function claimExpiry(claim: SandboxClaim, conditions: readonly Condition[
   const { shutdownTime, ttlSecondsAfterFinished } = claim.spec.lifecycle ?? {}
   const ends: number[] = []
   if (shutdownTime) ends.push(Date.parse(shutdownTime))
-  const finished = conditionOf(conditions, 'Finished')
+  const finished = findCondition(conditions, 'Finished')
   if (ttlSecondsAfterFinished !== undefined && finished?.status === 'True' && finished.lastTransitionTime) {
     ends.push(Date.parse(finished.lastTransitionTime) + ttlSecondsAfterFinished * 1000)
   }
@@ -18,5 +17,5 @@ export function claimExpiry(claim: SandboxClaim, conditions: readonly Condition[
 }
 
 export function isMarkedExpired(conditions: readonly Condition[] | undefined): boolean {
-  return conditionOf(conditions, 'Ready')?.reason === 'ClaimExpired'
+  return findCondition(conditions, 'Ready')?.reason === 'ClaimExpired'
 }

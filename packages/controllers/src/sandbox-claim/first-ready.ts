@@ -1,5 +1,11 @@
-import type { Sandbox, SandboxClaim, SandboxClaimStatus, Stored } from '@corral/resources'
-import { conditionOf, isTrue } from '../conditions.js'
+import {
+  findCondition,
+  isConditionTrue,
+  type Sandbox,
+  type SandboxClaim,
+  type SandboxClaimStatus,
+  type Stored,
+} from '@corral/resources'
 import type { ClaimMetrics, LaunchLabels } from '../metrics.js'
 import { annotations, labels } from '../names.js'
 
@@ -19,10 +25,10 @@ export function firstReady(
   after: SandboxClaimStatus,
 ): FirstReady {
   const isStamped = Boolean(claim.metadata.annotations?.[annotations.firstReadyAt])
-  const wasReady = isTrue(before.conditions, 'Ready')
+  const wasReady = isConditionTrue(before.conditions, 'Ready')
   if (isStamped) return { kind: 'none' }
   if (wasReady) return { kind: 'backfill' }
-  return isTrue(after.conditions, 'Ready') ? { kind: 'count' } : { kind: 'none' }
+  return isConditionTrue(after.conditions, 'Ready') ? { kind: 'count' } : { kind: 'none' }
 }
 
 /** Template and launch type as the claim's metrics label them. */
@@ -49,7 +55,7 @@ export function countFirstReady(
   if (!Number.isNaN(controllerMs)) metrics.controllerLatency(controllerMs, launch)
   const clientMs = since(stamps[annotations.clientRequestedAt])
   if (clientMs >= 0) metrics.clientLatency(clientMs, launch)
-  const ready = conditionOf(sandbox?.status?.conditions, 'Ready')
+  const ready = findCondition(sandbox?.status?.conditions, 'Ready')
   if (!sandbox || ready?.status !== 'True') return
   const creationMs = Date.parse(ready.lastTransitionTime) - Date.parse(sandbox.metadata.creationTimestamp)
   if (creationMs >= 0) metrics.creationLatency(creationMs, { ...launch, namespace: sandbox.metadata.namespace ?? '' })

@@ -1,4 +1,11 @@
-import { type Sandbox, SandboxClaims, type SandboxWarmPool, type Stored } from '@corral/resources'
+import {
+  findCondition,
+  type Sandbox,
+  SandboxClaims,
+  type SandboxWarmPool,
+  type Stored,
+  semanticEqual,
+} from '@corral/resources'
 import {
   controllingOwner,
   enqueueEvent,
@@ -10,8 +17,6 @@ import {
   type WorkQueue,
 } from '@corral/runtime'
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
-import { conditionOf } from '../conditions.js'
-import { semanticEqual } from '../semantic-equal.js'
 import { poolOf, whyNotAdoptable } from './adoptable.js'
 import type { ObservedTimes } from './observed-times.js'
 import type { WarmQueue } from './warm-queue.js'
@@ -58,7 +63,8 @@ export function concernsClaim(event: ObjectEvent<Stored<Sandbox>>): boolean {
     !semanticEqual(old.status?.podIPs, object.status?.podIPs) ||
     (old.status?.serviceFQDN ?? '') !== (object.status?.serviceFQDN ?? '') ||
     ['Ready', 'Finished'].some(
-      (type) => !semanticEqual(conditionOf(old.status?.conditions, type), conditionOf(object.status?.conditions, type)),
+      (type) =>
+        !semanticEqual(findCondition(old.status?.conditions, type), findCondition(object.status?.conditions, type)),
     )
   )
 }

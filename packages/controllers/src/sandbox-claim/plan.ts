@@ -1,6 +1,6 @@
-import type { Sandbox, SandboxClaim, Stored } from '@corral/resources'
+import { controllerOf, isControlledBy, type Sandbox, type SandboxClaim, type Stored } from '@corral/resources'
 import { annotations, labels } from '../names.js'
-import { controllerRef, isControlledBy, isExtensionsOwner, quote } from '../ownership.js'
+import { isExtensionsOwner, quote } from '../ownership.js'
 import { poolOf, whyNotCandidate } from './adoptable.js'
 
 /** Where a claim's assignment is written: the annotation, or the label that older controllers used. */
@@ -56,7 +56,7 @@ function followReference(
     if (whyNotCandidate(sandbox, claim)) return { failure: 'failed to remove invalid sandbox reference' }
     return { next: { kind: 'transfer', sandbox, ...migrate } }
   }
-  if (isExtensionsOwner(controllerRef(sandbox), 'SandboxClaim')) {
+  if (isExtensionsOwner(controllerOf(sandbox), 'SandboxClaim')) {
     return { failure: 'failed to remove sandbox reference owned by another claim' }
   }
   return {}

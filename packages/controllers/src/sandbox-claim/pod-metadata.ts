@@ -1,8 +1,13 @@
-import type { PodMetadata, SandboxClaim, SandboxTemplate } from '@corral/resources'
+import {
+  labelValueError,
+  type PodMetadata,
+  qualifiedNameError,
+  type SandboxClaim,
+  type SandboxTemplate,
+} from '@corral/resources'
 import { annotations, labels } from '../names.js'
 import { quote } from '../ownership.js'
 import { ClaimProblem } from './claim-problem.js'
-import { labelValueProblems, qualifiedNameProblems } from './qualified-name.js'
 
 export const defaultLabelDomains: readonly string[] = ['sandbox.users.io']
 const refusedAnnotationDomains = ['kubernetes.io', 'k8s.io', 'agents.x-k8s.io']
@@ -26,8 +31,8 @@ function invalid(detail: string): ClaimProblem {
 }
 
 function labelProblem(key: string, value: string, labelDomains: readonly string[]): string | undefined {
-  const bad = qualifiedNameProblems(key)
-  if (bad.length > 0) return `invalid label key: ${quote(key)}: ${bad.join('; ')}`
+  const bad = qualifiedNameError(key)
+  if (bad) return `invalid label key: ${quote(key)}: ${bad}`
   if (key.toLowerCase() === 'app' && value.toLowerCase() === 'sandbox-router') {
     return `restricted system label value: ${quote(key)}=${quote(value)} is not allowed in AdditionalPodMetadata`
   }
@@ -38,14 +43,13 @@ function labelProblem(key: string, value: string, labelDomains: readonly string[
   if (!isWithin(domain, labelDomains)) {
     return `label domain ${quote(domain)} is not in the allowlist (configure the allowed-label-domains key of the agent-sandbox-config ConfigMap in the controller namespace; default: sandbox.users.io)`
   }
-  const badValue = labelValueProblems(value)
-  if (badValue.length === 0) return undefined
-  return `invalid label value: ${quote(value)} does not match allowed pattern: ${badValue.join('; ')}`
+  const badValue = labelValueError(value)
+  return badValue && `invalid label value: ${quote(value)} does not match allowed pattern: ${badValue}`
 }
 
 function annotationProblem(key: string): string | undefined {
-  const bad = qualifiedNameProblems(key)
-  if (bad.length > 0) return `invalid annotation key: ${quote(key)}: ${bad.join('; ')}`
+  const bad = qualifiedNameError(key)
+  if (bad) return `invalid annotation key: ${quote(key)}: ${bad}`
   const domain = domainOf(key)
   if (domain === undefined || key === annotations.safeToEvict || !isWithin(domain, refusedAnnotationDomains))
     return undefined

@@ -1,6 +1,8 @@
 import {
   errorCode,
   isAlreadyExists,
+  isConditionTrue,
+  isControlledBy,
   type Sandbox,
   type SandboxClaim,
   Sandboxes,
@@ -8,10 +10,9 @@ import {
   type SandboxWarmPool,
   type Stored,
 } from '@corral/resources'
-import { isTrue } from '../conditions.js'
 import { errorText, StepError } from '../error-text.js'
 import { annotations, labels } from '../names.js'
-import { isControlledBy, quote } from '../ownership.js'
+import { quote } from '../ownership.js'
 import { poolOf } from './adoptable.js'
 import { assign, patchClaim, transfer } from './adoption.js'
 import { boundPatch } from './adoption-patch.js'
@@ -106,7 +107,7 @@ async function adoptWarm(
     launchType: 'warm',
     template: launchLabels(adopted).template,
     pool: poolName,
-    isReady: isTrue(adopted.status?.conditions, 'Ready'),
+    isReady: isConditionTrue(adopted.status?.conditions, 'Ready'),
     createdBy: claim.metadata.labels?.[labels.createdBy],
   })
   return { adopted, pending: 0 }

@@ -1,5 +1,7 @@
 import {
+  controllerOf,
   isConflict,
+  isControlledBy,
   isNotFound,
   NetworkPolicies,
   type Sandbox,
@@ -13,7 +15,7 @@ import type { Reconcile, ReconcileRequest, ReconcileResult } from '@corral/runti
 import { combineErrors, errorText, StepError } from '../error-text.js'
 import { mergeDiff } from '../merge-diff.js'
 import { annotations, labels, normalizeCreatedBy } from '../names.js'
-import { controllerRef, isControlledBy, isExtensionsOwner, quote } from '../ownership.js'
+import { isExtensionsOwner, quote } from '../ownership.js'
 import type { Span } from '../tracing.js'
 import { patchClaim } from './adoption.js'
 import { ClaimProblem, isSuppressed, quietRetryMs, toProblem } from './claim-problem.js'
@@ -228,7 +230,7 @@ async function removeLegacyPolicy(
   { key, log, signal }: ReconcileRequest,
 ): Promise<void> {
   const policy = state.networkPolicies.get(`${key}-network-policy`)
-  const controller = policy && controllerRef(policy)
+  const controller = policy && controllerOf(policy)
   if (!policy || !isExtensionsOwner(controller, 'SandboxClaim') || controller?.uid !== claim.metadata.uid) return
   try {
     const ref = { name: policy.metadata.name, namespace: policy.metadata.namespace ?? '' }

@@ -1,5 +1,14 @@
-import type { Condition, Sandbox, SandboxClaim, SandboxClaimStatus, Stored } from '@corral/resources'
-import { type ConditionDraft, conditionOf, withCondition, withoutCondition } from '../conditions.js'
+import {
+  type Condition,
+  type ConditionUpdate,
+  findCondition,
+  removeCondition,
+  type Sandbox,
+  type SandboxClaim,
+  type SandboxClaimStatus,
+  type Stored,
+  setCondition,
+} from '@corral/resources'
 import type { ClaimProblem } from './claim-problem.js'
 
 /** What a pass found out about a claim. */
@@ -17,10 +26,10 @@ export function claimStatus(finding: ClaimFinding): SandboxClaimStatus {
   const before = claim.status ?? {}
   // The sandbox is known to exist and merely not visible yet: what is recorded stays.
   if (!sandbox && problem?.kind === 'SandboxCreatePending' && before.sandbox?.name) return before
-  let conditions = withCondition(before.conditions ?? [], readyCondition(finding), now)
-  const finished = conditionOf(sandbox?.status?.conditions, 'Finished')
-  if (finished) conditions = withCondition(conditions, finished, now)
-  else if (sandbox || !isExpired) conditions = withoutCondition(conditions, 'Finished')
+  let conditions = setCondition(before.conditions ?? [], readyCondition(finding), now)
+  const finished = findCondition(sandbox?.status?.conditions, 'Finished')
+  if (finished) conditions = setCondition(conditions, finished, now)
+  else if (sandbox || !isExpired) conditions = removeCondition(conditions, 'Finished')
   const bound = boundSandbox(before, sandbox, problem)
   return { conditions: sorted(conditions), ...(bound && { sandbox: bound }) }
 }
@@ -32,7 +41,7 @@ export function markClaimExpired(
   now: Date,
 ): SandboxClaimStatus {
   const draft = readyCondition({ claim, isExpired: true, now })
-  return { ...status, conditions: sorted(withCondition(status.conditions ?? [], draft, now)) }
+  return { ...status, conditions: sorted(setCondition(status.conditions ?? [], draft, now)) }
 }
 
 /** A failed lookup must not unbind a claim; only knowing that there is no sandbox does. */
@@ -50,8 +59,8 @@ function boundSandbox(
   }
 }
 
-function readyCondition({ claim, sandbox, problem, isExpired }: ClaimFinding): ConditionDraft {
-  const say = (reason: string, message: string): ConditionDraft => ({
+function readyCondition({ claim, sandbox, problem, isExpired }: ClaimFinding): ConditionUpdate {
+  const say = (reason: string, message: string): ConditionUpdate => ({
     type: 'Ready',
     status: 'False',
     reason,
@@ -61,7 +70,7 @@ function readyCondition({ claim, sandbox, problem, isExpired }: ClaimFinding): C
   if (problem) return problemCondition(problem, say)
   if (isExpired) return say('ClaimExpired', 'Claim expired. Sandbox cleanup initiated.')
   if (!sandbox) return say('SandboxMissing', 'Sandbox does not exist')
-  const ready = conditionOf(sandbox.status?.conditions, 'Ready')
+  const ready = findCondition(sandbox.status?.conditions, 'Ready')
   if (ready?.reason === 'SandboxExpired') {
     return say('SandboxExpired', 'Underlying Sandbox resource has expired independently of the Claim.')
   }
@@ -71,8 +80,8 @@ function readyCondition({ claim, sandbox, problem, isExpired }: ClaimFinding): C
 
 function problemCondition(
   problem: ClaimProblem,
-  say: (reason: string, message: string) => ConditionDraft,
-): ConditionDraft {
+  say: (reason: string, message: string) => ConditionUpdate,
+): ConditionUpdate {
   switch (problem.kind) {
     case 'AdoptionConflict':
       return say('AdoptionConflict', `${problem.shown}; the next pass retries from a converged view`)

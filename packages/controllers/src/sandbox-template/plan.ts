@@ -1,14 +1,16 @@
 import {
+  isControlledBy,
   type NetworkPolicy,
   type NetworkPolicySpec,
+  nameHash,
+  ownerReferenceTo,
   type SandboxTemplate,
   SandboxTemplates,
   type Stored,
+  semanticEqual,
 } from '@corral/resources'
-import { nameHash } from '../name-hash.js'
 import { labels } from '../names.js'
-import { controllerReference, isControlledBy, quote } from '../ownership.js'
-import { semanticEqual } from '../semantic-equal.js'
+import { quote } from '../ownership.js'
 
 export interface TemplateWorld {
   template: Stored<SandboxTemplate>
@@ -53,7 +55,7 @@ function newPolicy(template: Stored<SandboxTemplate>, spec: NetworkPolicySpec): 
     metadata: {
       name: policyName(template),
       ...(template.metadata.namespace !== undefined && { namespace: template.metadata.namespace }),
-      ownerReferences: [controllerReference(SandboxTemplates, template)],
+      ownerReferences: [ownerReferenceTo(template, SandboxTemplates)],
     },
     spec,
   }

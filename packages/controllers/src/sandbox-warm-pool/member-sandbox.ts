@@ -1,4 +1,6 @@
 import {
+  nameHash,
+  ownerReferenceTo,
   type Sandbox,
   Sandboxes,
   type SandboxTemplate,
@@ -7,9 +9,7 @@ import {
   type Stored,
 } from '@corral/resources'
 import { templateHashes } from '../blueprint.js'
-import { nameHash } from '../name-hash.js'
 import { annotations, labels } from '../names.js'
-import { controllerReference } from '../ownership.js'
 import { withSecureDefaults } from '../pod-spec-defaults.js'
 
 /** The Sandbox a pool makes from its template. The server completes its name. */
@@ -37,7 +37,7 @@ export function memberSandbox(
       ...(pool.metadata.namespace !== undefined && { namespace: pool.metadata.namespace }),
       labels: { ...shared, [labels.launchType]: 'warm', [labels.createdBy]: 'controller' },
       annotations: { [annotations.templateRef]: template.metadata.name },
-      ownerReferences: [controllerReference(SandboxWarmPools, pool)],
+      ownerReferences: [ownerReferenceTo(pool, SandboxWarmPools)],
     },
     spec: {
       podTemplate: {

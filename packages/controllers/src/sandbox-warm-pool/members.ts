@@ -1,9 +1,15 @@
-import type { Pod, Sandbox, SandboxTemplate, SandboxWarmPool, Stored } from '@corral/resources'
+import {
+  controllerOf,
+  isConditionTrue,
+  nameHash,
+  type Pod,
+  type Sandbox,
+  type SandboxTemplate,
+  type SandboxWarmPool,
+  type Stored,
+} from '@corral/resources'
 import { sameBlueprint, templateHashes } from '../blueprint.js'
-import { isTrue } from '../conditions.js'
-import { nameHash } from '../name-hash.js'
 import { labels } from '../names.js'
-import { controllerRef } from '../ownership.js'
 
 export interface PoolWorld {
   pool: Stored<SandboxWarmPool>
@@ -36,7 +42,7 @@ export function classifyMembers(world: PoolWorld): Members {
   const recreates = pool.spec.updateStrategy?.type === 'Recreate'
   const isStale = template && staleness(template)
   for (const sandbox of world.listed) {
-    const controller = controllerRef(sandbox)
+    const controller = controllerOf(sandbox)
     const isOurs = controller?.uid === pool.metadata.uid
     if (sandbox.metadata.deletionTimestamp || (isOurs && world.isBeingDeleted(sandbox.metadata.uid))) {
       if (isOurs) members.terminatingCount += 1
@@ -86,7 +92,7 @@ export function findStuck(active: readonly Stored<Sandbox>[], world: PoolWorld):
   const result: Stuck = { stuck: [], unschedulableCount: 0 }
   for (const sandbox of active) {
     const createdAtMs = Date.parse(sandbox.metadata.creationTimestamp)
-    if (isTrue(sandbox.status?.conditions, 'Ready') || Number.isNaN(createdAtMs)) continue
+    if (isConditionTrue(sandbox.status?.conditions, 'Ready') || Number.isNaN(createdAtMs)) continue
     const ageMs = world.now.getTime() - createdAtMs
     if (ageMs <= world.readinessGraceMs) {
       const inMs = world.readinessGraceMs - ageMs + deadlineSlackMs
@@ -107,7 +113,7 @@ function isUnschedulable(pod: Stored<Pod> | undefined): boolean {
 export function excessMembers(active: readonly Stored<Sandbox>[], count: number): Stored<Sandbox>[] {
   const ranked = active.map((sandbox) => ({
     sandbox,
-    isReady: isTrue(sandbox.status?.conditions, 'Ready'),
+    isReady: isConditionTrue(sandbox.status?.conditions, 'Ready'),
     createdAtMs: Date.parse(sandbox.metadata.creationTimestamp),
   }))
   ranked.sort((a, b) => Number(a.isReady) - Number(b.isReady) || b.createdAtMs - a.createdAtMs)

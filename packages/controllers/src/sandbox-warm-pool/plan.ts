@@ -1,6 +1,11 @@
-import type { Sandbox, SandboxWarmPool, SandboxWarmPoolStatus, Stored } from '@corral/resources'
-import { isTrue } from '../conditions.js'
-import { nameHash } from '../name-hash.js'
+import {
+  isConditionTrue,
+  nameHash,
+  type Sandbox,
+  type SandboxWarmPool,
+  type SandboxWarmPoolStatus,
+  type Stored,
+} from '@corral/resources'
 import { labels } from '../names.js'
 import { excessMembers } from './members.js'
 
@@ -43,7 +48,7 @@ export function desiredReplicas(pool: Stored<SandboxWarmPool>): number {
 export function poolStatus(pool: Stored<SandboxWarmPool>, active: readonly Stored<Sandbox>[]): SandboxWarmPoolStatus {
   return {
     replicas: active.length,
-    readyReplicas: active.filter((sandbox) => isTrue(sandbox.status?.conditions, 'Ready')).length,
+    readyReplicas: active.filter((sandbox) => isConditionTrue(sandbox.status?.conditions, 'Ready')).length,
     selector: `${labels.warmPool}=${nameHash(pool.metadata.name)}`,
     observedGeneration: pool.metadata.generation ?? 0,
   }

@@ -1,8 +1,11 @@
 import type { KubeClient } from '@corral/kube'
 import {
   type Clock,
+  formatMilliseconds,
   isConflict,
   isNotFound,
+  nameHash,
+  ownerReferenceTo,
   type Sandbox,
   Sandboxes,
   type SandboxTemplate,
@@ -14,11 +17,8 @@ import { type Expectations, type Reconcile, type ReconcileResult, slowStart } fr
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
 import { combineErrors, StepError } from '../error-text.js'
 import type { EventRecorder } from '../event-recorder.js'
-import { formatDuration } from '../go-duration.js'
 import { mergeDiff } from '../merge-diff.js'
-import { nameHash } from '../name-hash.js'
 import { labels } from '../names.js'
-import { controllerReference } from '../ownership.js'
 import { podNameOf } from '../sandbox/pod-plan.js'
 import { memberSandbox } from './member-sandbox.js'
 import { classifyMembers, findStuck, type Members, type PoolWorld } from './members.js'
@@ -89,7 +89,7 @@ export function poolReconciler(ports: PoolPorts): Reconcile {
 }
 
 async function reconcilePool(pass: Pass): Promise<ReconcileResult> {
-  const { key, pool, template, ports, memory } = pass
+  const { key, pool, template, ports } = pass
   const { state, options, expectations, clock } = ports
   const namespace = pool.metadata.namespace ?? ''
   const world: PoolWorld = {
@@ -130,7 +130,7 @@ async function settleMembers(pass: Pass, members: Members): Promise<Members> {
     ...members.unlabelled.map((sandbox) => ({ sandbox, ownerReferences: sandbox.metadata.ownerReferences ?? [] })),
     ...members.orphans.map((sandbox) => ({
       sandbox,
-      ownerReferences: [...(sandbox.metadata.ownerReferences ?? []), controllerReference(SandboxWarmPools, pool)],
+      ownerReferences: [...(sandbox.metadata.ownerReferences ?? []), ownerReferenceTo(pool, SandboxWarmPools)],
     })),
   ]
   for (const { sandbox, ownerReferences } of adopt) {
@@ -234,7 +234,7 @@ function reportProgress(pass: Pass, unschedulableCount: number): void {
   const was = memory.notProgressing.has(key)
   if (unschedulableCount > 0 && !was) {
     memory.notProgressing.add(key)
-    const grace = formatDuration(ports.options.readinessGraceMs)
+    const grace = formatMilliseconds(ports.options.readinessGraceMs)
     const note = `${unschedulableCount}/${desiredReplicas(pool)} sandboxes are unschedulable past the ${grace} readiness grace period; holding them instead of replacing (replacements would be equally unschedulable)`
     ports.events.record(pool, { type: 'Warning', reason: 'WarmPoolNotProgressing', action: 'Reconciling', note })
   }

@@ -1,5 +1,4 @@
-import type { Sandbox, SandboxStatus } from '@corral/resources'
-import { conditionOf, withCondition, withoutCondition } from '../conditions.js'
+import { findCondition, removeCondition, type Sandbox, type SandboxStatus, setCondition } from '@corral/resources'
 
 /** A requeue "at once" after expiry was recorded: the next pass must start from what the server stored. */
 export const immediatelyMs = 1
@@ -17,11 +16,11 @@ export function sandboxExpiry(sandbox: Sandbox, now: Date): Expiry {
 
 /** Expiry is recorded one pass before anything is deleted, so that nobody sees a Pod vanish without a reason. */
 export function isMarkedExpired(sandbox: Sandbox): boolean {
-  return conditionOf(sandbox.status?.conditions, 'Ready')?.reason === 'SandboxExpired'
+  return findCondition(sandbox.status?.conditions, 'Ready')?.reason === 'SandboxExpired'
 }
 
 export function markExpired(status: SandboxStatus, generation: number, now: Date): SandboxStatus {
-  const remaining = withoutCondition(status.conditions ?? [], 'PodScheduled')
+  const remaining = removeCondition(status.conditions ?? [], 'PodScheduled')
   const ready = {
     type: 'Ready',
     status: 'False',
@@ -29,7 +28,7 @@ export function markExpired(status: SandboxStatus, generation: number, now: Date
     message: 'Sandbox has expired',
     observedGeneration: generation,
   } as const
-  return { ...status, conditions: withCondition(remaining, ready, now) }
+  return { ...status, conditions: setCondition(remaining, ready, now) }
 }
 
 /** What is left of the status once the children are gone. */

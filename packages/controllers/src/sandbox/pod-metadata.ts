@@ -1,6 +1,6 @@
-import type { ObjectMeta, Sandbox } from '@corral/resources'
+import { controllerOf, type ObjectMeta, type Sandbox } from '@corral/resources'
 import { annotations, isReservedAnnotation, isReservedKey, labels, normalizeCreatedBy } from '../names.js'
-import { controllerRef, isExtensionsOwner } from '../ownership.js'
+import { isExtensionsOwner } from '../ownership.js'
 
 type Names = Record<string, string>
 
@@ -57,7 +57,7 @@ export function existingPodMetadata(pod: ObjectMeta, sandbox: Sandbox, nameHash:
 }
 
 function extensionLabels(sandbox: Sandbox): Names {
-  const controller = controllerRef(sandbox)
+  const controller = controllerOf(sandbox)
   if (!isExtensionsOwner(controller)) return {}
   const own = sandbox.metadata?.labels ?? {}
   const result: Names = {}

@@ -1,5 +1,6 @@
 import {
   type ObjectMeta,
+  ownerReferenceTo,
   type Pod,
   type PodSpec,
   type Sandbox,
@@ -9,7 +10,7 @@ import {
 } from '@corral/resources'
 import { mergeDiff } from '../merge-diff.js'
 import { annotations } from '../names.js'
-import { cannotAdopt, controllerReference, mayAdopt, ownedByOther, ownershipOf } from '../ownership.js'
+import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf } from '../ownership.js'
 import type { ChildStep } from './child-step.js'
 import { existingPodMetadata, newPodMetadata } from './pod-metadata.js'
 
@@ -84,7 +85,7 @@ function keep(step: PodStep, pod: Stored<Pod>, world: PodWorld, hasNote: boolean
   const current: ObjectMeta = { labels: pod.metadata.labels ?? {}, annotations: pod.metadata.annotations ?? {} }
   if (ownership.kind === 'unowned') {
     current.ownerReferences = pod.metadata.ownerReferences ?? []
-    desired.ownerReferences = [...current.ownerReferences, controllerReference(Sandboxes, sandbox)]
+    desired.ownerReferences = [...current.ownerReferences, ownerReferenceTo(sandbox, Sandboxes)]
   }
   const metadata = mergeDiff(current, desired)
   step.found = pod
@@ -105,7 +106,7 @@ function create(step: PodStep, { sandbox, nameHash }: PodWorld): PodStep {
       ...(sandbox.metadata.namespace !== undefined && { namespace: sandbox.metadata.namespace }),
       labels: metadata.labels,
       ...(Object.keys(metadata.annotations).length > 0 && { annotations: metadata.annotations }),
-      ownerReferences: [controllerReference(Sandboxes, sandbox)],
+      ownerReferences: [ownerReferenceTo(sandbox, Sandboxes)],
     },
     spec: podSpec(sandbox),
   }

@@ -1,6 +1,6 @@
-import { type PersistentVolumeClaim, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
+import { ownerReferenceTo, type PersistentVolumeClaim, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
 import { labels } from '../names.js'
-import { cannotAdopt, controllerReference, mayAdopt, ownedByOther, ownershipOf } from '../ownership.js'
+import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf } from '../ownership.js'
 import type { ChildAction, ChildStep } from './child-step.js'
 
 export interface PvcWorld {
@@ -25,7 +25,7 @@ export function planPvcs({ sandbox, nameHash, findPvc }: PvcWorld): ChildStep<St
       return { actions, error: ownedByOther('PVC', name, ownership.controller, sandbox.metadata.name) }
     }
     if (!mayAdopt(existing, nameHash)) return { actions, error: cannotAdopt('PVC', name) }
-    const ownerReferences = [...(existing.metadata.ownerReferences ?? []), controllerReference(Sandboxes, sandbox)]
+    const ownerReferences = [...(existing.metadata.ownerReferences ?? []), ownerReferenceTo(sandbox, Sandboxes)]
     const failure = 'failed to patch PVC with owner reference'
     actions.push({ kind: 'patch', child: 'pvc', name, patch: { metadata: { ownerReferences } }, failure })
   }
@@ -48,7 +48,7 @@ function newPvc(
       ...(sandbox.metadata.namespace !== undefined && { namespace: sandbox.metadata.namespace }),
       labels: { ...template.metadata?.labels, [labels.nameHash]: nameHash },
       ...(template.metadata?.annotations && { annotations: template.metadata.annotations }),
-      ownerReferences: [controllerReference(Sandboxes, sandbox)],
+      ownerReferences: [ownerReferenceTo(sandbox, Sandboxes)],
     },
     spec: template.spec,
   }

@@ -1,12 +1,20 @@
-import { isNotFound, type Pod, Pods, type Sandbox, Sandboxes, type SandboxStatus, type Stored } from '@corral/resources'
+import {
+  findCondition,
+  isControlledBy,
+  isNotFound,
+  nameHash,
+  type Pod,
+  Pods,
+  type Sandbox,
+  Sandboxes,
+  type SandboxStatus,
+  type Stored,
+} from '@corral/resources'
 import type { Reconcile, ReconcileResult } from '@corral/runtime'
 import { indexes } from '../cluster-state.js'
-import { conditionOf } from '../conditions.js'
 import { combineErrors, isNamespaceTerminating, StepError } from '../error-text.js'
 import { mergeDiff } from '../merge-diff.js'
-import { nameHash } from '../name-hash.js'
 import { annotations, labels, normalizeCreatedBy } from '../names.js'
-import { isControlledBy } from '../ownership.js'
 import type { Span } from '../tracing.js'
 import type { ChildOutcome } from './child-step.js'
 import { Deferrals } from './deferrals.js'
@@ -212,7 +220,7 @@ async function stampTrace(
 }
 
 function reportMultiplePods(sandbox: Stored<Sandbox>, count: number, { events }: SandboxPorts): void {
-  if (conditionOf(sandbox.status?.conditions, 'Ready')?.reason === 'MultiplePods') return
+  if (findCondition(sandbox.status?.conditions, 'Ready')?.reason === 'MultiplePods') return
   events.record(sandbox, {
     type: 'Warning',
     reason: 'MultiplePods',

@@ -1,7 +1,7 @@
-import { type Sandbox, Sandboxes, type Service, type Stored } from '@corral/resources'
+import { ownerReferenceTo, type Sandbox, Sandboxes, type Service, type Stored } from '@corral/resources'
 import { mergeDiff } from '../merge-diff.js'
 import { labels } from '../names.js'
-import { cannotAdopt, controllerReference, mayAdopt, ownedByOther, ownershipOf, quote } from '../ownership.js'
+import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf, quote } from '../ownership.js'
 import type { ChildStep } from './child-step.js'
 import { samePorts, servicePorts } from './service-ports.js'
 
@@ -43,7 +43,7 @@ function newService({ sandbox, nameHash }: ServiceWorld): Service {
       name: sandbox.metadata.name,
       ...(sandbox.metadata.namespace !== undefined && { namespace: sandbox.metadata.namespace }),
       labels: { [labels.nameHash]: nameHash },
-      ownerReferences: [controllerReference(Sandboxes, sandbox)],
+      ownerReferences: [ownerReferenceTo(sandbox, Sandboxes)],
     },
     spec: {
       clusterIP: 'None',
@@ -69,7 +69,7 @@ function adopt(world: ServiceWorld, service: Stored<Service>): ChildStep<Stored<
     metadata: {
       ...service.metadata,
       labels: { ...service.metadata.labels, [labels.nameHash]: nameHash },
-      ownerReferences: [...(service.metadata.ownerReferences ?? []), controllerReference(Sandboxes, sandbox)],
+      ownerReferences: [...(service.metadata.ownerReferences ?? []), ownerReferenceTo(sandbox, Sandboxes)],
     },
     spec: { ...spec, selector: { [labels.nameHash]: nameHash }, ...(ports.length > 0 && { ports }) },
   }

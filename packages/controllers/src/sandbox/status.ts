@@ -1,8 +1,17 @@
-import type { Pod, Sandbox, SandboxStatus, Service, Stored } from '@corral/resources'
-import { type ConditionDraft, isTrue, withCondition, withoutCondition } from '../conditions.js'
+import {
+  type ConditionUpdate,
+  isConditionTrue,
+  isControlledBy,
+  type Pod,
+  removeCondition,
+  type Sandbox,
+  type SandboxStatus,
+  type Service,
+  type Stored,
+  setCondition,
+} from '@corral/resources'
 import { errorText, joinErrors } from '../error-text.js'
 import { labels } from '../names.js'
-import { isControlledBy } from '../ownership.js'
 import type { ChildOutcome } from './child-step.js'
 
 /** What one pass learned about the Sandbox's children. */
@@ -30,9 +39,9 @@ export function sandboxStatus(children: SandboxChildren): SandboxStatus {
   const before = sandbox.status ?? {}
   const drafts = [suspended(children), finished(children), podScheduled(children), ready(children)]
   let conditions = [...(before.conditions ?? [])]
-  for (const draft of drafts) if (draft) conditions = withCondition(conditions, draft, now)
-  if (!drafts[1]) conditions = withoutCondition(conditions, 'Finished')
-  if (!drafts[2]) conditions = withoutCondition(conditions, 'PodScheduled')
+  for (const draft of drafts) if (draft) conditions = setCondition(conditions, draft, now)
+  if (!drafts[1]) conditions = removeCondition(conditions, 'Finished')
+  if (!drafts[2]) conditions = removeCondition(conditions, 'PodScheduled')
   return { ...serviceFields(children, before), ...podFields(children, before), conditions }
 }
 
@@ -64,10 +73,10 @@ function serviceFields(
 function draft(
   { sandbox }: SandboxChildren,
   type: string,
-  status: ConditionDraft['status'],
+  status: ConditionUpdate['status'],
   reason: string,
   message: string,
-): ConditionDraft {
+): ConditionUpdate {
   return { type, status, reason, message, observedGeneration: sandbox.metadata.generation ?? 0 }
 }
 
@@ -76,9 +85,9 @@ function podUnknown({ pod, multiplePods }: SandboxChildren): boolean {
   return !pod.object && (pod.errors.length > 0 || multiplePods !== undefined)
 }
 
-function suspended(children: SandboxChildren): ConditionDraft {
+function suspended(children: SandboxChildren): ConditionUpdate {
   const { sandbox, pod } = children
-  const say = (status: ConditionDraft['status'], reason: string, message: string): ConditionDraft =>
+  const say = (status: ConditionUpdate['status'], reason: string, message: string): ConditionUpdate =>
     draft(children, 'Suspended', status, reason, message)
   if (sandbox.spec.operatingMode !== 'Suspended') return say('False', 'NotSuspended', 'Sandbox is not suspended')
   if (podUnknown(children)) {
@@ -91,7 +100,7 @@ function suspended(children: SandboxChildren): ConditionDraft {
   return say('False', 'PodTerminating', 'Pod is terminating. Sandbox is suspending')
 }
 
-function finished(children: SandboxChildren): ConditionDraft | undefined {
+function finished(children: SandboxChildren): ConditionUpdate | undefined {
   const { sandbox, pod } = children
   if (!pod.object || !isControlledBy(pod.object, sandbox)) return undefined
   const end = ended(pod.object)
@@ -104,22 +113,22 @@ function ended(pod: Pod): { reason: string; message: string } | undefined {
   return undefined
 }
 
-function podScheduled(children: SandboxChildren): ConditionDraft | undefined {
+function podScheduled(children: SandboxChildren): ConditionUpdate | undefined {
   const { sandbox, pod } = children
-  const unknown = (message: string): ConditionDraft =>
+  const unknown = (message: string): ConditionUpdate =>
     draft(children, 'PodScheduled', 'Unknown', 'PodSchedulingUnknown', message)
   if (podUnknown(children)) return unknown('Pod state is unknown. Pod scheduling cannot be determined')
   if (!pod.object || !isControlledBy(pod.object, sandbox)) return undefined
   const reported = pod.object.status?.conditions?.find((condition) => condition.type === 'PodScheduled')
   if (!reported) return unknown('Pod has not reported a PodScheduled condition yet')
-  const status = reported.status as ConditionDraft['status']
+  const status = reported.status as ConditionUpdate['status']
   const fallback = status === 'True' ? 'PodScheduled' : 'PodSchedulingUnknown'
   return draft(children, 'PodScheduled', status, reported.reason || fallback, reported.message ?? '')
 }
 
-function ready(children: SandboxChildren): ConditionDraft {
+function ready(children: SandboxChildren): ConditionUpdate {
   const { sandbox, pod, service, multiplePods } = children
-  const say = (status: ConditionDraft['status'], reason: string, message: string): ConditionDraft =>
+  const say = (status: ConditionUpdate['status'], reason: string, message: string): ConditionUpdate =>
     draft(children, 'Ready', status, reason, message)
   if (multiplePods) return say('False', 'MultiplePods', multiplePodsText(multiplePods.count))
   const errors = [...children.pvcErrors, ...pod.errors, ...service.errors]
@@ -153,5 +162,7 @@ function podState(pod: Pod | undefined): { text: string; isReady: boolean } {
 /** A changed node alone is not worth a write before anybody can use the Sandbox: it rides along with the next one. */
 export function isNodeNameOnly(before: SandboxStatus, after: SandboxStatus, diff: object): boolean {
   const changed = Object.keys(diff)
-  return changed.length === 1 && changed[0] === 'nodeName' && !isTrue(after.conditions, 'Ready') && before !== after
+  return (
+    changed.length === 1 && changed[0] === 'nodeName' && !isConditionTrue(after.conditions, 'Ready') && before !== after
+  )
 }

@@ -1,0 +1,159 @@
+import { setMaxListeners } from 'node:events'
+import { createInformer, type KubeClient } from '@corral/kube'
+import { formatTime, isNotFound, type Pod, Pods, type Stored } from '@corral/resources'
+
+export interface InstantNodeOptions {
+  client: KubeClient
+  /** Bound to every Pod before it runs; Pods stay without a node where it is empty. */
+  nodeName?: string
+  /** From seeing a Pod to reporting it Ready; 0 reports at once. */
+  readyAfterMs?: number | ((pod: Stored<Pod>) => number)
+  /** What becomes of a Pod; `ready` without it. */
+  fate?: (pod: Stored<Pod>) => PodFate
+  /** Finish the deletion of Pods that ask for a grace period. */
+  finishDeletions?: boolean
+  signal?: AbortSignal
+}
+
+export type PodFate =
+  | 'ready'
+  | 'pending'
+  | 'unschedulable'
+  | 'succeeded'
+  | 'failed'
+  | 'running-not-ready'
+  | 'no-address'
+
+export interface InstantNode {
+  /** Patches sent so far. */
+  readonly patches: number
+  /** Looks at every Pod again, after the answer of `fate` changed. */
+  refresh(): void
+  stop(): Promise<void>
+}
+
+/** A node without processes: marks Pods Running and Ready with an address, or whatever `fate` says. */
+export function startInstantNode(options: InstantNodeOptions): InstantNode {
+  const { client, nodeName = 'instant-node', finishDeletions = true, fate = () => 'ready' } = options
+  const lifetime = new AbortController()
+  setMaxListeners(0, lifetime.signal)
+  const abort = (): void => lifetime.abort()
+  options.signal?.addEventListener('abort', abort, { once: true })
+  const pending = new Set<Promise<void>>()
+  const timers = new Set<NodeJS.Timeout>()
+  let patches = 0
+  let nextAddress = 1
+
+  const own = (work: Promise<void>): void => {
+    const tracked = work
+      .catch((error: unknown) => {
+        // A Pod that is gone, or a test that ended, needs no answer.
+        if (!isNotFound(error) && !lifetime.signal.aborted) throw error
+      })
+      .finally(() => pending.delete(tracked))
+    pending.add(tracked)
+  }
+
+  function see(pod: Stored<Pod>): void {
+    if (pod.metadata.deletionTimestamp) {
+      if (finishDeletions && !pod.metadata.finalizers?.length) own(finishDeletion(pod))
+      return
+    }
+    const wanted = fate(pod)
+    if (phaseOf(pod) === wanted) return
+    const { readyAfterMs = 0 } = options
+    const delayMs = typeof readyAfterMs === 'function' ? readyAfterMs(pod) : readyAfterMs
+    if (delayMs === 0) {
+      own(report(pod, wanted))
+      return
+    }
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      own(report(pod, wanted))
+    }, delayMs)
+    timers.add(timer)
+  }
+
+  async function finishDeletion(pod: Stored<Pod>): Promise<void> {
+    const { name, namespace = '', uid } = pod.metadata
+    const now = { gracePeriodSeconds: 0, preconditions: { uid } }
+    await client.delete(Pods, { name, namespace }, { ...now, signal: lifetime.signal })
+  }
+
+  async function report(pod: Stored<Pod>, wanted: PodFate): Promise<void> {
+    const { name, namespace = '' } = pod.metadata
+    const signal = lifetime.signal
+    patches += 1
+    if (wanted !== 'pending' && wanted !== 'unschedulable' && nodeName && !pod.spec?.nodeName) {
+      await bind(name, namespace, signal)
+    }
+    const address = pod.status?.podIPs?.[0]?.ip ?? `100.64.${(nextAddress >> 8) & 255}.${nextAddress++ & 255}`
+    const body = { status: podStatus(wanted, address) }
+    await client.patch(Pods, { name, namespace }, { type: 'merge', body }, { subresource: 'status', signal })
+  }
+
+  async function bind(name: string, namespace: string, signal: AbortSignal): Promise<void> {
+    await client.patch(Pods, { name, namespace }, { type: 'merge', body: { spec: { nodeName } } }, { signal })
+  }
+
+  const informer = createInformer({ client, kind: Pods, signal: lifetime.signal })
+  informer.subscribe({ add: see, update: see })
+  return {
+    get patches() {
+      return patches
+    },
+    refresh() {
+      for (const pod of informer.list()) see(pod)
+    },
+    async stop() {
+      options.signal?.removeEventListener('abort', abort)
+      lifetime.abort()
+      for (const timer of timers) clearTimeout(timer)
+      await informer.stop()
+      await Promise.allSettled(pending)
+    },
+  }
+}
+
+/** The fate a Pod's status already shows, so that nothing is reported twice. */
+function phaseOf(pod: Pod): PodFate {
+  const { phase, conditions = [], podIPs = [] } = pod.status ?? {}
+  if (phase === 'Succeeded') return 'succeeded'
+  if (phase === 'Failed') return 'failed'
+  if (phase === 'Running') {
+    if (!conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True'))
+      return 'running-not-ready'
+    return podIPs.length > 0 ? 'ready' : 'no-address'
+  }
+  const isUnschedulable = conditions.some((condition) => condition.reason === 'Unschedulable')
+  return isUnschedulable ? 'unschedulable' : 'pending'
+}
+
+function podStatus(fate: PodFate, address: string): object {
+  const now = formatTime(new Date())
+  const condition = (type: string, status: string, reason?: string, message?: string): object => ({
+    type,
+    status,
+    lastTransitionTime: now,
+    ...(reason && { reason }),
+    ...(message && { message }),
+  })
+  const scheduled = condition('PodScheduled', 'True')
+  const addresses = { podIP: address, podIPs: [{ ip: address }] }
+  switch (fate) {
+    case 'pending':
+      return { phase: 'Pending' }
+    case 'unschedulable':
+      return { phase: 'Pending', conditions: [condition('PodScheduled', 'False', 'Unschedulable', 'no node fits')] }
+    case 'running-not-ready':
+      return { phase: 'Running', conditions: [scheduled, condition('Ready', 'False')], ...addresses }
+    case 'no-address':
+      return { phase: 'Running', conditions: [scheduled, condition('Ready', 'True')], podIP: null, podIPs: null }
+    case 'succeeded':
+      return { phase: 'Succeeded', conditions: [scheduled, condition('Ready', 'False')], ...addresses }
+    case 'failed':
+      return { phase: 'Failed', conditions: [scheduled, condition('Ready', 'False')], ...addresses }
+    case 'ready':
+      return { phase: 'Running', conditions: [scheduled, condition('Ready', 'True')], startTime: now, ...addresses }
+  }
+}
