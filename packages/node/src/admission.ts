@@ -1,8 +1,9 @@
 import type { Pod } from '@corral/resources'
 import { EgressError, egressAnnotation, parseEgress } from './egress/egress-annotation.js'
+import { refusedFields } from './fields/refused-fields.js'
 import type { EgressRule } from './isolation/isolation.js'
 
-/** Whether the node takes a pod on, and what its users should be told. */
+/** Whether the node takes a pod on, and what it may reach. */
 export interface Admission {
   egress: EgressRule[]
   /** Set when the pod cannot run here at all. */
@@ -11,6 +12,14 @@ export interface Admission {
 
 /** The node's first look at a pod. Pure. */
 export function admitPod(pod: Pod): Admission {
+  const refused = refusedFields(pod.spec ?? { containers: [] })
+  if (refused.length > 0) {
+    const list = refused.map(({ path, reason }) => `${path}: ${reason}`).join('; ')
+    return {
+      egress: [],
+      refusal: { reason: 'UnsupportedField', message: `the node cannot do what the pod asks for: ${list}` },
+    }
+  }
   try {
     return { egress: parseEgress(pod.metadata?.annotations?.[egressAnnotation]) }
   } catch (error) {

@@ -1,6 +1,15 @@
 import { mkdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type Informer, type KubeClient } from '@corral/kube'
-import { type Clock, type Logger, type Pod, type PodStreams, Pods } from '@corral/resources'
+import {
+  type Clock,
+  type Logger,
+  NetworkPolicies,
+  type NetworkPolicy,
+  type Pod,
+  type PodStreams,
+  Pods,
+} from '@corral/resources'
 import { eventRecorder } from './event-recorder.js'
 import type { HostService, Isolation } from './isolation/isolation.js'
 import { hostToolchain } from './launch/host-toolchain.js'
@@ -12,6 +21,7 @@ import { podDirectories } from './pod/pod-directories.js'
 import { PodSet } from './pod-set.js'
 import { podStreams } from './streams/pod-streams.js'
 import { claimDirectories } from './volumes/claim-directories.js'
+import { type Provisioner, startProvisioner } from './volumes/provisioner.js'
 
 export interface NodeOptions {
   client: KubeClient
@@ -34,6 +44,8 @@ export interface NodeOptions {
   /** Processes one pod may have. */
   pidsLimit?: number
   version?: string
+  /** How often mounted ConfigMaps and Secrets are refreshed and size limits checked. */
+  upkeepMs?: number
 }
 
 /** A node at work. */
@@ -50,6 +62,7 @@ export interface NodeAgent {
 }
 
 const defaultPidsLimit = 4096
+const defaultUpkeepMs = 30_000
 const shutdownGraceSeconds = 5
 
 /** Starts the node: registers it, takes over what an earlier agent left, runs the pods bound to it. */
@@ -63,6 +76,8 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   const claims = claimDirectories(dataDir)
   const toolchain = options.toolchain ?? (await hostToolchain({ dataDir }))
   const leftovers = { records: await directories.load(), cells: await isolation.adopt() }
+  const provisioner = startProvisioner({ client, claims, log, signal: life.signal })
+  const policies = createInformer({ client, kind: NetworkPolicies, log, signal: life.signal })
   const pods = new PodSet(
     {
       client,
@@ -76,6 +91,8 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
       events,
       clock,
       log,
+      findClaim: (namespace, name) => provisioner.find(namespace, name),
+      policies: () => policies.list(),
       facts: { hostIP: facts.hostIP, nodeName, allocatable: facts.capacity },
     },
     leftovers,
@@ -89,13 +106,14 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
     signal: life.signal,
   })
   const lease = keepLease(registration)
-  const ready = becomeReady(registration, informer, pods)
+  const ready = becomeReady(registration, { informer, policies, provisioner }, pods)
+  const upkeep = repeat(() => pods.upkeep(), options.upkeepMs ?? defaultUpkeepMs, life.signal)
   ready.catch(() => {}) // whoever waits sees the rejection; nobody has to wait
 
   let stopped: Promise<void> | undefined
   async function stop({ endPods }: { endPods: boolean }): Promise<void> {
     life.abort()
-    await Promise.all([lease, informer.stop(), ready.catch(() => {})])
+    await Promise.all([lease, upkeep, informer.stop(), policies.stop(), provisioner.stop(), ready.catch(() => {})])
     await (endPods ? pods.shutDown(shutdownGraceSeconds) : pods.detach())
     await events.flush()
     await reportNotReady(registration).catch((error: unknown) => log.debug('node not reported as stopped', { error }))
@@ -114,10 +132,12 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
 
 async function becomeReady(
   registration: Parameters<typeof registerNode>[0],
-  informer: Informer<Pod>,
+  sources: { informer: Informer<Pod>; policies: Informer<NetworkPolicy>; provisioner: Provisioner },
   pods: PodSet,
 ): Promise<void> {
-  await registerNode(registration)
+  const { informer, policies, provisioner } = sources
+  await Promise.all([registerNode(registration), provisioner.ready, policies.hasSynced])
+  policies.subscribe({ add: (policy) => pods.policyChanged(policy), update: (policy) => pods.policyChanged(policy) })
   informer.subscribe({
     add: (pod) => pods.observe(pod),
     update(pod, old) {
@@ -128,6 +148,13 @@ async function becomeReady(
   })
   await informer.hasSynced
   await pods.sweep()
+}
+
+async function repeat(work: () => Promise<void>, everyMs: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(everyMs, undefined, { signal }).catch(() => {}) // aborted: the loop ends by its condition
+    if (!signal.aborted) await work()
+  }
 }
 
 async function nodeFacts(options: NodeOptions): Promise<NodeFacts> {

@@ -1,5 +1,13 @@
-import { KubeError, type Pod, type PodRef, type Stored } from '@corral/resources'
+import {
+  KubeError,
+  type NetworkPolicy,
+  type PersistentVolumeClaim,
+  type Pod,
+  type PodRef,
+  type Stored,
+} from '@corral/resources'
 import { admitPod } from './admission.js'
+import { policyGap, selectsPod } from './egress/network-policies.js'
 import type { Cell } from './isolation/isolation.js'
 import { imageRepository } from './launch/image-map.js'
 import { logFile } from './launch/launch-plan.js'
@@ -15,6 +23,11 @@ export interface Leftovers {
   cells: readonly Cell[]
 }
 
+export interface PodSetPorts extends PodWorkerPorts {
+  findClaim(namespace: string, name: string): Stored<PersistentVolumeClaim> | undefined
+  policies(): readonly NetworkPolicy[]
+}
+
 /** The pods of this node, one worker each, and the numbers they hold. */
 export class PodSet implements StreamTargets {
   readonly #workers = new Map<string, PodWorker>()
@@ -26,12 +39,11 @@ export class PodSet implements StreamTargets {
   readonly #addresses: NumberPool = podAddressPool()
 
   constructor(
-    private readonly ports: PodWorkerPorts,
+    private readonly ports: PodSetPorts,
     leftovers: Leftovers,
   ) {
     this.#records = new Map(leftovers.records.map((record) => [record.podUid, record]))
     for (const cell of leftovers.cells) this.#cells.set(cell.podUid, [...(this.#cells.get(cell.podUid) ?? []), cell])
-    for (const owner of ports.claims.owners()) this.#uids.hold(owner)
     for (const record of leftovers.records) {
       this.#uids.hold(record.hostUid)
       this.#addresses.hold(podAddressIndex(record.podIP))
@@ -61,6 +73,18 @@ export class PodSet implements StreamTargets {
       this.ports.log.info('pod without an object ended', { podUid })
       await this.ports.isolation.releasePod(podUid)
       await this.ports.directories.remove(podUid)
+    }
+  }
+
+  /** A policy came or changed: the pods it selects are told what of it is not done here. */
+  policyChanged(policy: NetworkPolicy): void {
+    for (const { pod } of this.#workers.values()) this.#reportGap(pod, policy)
+  }
+
+  /** Called now and then, see `PodWorker.upkeep`. */
+  async upkeep(): Promise<void> {
+    for (const worker of this.#workers.values()) {
+      await worker.upkeep().catch((error: unknown) => this.ports.log.warn('pod upkeep failed', { error }))
     }
   }
 
@@ -123,6 +147,7 @@ export class PodSet implements StreamTargets {
       this.ports.events.event(pod, 'Warning', refusal.reason, refusal.message)
       return
     }
+    for (const policy of this.ports.policies()) this.#reportGap(pod, policy)
     const images = new Set((pod.spec?.containers ?? []).map((container) => container.image ?? ''))
     const mapped = [...images].filter((image) => !Object.hasOwn(this.ports.images, imageRepository(image)))
     if (mapped.length === 0) return
@@ -135,23 +160,39 @@ export class PodSet implements StreamTargets {
     )
   }
 
+  #reportGap(pod: Stored<Pod>, policy: NetworkPolicy): void {
+    if (!selectsPod(policy, pod)) return
+    const gap = policyGap(policy, admitPod(pod).egress)
+    if (gap) this.ports.events.event(pod, 'Warning', 'NetworkPolicyNotEnforced', gap)
+  }
+
   #newRecord(pod: Stored<Pod>): PodRecord {
     const { uid, namespace = '', name } = pod.metadata
     return {
       podUid: uid,
       namespace,
       name,
-      hostUid: this.#takeUid(),
+      hostUid: this.#takeUid(pod),
       podIP: podAddress(this.#addresses.take()),
       startTime: pod.status?.startTime ?? this.ports.clock.now().toISOString(),
       containers: [],
     }
   }
 
-  /** Without root there is one user for all, ourselves. */
-  #takeUid(): number {
-    const own = process.getuid?.() ?? 0
-    return own === 0 ? this.#uids.take() : own
+  /** The user that owns the pod's claims already, else a new one. Without root there is one user for all, ourselves. */
+  #takeUid(pod: Stored<Pod>): number {
+    const self = process.getuid?.() ?? 0
+    if (self !== 0) return self
+    const owner = (pod.spec?.volumes ?? [])
+      .flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? [])
+      .flatMap((name) => this.ports.findClaim(pod.metadata.namespace ?? '', name)?.metadata.uid ?? [])
+      .flatMap((claimUid) => this.ports.claims.ownerOf(claimUid) ?? [])[0]
+    if (owner === undefined) {
+      const owners = new Set(this.ports.claims.owners())
+      return this.#uids.take((uid) => owners.has(uid))
+    }
+    this.#uids.hold(owner)
+    return owner
   }
 
   #ended(uid: string): void {

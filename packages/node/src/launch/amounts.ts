@@ -1,20 +1,11 @@
-import type { Container, PodSpec } from '@corral/resources'
+import { type Container, type PodSpec, quantityToNumber } from '@corral/resources'
 import type { ResourceLimits } from '../isolation/isolation.js'
 
 /** A Kubernetes quantity as a plain number of its unit: `250m` is 0.25, `1Ki` is 1024. */
 export function quantityValue(quantity: string | number): number {
-  const match = /^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)$/.exec(String(quantity).trim())
-  const factor = match ? factors[match[2] ?? ''] : undefined
-  const amount = Number(match?.[1])
-  if (factor === undefined || !Number.isFinite(amount)) throw new RangeError(`"${quantity}" is not a quantity`)
-  return amount * factor
-}
-
-const factors: Readonly<Record<string, number>> = {
-  '': 1,
-  ...Object.fromEntries(['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'].map((suffix, index) => [suffix, 1024 ** (index + 1)])),
-  ...Object.fromEntries(['n', 'u', 'm'].map((suffix, index) => [suffix, 1000 ** (index - 3)])),
-  ...Object.fromEntries(['k', 'M', 'G', 'T', 'P', 'E'].map((suffix, index) => [suffix, 1000 ** (index + 1)])),
+  const value = quantityToNumber(quantity)
+  if (value === undefined) throw new RangeError(`"${quantity}" is not a quantity`)
+  return value
 }
 
 /** The limits of one container, as the isolation enforces them. */

@@ -22,6 +22,8 @@ export interface PodPaths {
   home: string
   tmp: string
   logs: string
+  /** The pod's own /etc/hosts, where it has aliases. */
+  hosts: string
 }
 
 export interface LaunchInput {
@@ -65,6 +67,7 @@ export function launchPlan(input: LaunchInput): { plan: LaunchPlan; subPaths: Co
         ...(image?.mounts ?? []),
         { source: paths.home, target: homeDirectory, readOnly: false },
         { source: paths.tmp, target: '/tmp', readOnly: false },
+        ...(hasAliases(pod) ? [{ source: paths.hosts, target: '/etc/hosts', readOnly: true }] : []),
         { source: terminationFile(paths, container, attempt), target: terminationPath(container), readOnly: false },
       ],
       own,
@@ -110,10 +113,26 @@ function baseEnvironment({ pod, container, image, toolchain }: LaunchInput): Rec
   return {
     PATH: [...toolchain.path, ...systemPath].join(':'),
     HOME: homeDirectory,
-    HOSTNAME: pod.spec?.hostname ?? pod.metadata?.name ?? '',
+    HOSTNAME: podHostname(pod),
     ...(container.tty ? { TERM: 'xterm' } : {}),
     ...image?.env,
   }
+}
+
+/** The name the pod has for itself. */
+export function podHostname(pod: Pod): string {
+  return pod.spec?.hostnameOverride ?? pod.spec?.hostname ?? pod.metadata?.name ?? ''
+}
+
+export function hasAliases(pod: Pod): boolean {
+  return (pod.spec?.hostAliases ?? []).length > 0
+}
+
+/** `/etc/hosts` of a pod with aliases. */
+export function hostsFile(pod: Pod, podIP: string): string {
+  const own = ['127.0.0.1 localhost', '::1 localhost ip6-localhost ip6-loopback', `${podIP} ${podHostname(pod)}`]
+  const aliases = (pod.spec?.hostAliases ?? []).map(({ ip, hostnames }) => [ip, ...(hostnames ?? [])].join(' '))
+  return `${[...own, ...aliases].join('\n')}\n`
 }
 
 /** A volume mounted over one of the pod's standard directories takes its place. */

@@ -1,6 +1,7 @@
 /** Numbers that are given to one holder at a time; a number is reused as late as possible. */
 export interface NumberPool {
-  take(): number
+  /** `isTaken` rules out numbers that are held elsewhere. */
+  take(isTaken?: (value: number) => boolean): number
   /** Marks a number as held, for what an earlier process gave out. */
   hold(value: number): void
   release(value: number): void
@@ -10,11 +11,11 @@ export function numberPool(first: number, last: number): NumberPool {
   const held = new Map<number, number>()
   let next = first
   return {
-    take() {
+    take(isTaken = () => false) {
       for (let tries = 0; tries <= last - first; tries++) {
         const candidate = next
         next = next === last ? first : next + 1
-        if (held.has(candidate)) continue
+        if (held.has(candidate) || isTaken(candidate)) continue
         held.set(candidate, 1)
         return candidate
       }

@@ -43,7 +43,13 @@ export function podDirectories(dataDir: string): PodDirectories {
 
   function paths(podUid: string): PodPaths {
     const directory = join(root, podUid)
-    return { directory, home: join(directory, 'home'), tmp: join(directory, 'tmp'), logs: join(directory, 'logs') }
+    return {
+      directory,
+      home: join(directory, 'home'),
+      tmp: join(directory, 'tmp'),
+      logs: join(directory, 'logs'),
+      hosts: join(directory, 'hosts'),
+    }
   }
 
   return {

@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { isConflict, isNotFound, type Pod, type PodStatus, Pods, type Stored } from '@corral/resources'
 import type { Cell, EgressRule, HostService } from '../isolation/isolation.js'
 import { podLimits } from '../launch/amounts.js'
 import type { PodFacts } from '../launch/downward-api.js'
+import { hasAliases, hostsFile, podHostname } from '../launch/launch-plan.js'
+import { exceededVolume, hasUpkeep, refreshVolumes } from '../volumes/upkeep.js'
 import type { ContainerState } from './container-state.js'
 import { type PodAction, type PodWorld, planPod } from './plan.js'
 import { PodContainers, type PodContainersPorts } from './pod-containers.js'
@@ -121,6 +125,21 @@ export class PodWorker {
     await this.#writeStatus()
   }
 
+  /** What changes without an event: files that come from the API, and how full the pod's directories are. */
+  async upkeep(): Promise<void> {
+    if (this.#life.signal.aborted || !this.#isPrepared || !hasUpkeep(this.#pod.spec)) return
+    const { podUid, hostUid, podIP } = this.#record
+    const { client, claims, directories, facts } = this.#ports
+    const directory = join(directories.paths(podUid).directory, 'volumes')
+    const place = { directory, hostUid, facts: { ...facts, podIP }, signal: this.#life.signal }
+    await refreshVolumes({ ...place, pod: this.#pod, client, claims })
+    const exceeded = await exceededVolume(this.#pod.spec, directory)
+    if (!exceeded || this.#life.signal.aborted) return
+    const message = `Usage of EmptyDir volume "${exceeded.name}" exceeds the limit "${exceeded.limit}".`
+    this.#fail('Evicted', message)
+    this.wake()
+  }
+
   async #run(): Promise<void> {
     clearTimeout(this.#timer)
     try {
@@ -192,7 +211,8 @@ export class PodWorker {
   async #prepare(): Promise<void> {
     const { podUid, hostUid, podIP, namespace, name } = this.#record
     const spec = this.#pod.spec!
-    const { directory } = this.#ports.directories.prepare(podUid, hostUid)
+    const { directory, hosts } = this.#ports.directories.prepare(podUid, hostUid)
+    if (hasAliases(this.#pod)) writeFileSync(hosts, hostsFile(this.#pod, podIP))
     this.#ports.directories.save(this.#record)
     this.#hasDirectory = true
     await this.#ports.isolation.preparePod({
@@ -200,7 +220,7 @@ export class PodWorker {
       namespace,
       name,
       podIP,
-      hostname: spec.hostname ?? name,
+      hostname: podHostname(this.#pod),
       hostUid,
       egress: this.#options.egress,
       services: this.#ports.services,

@@ -80,7 +80,8 @@ async function httpHandler(action: HTTPGetAction, context: HandlerContext): Prom
 }
 
 function dial(action: { port: number | string; host?: string }, context: HandlerContext): ReturnType<Cell['dial']> {
-  return context.cell.dial(portNumber(action.port, context.container), { signal: context.signal })
+  const port = portNumber(action.port, context.container)
+  return context.cell.dial(port, { signal: context.signal, ...(action.host ? { host: action.host } : {}) })
 }
 
 /** A port given by number or by the name of one of the container's ports. */

@@ -1,12 +1,13 @@
 import { mkdirSync, realpathSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import type { KubeClient } from '@corral/kube'
-import { PersistentVolumeClaims, type Pod, type Volume } from '@corral/resources'
+import { isAlreadyExists, PersistentVolumeClaims, type Pod, type Volume } from '@corral/resources'
 import { quantityValue } from '../launch/amounts.js'
 import type { ContainerMounts, ReadyVolume } from '../launch/container-mounts.js'
 import { LaunchError } from '../launch/launch-error.js'
 import { giveTo, ownedDirectory } from '../pod/pod-directories.js'
 import type { ClaimDirectories } from './claim-directories.js'
+import { ephemeralClaims } from './claim-plan.js'
 import { type VolumeFilesInput, volumeFiles } from './volume-files.js'
 import { writeVolume } from './write-volume.js'
 
@@ -22,8 +23,19 @@ export interface PodVolumesInput extends VolumeFilesInput {
 /** Makes every volume of the pod ready. Safe to repeat: what is there stays, what comes from the API is refreshed. */
 export async function readyVolumes(input: PodVolumesInput): Promise<Map<string, ReadyVolume>> {
   const ready = new Map<string, ReadyVolume>()
+  await ensureEphemeralClaims(input)
   for (const volume of input.pod.spec?.volumes ?? []) ready.set(volume.name, await readyVolume(volume, input))
   return ready
+}
+
+async function ensureEphemeralClaims({ client, pod, signal }: PodVolumesInput): Promise<void> {
+  for (const claim of ephemeralClaims(pod)) {
+    try {
+      await client.create(PersistentVolumeClaims, claim, { signal })
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error
+    }
+  }
 }
 
 async function readyVolume(volume: Volume, input: PodVolumesInput): Promise<ReadyVolume> {
@@ -48,7 +60,7 @@ async function readyVolume(volume: Volume, input: PodVolumesInput): Promise<Read
     const limit = volume.emptyDir.sizeLimit
     return { type: 'memory', ...(limit === undefined ? {} : { sizeBytes: quantityValue(limit) }) }
   }
-  ownedDirectory(path, input.hostUid, 0o777)
+  ownedDirectory(path, input.hostUid, volume.emptyDir?.mode ?? 0o777)
   return { type: 'directory', path, readOnly: false }
 }
 
