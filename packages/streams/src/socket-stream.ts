@@ -4,6 +4,7 @@ import type { ByteStream } from '@corral/resources'
 /** A socket as ByteStream. Reading pauses the socket by itself; `write` waits only while the socket's buffer is full. */
 export function socketStream(socket: Duplex, head: Uint8Array): ByteStream {
   if (head.length > 0) socket.unshift(head)
+  socket.setMaxListeners(0) // every stream that waits for room listens
   socket.on('error', () => {}) // readers and writers see it; alone it must not end the process
   return {
     [Symbol.asyncIterator]: () => socket[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>,
