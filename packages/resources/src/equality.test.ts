@@ -25,7 +25,7 @@ describe('semanticEqual', () => {
 
 it('copies deeply, without undefined and without touching prototypes', () => {
   const source = JSON.parse('{"a":{"b":[1,{"c":2}]},"__proto__":{"polluted":true}}') as Record<string, unknown>
-  const copy = structuredCopy({ ...source, gone: undefined })
+  const copy: Record<string, unknown> = structuredCopy({ ...source, gone: undefined })
   expect(copy).toEqual({ ...source })
   expect(Object.hasOwn(copy, 'gone')).toBe(false)
   expect(copy.a).not.toBe(source.a)

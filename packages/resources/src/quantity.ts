@@ -1,14 +1,18 @@
 /**
  * Kubernetes quantities: a number with a decimal (`500m`, `2k`), binary (`1Gi`) or exponent (`1e3`) suffix, kept exactly
- * down to a nano. Finer amounts round away from zero; larger ones than an int64 are capped.
+ * down to a nano. Finer amounts round away from zero; binary ones larger than an int64 are capped.
  */
 export interface Quantity {
   readonly nanos: bigint
   readonly format: 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
+  /** The text as read, where Kubernetes takes it for canonical and keeps it. */
+  readonly text?: string
 }
 
 const NANO = 1_000_000_000n
 const MAX_NANOS = (2n ** 63n - 1n) * NANO
+/** Larger exponents are refused: no resource is that large, and their digits would not fit into memory. */
+const MAX_POWER = 400
 const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
 const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 const SYNTAX = /^([+-]?)(\d*)(?:\.(\d*))?(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d+))$/
@@ -25,15 +29,23 @@ export function parseQuantity(input: string | number): Quantity | undefined {
   const format = binary ? 'BinarySI' : exponent === undefined ? 'DecimalSI' : 'DecimalExponent'
   const power10 = exponent === undefined ? 3 * (DECIMAL_SUFFIXES.indexOf(decimal ?? '') - 3) : Number(exponent)
   const scale2 = binary ? 1024n ** BigInt(BINARY_SUFFIXES.indexOf(binary)) : 1n
+  if (Math.abs(power10) > MAX_POWER) return undefined
   const magnitude = scaled(digits * scale2, 9 + power10 - fraction.length)
-  const capped = magnitude > MAX_NANOS ? MAX_NANOS : magnitude
+  const capped = binary && magnitude > MAX_NANOS ? MAX_NANOS : magnitude
   const nanos = sign === '-' ? -capped : capped
-  const small = binary !== undefined && nanos > 0n && nanos < NANO
-  return { nanos, format: small ? 'DecimalSI' : format }
+  const small = binary !== undefined && capped > 0n && capped < NANO
+  const kept = binary
+    ? keepsBinaryText(stripped(whole), fraction, BINARY_SUFFIXES.indexOf(binary))
+    : keepsDecimalText(stripped(whole), fraction, power10)
+  return { nanos, format: small ? 'DecimalSI' : format, ...(kept ? { text } : {}) }
 }
 
-/** Kubernetes' canonical text: no fraction, the largest suffix that leaves a whole number, the format kept. */
-export function formatQuantity({ nanos, format }: Quantity): string {
+/**
+ * Kubernetes' canonical text: no fraction, the largest suffix that leaves a whole number, the format kept. A text that
+ * Kubernetes takes for canonical at a glance (`1.500`, `+5m`) comes back as it was.
+ */
+export function formatQuantity({ nanos, format, text }: Quantity): string {
+  if (text !== undefined) return text
   if (nanos === 0n) return '0'
   if (format === 'BinarySI') {
     const isWhole = nanos % NANO === 0n
@@ -69,12 +81,24 @@ export function quantityToNumber(input: string | number): number | undefined {
   return Number(quantity.nanos / NANO) + Number(quantity.nanos % NANO) / 1e9
 }
 
+/** Kubernetes' quick test on decimal texts: at most 18 digits, a scale in steps of three, no zeros to move around. */
+function keepsDecimalText(whole: string, fraction: string, power10: number): boolean {
+  const digits = whole + fraction
+  const scale = power10 - fraction.length
+  return digits.length <= 18 && scale >= -9 && scale % 3 === 0 && !digits.endsWith('000') && !digits.startsWith('0')
+}
+
+/** Its test on binary texts: whole, safely inside an int64, and not divisible by eight. */
+function keepsBinaryText(whole: string, fraction: string, step: number): boolean {
+  return fraction === '' && whole.length + 3 * step + 1 <= 15 && (BigInt(whole) & 7n) !== 0n
+}
+
+function stripped(whole: string): string {
+  return whole.replace(/^0+/, '') || '0'
+}
+
 function scaled(digits: bigint, power10: number): bigint {
-  if (digits === 0n) return 0n
-  // Beyond these powers every amount is capped or one nano, whatever its digits.
-  if (power10 > 40) return MAX_NANOS
   if (power10 >= 0) return digits * 10n ** BigInt(power10)
-  if (-power10 > digits.toString().length + 1) return 1n
   const divisor = 10n ** BigInt(-power10)
   return (digits + divisor - 1n) / divisor
 }

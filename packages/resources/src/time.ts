@@ -8,9 +8,9 @@ export function formatMicroTime(time: Date): string {
   return `${time.toISOString().slice(0, 23)}000Z`
 }
 
-const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/
+const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d+)?(Z|[+-]\d{2}:\d{2})$/
 
-/** Whether Go's RFC 3339 parser takes the text: a real calendar date, with an offset, seconds below 60. */
+/** Whether the text is an RFC 3339 time as Go writes it: a real calendar date, upper case, an offset, seconds below 60. */
 export function isTime(text: string): boolean {
   const match = RFC3339.exec(text)
   if (!match) return false

@@ -15,8 +15,7 @@ export interface ValidateOptions {
 
 /**
  * Violations of `value` against a Kubernetes type named as in OpenAPI: wrong JSON types, missing members, out-of-range
- * numbers, malformed quantities and times, duplicate list-map keys. Empty means valid. What a CRD schema of the type
- * accepts is accepted here, and the other way round.
+ * numbers, malformed quantities and times, duplicate list-map keys. Empty means valid.
  */
 export function validateKubernetesValue(typeName: string, value: unknown, options: ValidateOptions = {}): ValueIssue[] {
   const issues: ValueIssue[] = []
