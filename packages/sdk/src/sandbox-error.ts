@@ -1,0 +1,41 @@
+import { CorralError, type ErrorCode, isErrorCode } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
+
+/** Every failure of the SDK. Callers branch on `code`; `cause` is what lies beneath. */
+export class SandboxError extends CorralError {
+  override readonly name: string = 'SandboxError'
+}
+
+/** Any failure as a `SandboxError`: codes of the cluster and of the daemon are kept where the table knows them. */
+export function toSandboxError(error: unknown, signal?: AbortSignal): SandboxError {
+  if (error instanceof SandboxError) return error
+  if (signal?.aborted) return new SandboxError('Aborted', 'the call was aborted', { cause: error })
+  const message = error instanceof Error ? error.message : String(error)
+  return new SandboxError(knownCode(errorCode(error)), message, { cause: error })
+}
+
+function knownCode(code: string | undefined): ErrorCode {
+  if (code === undefined) return 'InternalError'
+  if (code === 'KubeConfigNotFound') return 'KubeConfigInvalid'
+  if (isErrorCode(code)) return code
+  // Socket errors of Node: the cluster cannot be reached.
+  return /^(E[A-Z]+|UND_ERR_.*)$/.test(code) ? 'ConnectionLost' : 'InternalError'
+}
+
+/** Runs a call and throws nothing but `SandboxError`. */
+export async function translated<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    throw toSandboxError(error, signal)
+  }
+}
+
+/** The same for a stream of values. */
+export async function* translatedStream<T>(values: () => AsyncIterable<T>, signal?: AbortSignal): AsyncIterable<T> {
+  try {
+    yield* values()
+  } catch (error) {
+    throw toSandboxError(error, signal)
+  }
+}

@@ -1,0 +1,115 @@
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Fetch } from '@corral/protocol'
+import type { ByteStream } from '@corral/resources'
+import { ByteStreamSocket } from './byte-stream-socket.js'
+
+/** Opens one connection to the sandbox's port. */
+export type Dial = (signal: AbortSignal) => Promise<ByteStream>
+
+export interface StreamFetch {
+  readonly fetch: Fetch
+  /** Drops all connections; requests under way fail. */
+  close(): void
+}
+
+const dialTimeoutMs = 30_000
+
+/** HTTP/1.1 over any byte streams: connections are kept and used again, one request at a time on each. */
+export function streamFetch(dial: Dial): StreamFetch {
+  const closed = new AbortController()
+  const agent = new DialingAgent((signal) => dial(AbortSignal.any([signal, closed.signal])))
+  return {
+    fetch: (url, init = {}) => send(agent, url, init, closed.signal),
+    close: () => {
+      closed.abort(new Error('the connection to the sandbox was closed'))
+      agent.destroy()
+    },
+  }
+}
+
+class DialingAgent extends Agent {
+  readonly #dial: Dial
+
+  constructor(dial: Dial) {
+    super({ keepAlive: true, maxSockets: 64, maxFreeSockets: 4 })
+    this.#dial = dial
+  }
+
+  override createConnection(
+    _options: unknown,
+    onCreated?: (error: Error | null, socket: ByteStreamSocket) => void,
+  ): undefined {
+    this.#dial(AbortSignal.timeout(dialTimeoutMs)).then(
+      (stream) => onCreated?.(null, new ByteStreamSocket(stream)),
+      // With an error the second argument is not looked at.
+      (error: Error) => onCreated?.(error, undefined as unknown as ByteStreamSocket),
+    )
+    return undefined
+  }
+}
+
+async function send(agent: Agent, url: string, init: RequestInit, closed: AbortSignal): Promise<Response> {
+  const signal = init.signal ? AbortSignal.any([init.signal, closed]) : closed
+  signal.throwIfAborted()
+  try {
+    return await sendOnce(agent, url, init, signal)
+  } catch (error) {
+    // A kept connection may have ended just as it was picked. Whoever can be asked twice is asked on a new one.
+    if (!(error instanceof StaleConnection) || !isRepeatable(init)) throw unwrap(error)
+    return await sendOnce(agent, url, init, signal).catch((again: unknown) => {
+      throw unwrap(again)
+    })
+  }
+}
+
+class StaleConnection extends Error {}
+const unwrap = (error: unknown): unknown => (error instanceof StaleConnection ? error.cause : error)
+
+async function sendOnce(agent: Agent, url: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
+  const request = httpRequest(url, {
+    agent,
+    method: init.method ?? 'GET',
+    headers: Object.fromEntries(new Headers(init.headers)),
+    signal,
+  })
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve)
+    request.once('error', (cause) => {
+      reject(
+        request.reusedSocket && !signal.aborted ? new StaleConnection('a kept connection failed', { cause }) : cause,
+      )
+    })
+  })
+  // An answer may come before the body is through, and a body that fails destroys the request: `answered` tells.
+  writeBody(request, init.body).catch(() => {})
+  return toResponse(await answered, init.method)
+}
+
+async function writeBody(request: ClientRequest, body: RequestInit['body']): Promise<void> {
+  if (body === undefined || body === null) request.end()
+  else if (typeof body === 'string' || body instanceof Uint8Array) {
+    if (!request.hasHeader('content-length')) request.setHeader('content-length', Buffer.byteLength(body))
+    request.end(body)
+  } else if (body instanceof ReadableStream) await pipeline(Readable.from(body as AsyncIterable<Uint8Array>), request)
+  else request.destroy(new TypeError('this body is not supported'))
+}
+
+function toResponse(message: IncomingMessage, method: string | undefined): Response {
+  const headers = new Headers()
+  for (let i = 0; i + 1 < message.rawHeaders.length; i += 2) {
+    headers.append(message.rawHeaders[i]!, message.rawHeaders[i + 1]!)
+  }
+  const status = message.statusCode ?? 502
+  const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
+  if (!hasBody) message.resume()
+  // Node's and the global's stream types differ by name only.
+  const body = hasBody ? (Readable.toWeb(message) as ReadableStream<Uint8Array>) : null
+  return new Response(body, { status, headers })
+}
+
+function isRepeatable(init: RequestInit): boolean {
+  const isIdempotent = ['GET', 'HEAD', 'PUT', 'DELETE'].includes(init.method ?? 'GET')
+  return isIdempotent && !(init.body instanceof ReadableStream)
+}
