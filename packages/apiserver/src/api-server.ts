@@ -23,7 +23,7 @@ import { seedObjects } from './seed.js'
 import type { ServerContext } from './server-context.js'
 import type { Storage } from './storage/storage.js'
 import { ObjectStore } from './store/object-store.js'
-import { openConnection } from './subresources/pod-streams.js'
+import { openConnection, planStream, type StreamPlan } from './subresources/pod-streams.js'
 import { versionDocument } from './version.js'
 
 export interface ApiServerOptions {
@@ -47,6 +47,8 @@ export interface ApiServer extends ApiHandler {
   setPodStreams(podStreams: PodStreams | undefined): void
   /** The user behind a service account's token; undefined for anything else. */
   authenticateToken(token: string): { name: string; groups: readonly string[] } | undefined
+  /** Checks an exec, attach or port-forward request that comes over a socket; throws the refusal. */
+  planStream(request: ApiRequest): StreamPlan
   close(): Promise<void>
 }
 
@@ -108,7 +110,11 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   authenticateToken(token: string): { name: string; groups: readonly string[] } | undefined {
-    return this.context.tokens.verify(token)
+    const user = this.context.tokens.verify(token)
+    if (!user) return undefined
+    const [, , namespace = '', name = ''] = user.name.split(':')
+    const account = this.context.store.collection('serviceaccounts').find(namespace, name)
+    return account?.metadata?.uid === user.uid ? user : undefined
   }
 
   async handle(request: ApiRequest): Promise<ApiResponse> {
@@ -127,6 +133,13 @@ class EmbeddedApiServer implements ApiServer {
     } catch (error) {
       return this.refuse(error, request)
     }
+  }
+
+  planStream(request: ApiRequest): StreamPlan {
+    if (!request.user) throw unauthorized()
+    const resource = resolveResource(this.context, request)
+    if (!resource) throw unknownPath()
+    return planStream(resource, () => this.podStreams)
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,8 @@
 export { type ApiServer, type ApiServerOptions, createApiServer } from './api-server.js'
 export { ADMIN_GROUP, systemUser } from './auth/access.js'
+export { ensureToken, type KeyPair, type TlsMaterial } from './http/certificates.js'
+export { type KubeconfigOptions, kubeconfigFor, writeKubeconfig } from './http/kubeconfig.js'
+export { type HttpsEndpoint, type ServeHttpsOptions, serveHttps } from './http/serve-https.js'
 export { memoryStorage } from './storage/memory-storage.js'
 export { type SqliteStorageOptions, sqliteStorage } from './storage/sqlite-storage.js'
 export {
@@ -11,3 +14,4 @@ export {
   type StorageRow,
   type StorageWrite,
 } from './storage/storage.js'
+export type { StreamPlan } from './subresources/pod-streams.js'

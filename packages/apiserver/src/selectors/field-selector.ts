@@ -28,7 +28,7 @@ function parseTerm(
   const isNegated = term[at - 1] === '!'
   const field = term.slice(0, isNegated ? at - 1 : at).trim()
   const rest = term.slice(at + 1)
-  const value = unescape(rest.startsWith('=') ? rest.slice(1) : rest)
+  const value = withoutEscapes(rest.startsWith('=') ? rest.slice(1) : rest)
   return { field, value, isNegated, read: readerOf(field, kind) }
 }
 
@@ -60,7 +60,7 @@ function split(text: string, separator: string): string[] {
   return [...parts, rest].filter((part) => part !== '')
 }
 
-function unescape(value: string): string {
+function withoutEscapes(value: string): string {
   if (!value.includes('\\')) return value
   return value.replace(/\\(.?)/g, (_match, character: string) => {
     if (character !== ',' && character !== '=' && character !== '\\') {

@@ -1,5 +1,5 @@
-import type { ApiConnection, ApiResponse, KubeObject, PodRef, PodStreams } from '@corral/resources'
-import { processStreams } from '@corral/streams'
+import type { ApiConnection, KubeObject, PodRef, PodStreams } from '@corral/resources'
+import { type PortUpgrade, type ProcessUpgrade, processStreams } from '@corral/streams'
 import { apiError, badRequest, notFound, unknownPath } from '../errors/api-error.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
 
@@ -84,6 +84,30 @@ export async function openConnection(
   return { type: 'process', process: await serve(streams).exec(pod, { ...options, command }) }
 }
 
+/** What to do with a socket once its client has been upgraded. */
+export type StreamPlan = Pick<ProcessUpgrade, 'kind' | 'start'> | Pick<PortUpgrade, 'kind' | 'dial'>
+
+/** Checks a streaming request that arrives over a socket; the plan is carried out after the handshake. */
+export function planStream(resource: ResourceRequest, streams: () => PodStreams | undefined): StreamPlan {
+  const { request, subresource } = resource
+  if (subresource === 'portforward') {
+    const { pod } = checkPortForward(resource)
+    serve(streams())
+    return { kind: 'portforward', dial: (port, signal) => serve(streams()).portForward(pod, port, { signal }) }
+  }
+  if (subresource !== 'exec' && subresource !== 'attach') throw unknownPath()
+  const { pod, container } = checkProcess(resource)
+  serve(streams())
+  return {
+    kind: subresource,
+    start(asked, signal) {
+      const options = { container, ...asked, signal }
+      if (subresource === 'attach') return serve(streams()).attach(pod, options)
+      return serve(streams()).exec(pod, { ...options, command: request.query.getAll('command') })
+    },
+  }
+}
+
 /** The checks of exec and attach that come before the upgrade. */
 export function checkProcess(resource: ResourceRequest): StreamTarget {
   const target = findStreamTarget(resource)
@@ -121,5 +145,3 @@ function serve(streams: PodStreams | undefined): PodStreams {
   if (!streams) throw streamsUnavailable()
   return streams
 }
-
-export const isResponse = (value: ApiConnection | ApiResponse): value is ApiResponse => 'status' in value

@@ -1,0 +1,178 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { type ApiUser, type Logger, silentLogger } from '@corral/resources'
+import { handleUpgrade, refuseUpgrade } from '@corral/streams'
+import type { ApiServer } from '../api-server.js'
+import { apiError } from '../errors/api-error.js'
+import { errorResponse } from '../request/responses.js'
+import { authenticator } from './authentication.js'
+import { ensureCertificates, ensureToken, type TlsMaterial } from './certificates.js'
+import { readBody, toApiRequest } from './read-request.js'
+import { writeResponse } from './write-response.js'
+
+export interface ServeHttpsOptions {
+  server: ApiServer
+  /** 0 takes a free one. */
+  port: number
+  /** Loopback unless said otherwise. */
+  host?: string
+  /** Certificates and the administrator's token live in `tls/` and `token` here, and are made when missing. */
+  dataDir: string
+  /** Origins of web pages that may call; none by default. */
+  allowedOrigins?: readonly string[]
+  log?: Logger
+}
+
+/** A running listener and what a client needs to talk to it. */
+export interface HttpsEndpoint {
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  readonly tls: TlsMaterial
+  readonly token: string
+  /** Stops listening and cuts what is still connected. The API server itself stays open. */
+  close(): Promise<void>
+}
+
+const KEEP_ALIVE_MS = 125_000
+const MAX_HEADER_BYTES = 1024 * 1024
+
+/** Serves the API over TLS: HTTP/1.1, certificate or token, upgrades included. Resolves once it listens. */
+export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpoint> {
+  const { server, dataDir, log = silentLogger, host = '127.0.0.1' } = options
+  const isWildcard = host === '0.0.0.0' || host === '::'
+  const tls = await ensureCertificates(join(dataDir, 'tls'), isWildcard ? [] : [host])
+  const token = ensureToken(join(dataDir, 'token'))
+  const authenticate = authenticator({ token, authenticateToken: (text) => server.authenticateToken(text) })
+  const origins = new Set(options.allowedOrigins ?? [])
+  const closing = new AbortController()
+  const sockets = new Set<Socket>()
+
+  const listener = createServer({
+    key: tls.server.key,
+    cert: tls.server.cert,
+    ca: [tls.ca.cert],
+    requestCert: true,
+    rejectUnauthorized: false,
+    ALPNProtocols: ['http/1.1'],
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+  })
+  listener.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}) // A client that vanishes is no news; its request ends by its own `close`.
+    socket.on('close', () => sockets.delete(socket))
+  })
+  listener.on('tlsClientError', (error: Error) => log.debug('TLS handshake failed', { error: error.message }))
+  listener.on('clientError', (_error: Error, socket: Duplex) => socket.destroy())
+  listener.on('request', (message: IncomingMessage, response: ServerResponse) => {
+    response.on('error', () => {}) // Writing to a client that left; `close` ends what feeds it.
+    void answer(message, response, { server, authenticate, origins, closing: closing.signal })
+  })
+  listener.on('upgrade', (message: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => {})
+    void upgrade(message, socket, head, { server, authenticate, origins, closing: closing.signal }, log)
+  })
+
+  await listen(listener, options.port, host)
+  const { port } = listener.address() as AddressInfo
+  const shown = isWildcard ? '127.0.0.1' : host
+  return {
+    url: `https://${shown.includes(':') ? `[${shown}]` : shown}:${port}`,
+    host: shown,
+    port,
+    tls,
+    token,
+    async close() {
+      closing.abort()
+      const closed = new Promise<void>((resolve) => {
+        listener.close(() => resolve())
+      })
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+interface Ports {
+  server: ApiServer
+  authenticate(message: IncomingMessage): ApiUser | undefined
+  origins: ReadonlySet<string>
+  closing: AbortSignal
+}
+
+async function answer(message: IncomingMessage, response: ServerResponse, ports: Ports): Promise<void> {
+  const wishes = {
+    isHead: message.method === 'HEAD',
+    acceptsGzip: (message.headers['accept-encoding'] ?? '').includes('gzip'),
+  }
+  try {
+    checkOrigin(message, ports.origins)
+    const user = ports.authenticate(message)
+    const signal = mayStream(message) ? goneSignal(response, ports.closing) : undefined
+    const request = toApiRequest(message, user, signal)
+    const hasBody = message.method !== 'GET' && message.method !== 'HEAD'
+    const body = hasBody ? await readBody(message) : undefined
+    const result = await ports.server.handle(body && body.length > 0 ? { ...request, body } : request)
+    if (!response.destroyed) await writeResponse(response, result, wishes)
+  } catch (error) {
+    if (response.headersSent) response.destroy()
+    else await writeResponse(response, errorResponse(error), wishes)
+  }
+}
+
+function checkOrigin(message: IncomingMessage, allowed: ReadonlySet<string>): void {
+  const { origin } = message.headers
+  if (origin === undefined || allowed.has(origin)) return
+  throw apiError(403, 'Forbidden', 'requests from web pages of other origins are refused')
+}
+
+/** Watches, logs and waiting lists end when their client leaves; for anything else a signal is not worth its price. */
+function mayStream(message: IncomingMessage): boolean {
+  const url = message.url ?? ''
+  return message.method === 'GET' && (url.includes('watch') || url.includes('/log') || url.includes('resourceVersion'))
+}
+
+/** Aborts when the response is over, which for a request is not the same as its body having been read. */
+function goneSignal(response: ServerResponse, closing: AbortSignal): AbortSignal {
+  const gone = new AbortController()
+  const abort = (): void => gone.abort()
+  closing.addEventListener('abort', abort, { once: true })
+  response.on('close', () => {
+    closing.removeEventListener('abort', abort)
+    abort()
+  })
+  return gone.signal
+}
+
+async function upgrade(
+  message: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  ports: Ports,
+  log: Logger,
+): Promise<void> {
+  try {
+    checkOrigin(message, ports.origins)
+    const plan = ports.server.planStream(toApiRequest(message, ports.authenticate(message)))
+    await handleUpgrade({ request: message, socket, head, signal: ports.closing, log, ...plan })
+  } catch (error) {
+    const { body, status } = errorResponse(error)
+    const value = body.type === 'object' ? (body.value as { reason?: string; message?: string }) : {}
+    refuseUpgrade(socket, status, value.reason ?? 'InternalError', value.message ?? '')
+  }
+}
+
+function listen(listener: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    listener.once('error', reject)
+    listener.listen(port, host, () => {
+      listener.off('error', reject)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import type { ApiResponse, WatchFrame } from '@corral/resources'
+
+const KEEP_ALIVE_MS = 17_000
+const GZIP_FROM_BYTES = 128 * 1024
+const SPACE = Buffer.from(' ')
+
+export interface ResponseWishes {
+  readonly isHead: boolean
+  readonly acceptsGzip: boolean
+}
+
+/** Sends an answer. Settles when it has been handed to the socket or the client is gone; never rejects. */
+export async function writeResponse(
+  response: ServerResponse,
+  answer: ApiResponse,
+  wishes: ResponseWishes,
+): Promise<void> {
+  const { body, status } = answer
+  const headers: Record<string, string | number> = { ...answer.headers, 'audit-id': randomUUID() }
+  switch (body.type) {
+    case 'empty':
+      response.writeHead(status, { ...headers, 'content-length': 0 }).end()
+      return
+    case 'object':
+    case 'bytes': {
+      let bytes = body.type === 'object' ? body.json() : body.bytes
+      if (wishes.acceptsGzip && bytes.length > GZIP_FROM_BYTES) {
+        bytes = gzipSync(bytes, { level: 1 })
+        headers['content-encoding'] = 'gzip'
+      }
+      headers['content-length'] = bytes.length
+      response.writeHead(status, headers)
+      response.end(wishes.isHead ? undefined : bytes)
+      return
+    }
+    case 'stream':
+      response.writeHead(status, headers).flushHeaders()
+      await pump(response, body.chunks)
+      return
+    case 'watch':
+      response.writeHead(status, headers).flushHeaders()
+      await pumpFrames(response, body.frames)
+  }
+}
+
+async function pump(response: ServerResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    for await (const chunk of chunks) {
+      if (response.destroyed) return
+      if (!response.write(chunk)) await drained(response)
+    }
+    response.end()
+  } catch {
+    // The status line is long gone: cutting the connection is the only way left to say that this is not the end.
+    response.destroy()
+  }
+}
+
+/**
+ * Frames as lines, several of one turn in one packet. While nothing happens a single space goes out now and then: it is
+ * legal between documents, and some clients give up on a silent watch.
+ */
+async function pumpFrames(response: ServerResponse, frames: AsyncIterable<WatchFrame>): Promise<void> {
+  let wroteLately = false
+  const keepAlive = setInterval(() => {
+    if (!wroteLately && !response.writableNeedDrain) response.write(SPACE)
+    wroteLately = false
+  }, KEEP_ALIVE_MS).unref()
+  let isCorked = false
+  const uncork = (): void => {
+    if (!isCorked) return
+    isCorked = false
+    response.uncork()
+  }
+  try {
+    for await (const frame of frames) {
+      if (response.destroyed) break
+      wroteLately = true
+      if (!isCorked) {
+        isCorked = true
+        response.cork()
+        setImmediate(uncork)
+      }
+      if (!response.write(frame.line())) {
+        uncork()
+        await drained(response)
+      }
+    }
+    response.end()
+  } catch {
+    response.destroy()
+  } finally {
+    clearInterval(keepAlive)
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  if (!response.writableNeedDrain || response.destroyed) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done)
+      response.off('close', done)
+      resolve()
+    }
+    response.on('drain', done)
+    response.on('close', done)
+  })
+}
