@@ -1,1 +1,1 @@
-export {}
+export { type FakeIsolation, fakeIsolation } from './fake-isolation.js'
