@@ -1,0 +1,1 @@
+export { decodeProtobuf, isProtobuf } from './decode-protobuf.js'
