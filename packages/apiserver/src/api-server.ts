@@ -11,6 +11,8 @@ import {
   systemClock,
 } from '@corral/resources'
 import { TokenAuthority } from './auth/token-authority.js'
+import { startCollectors } from './collect/index.js'
+import { collectStore } from './collect-store.js'
 import { followDefinitions } from './crd/crd-installer.js'
 import { discoveryResponse } from './discovery/discovery.js'
 import { dispatchResource, resolveResource } from './dispatch.js'
@@ -101,6 +103,12 @@ class EmbeddedApiServer implements ApiServer {
       }),
     )
     await seedObjects(this.context, options.crds ?? [])
+    const collectors = startCollectors({
+      store: collectStore(this.context),
+      clock: this.context.clock,
+      log: this.context.log,
+    })
+    this.stops.push(() => collectors.close())
     this.isReady = true
     this.markReady()
   }

@@ -1,7 +1,7 @@
 import { type CustomResourceDefinition, Namespaces, ServiceAccounts } from '@corral/resources'
 import { systemUser } from './auth/access.js'
 import { crdKind } from './crd/crd-kind.js'
-import { prepareDefinition } from './crd/prepare-definition.js'
+import { prepareWrite } from './crd/prepare-definition.js'
 import type { ServerContext } from './server-context.js'
 import { copyJson, type JsonObject } from './store/plain-json.js'
 import { createObject, type WriteRequest } from './write/create-object.js'
@@ -44,7 +44,7 @@ function ensureServiceAccount(context: ServerContext, namespace: string): void {
 async function installDefinition(context: ServerContext, crd: CustomResourceDefinition): Promise<void> {
   const name = crd.metadata?.name ?? ''
   const body = identify(crdKind, copyJson(crd) as unknown as JsonObject, undefined, name)
-  await prepareDefinition(crdKind, body)
+  await prepareWrite(crdKind, body)
   if (!context.store.collection(crdKind.collection).findHead('', name)) {
     return createObject(context, crdKind, body, systemWrite).committed
   }

@@ -1,8 +1,11 @@
 import { CustomResourceDefinitions } from '@corral/resources'
+import { compileCelRules } from '../cel/index.js'
+import type { FieldError } from '../errors/api-error.js'
 import { describeKind, type KindDefinition } from '../registry/kind-definition.js'
 import { validateCrd } from '../schema/index.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { timestamp } from '../write/timestamps.js'
+import { versionSchemas } from './prepare-definition.js'
 
 export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
 
@@ -32,7 +35,13 @@ export const crdKind: KindDefinition = describeKind(CustomResourceDefinitions, {
   prepareUpdate(next, old, { now }) {
     next.status = establishedStatus(next, isJsonObject(old.status) ? old.status : undefined, now)
   },
-  validate: (crd) => validateCrd(crd) as ReturnType<NonNullable<KindDefinition['validate']>>,
+  validate(crd, old) {
+    // Compiling is the expensive part, and only a change of the spec can make it fail.
+    if (old && equalJson(crd.spec, old.spec)) return []
+    const errors: FieldError[] = validateCrd(crd)
+    if (errors.length > 0) return errors
+    return versionSchemas(crd).flatMap(({ schema, path }) => [...compileCelRules(schema, path).compileErrors])
+  },
 })
 
 /** Names accepted and established, storage versions remembered; times of conditions that hold already stay. */

@@ -1,4 +1,5 @@
 import type { CustomResourceDefinition, KubeObject } from '@corral/resources'
+import { type CelRules, compileCelRules } from '../cel/index.js'
 import type { FieldError } from '../errors/api-error.js'
 import {
   describeKind,
@@ -10,7 +11,7 @@ import { fieldReader } from '../registry/selectable-fields.js'
 import { compileSchema, type JsonSchema } from '../schema/index.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { converterFor } from './conversion.js'
-import { compileRules } from './rules.js'
+import { prepareEngines } from './prepare-definition.js'
 
 type Version = NonNullable<NonNullable<CustomResourceDefinition['spec']>['versions']>[number]
 
@@ -106,12 +107,18 @@ const ROOT_FIELDS = ['apiVersion', 'kind', 'metadata'] as const
 
 function lazySchema(schema: JsonSchema): LazySchema {
   let compiled: ReturnType<typeof compileSchema> | undefined
-  let rules: ReturnType<typeof compileRules>
-  let hasRules = false
+  let rules: CelRules | undefined
+  let isPrepared = false
   const get = (): ReturnType<typeof compileSchema> => (compiled ??= compileSchema(schema))
   return {
     raw: schema as JsonObject,
     completed: new WeakSet(),
+    prepare() {
+      if (isPrepared) return undefined
+      return prepareEngines(schema).then(() => {
+        isPrepared = true
+      })
+    },
     prune(object) {
       const { value, unknownPaths } = get().prune(object)
       // The schema describes what is specific; identity and metadata belong to every object.
@@ -122,11 +129,8 @@ function lazySchema(schema: JsonSchema): LazySchema {
     applyDefaults: (object) => get().applyDefaults(object),
     validate(object, old) {
       const errors: FieldError[] = [...get().validate(object, old === undefined ? {} : { oldValue: old })]
-      if (!hasRules) {
-        rules = compileRules(schema)
-        hasRules = true
-      }
-      if (errors.length === 0 && rules) errors.push(...rules(object, old))
+      rules ??= compileCelRules(schema)
+      if (errors.length === 0) errors.push(...rules.validate(object, old))
       return errors
     },
   }

@@ -37,6 +37,8 @@ export interface PrinterColumn {
 
 /** Checks and completes a body against the kind's schema; `unknown` are the paths of fields the schema does not have. */
 export interface KindSchema {
+  /** Loads the engines its patterns and rules need; undefined once that is done. Await it before the rest. */
+  prepare(): Promise<void> | undefined
   prune(object: JsonObject): { value: JsonObject; unknown: readonly string[] }
   applyDefaults(object: JsonObject): JsonObject
   validate(object: JsonObject, old: JsonObject | undefined): readonly FieldError[]

@@ -3,7 +3,9 @@ import type { KindDefinition } from './kind-definition.js'
 /** Kinds by group-version and plural. Changes as CustomResourceDefinitions come and go; `generation` counts changes. */
 export class KindRegistry {
   private readonly byGroupVersion = new Map<string, Map<string, KindDefinition>>()
+  private byCollection = new Map<string, KindDefinition[]>()
   private changes = 0
+  private indexedAt = -1
 
   get generation(): number {
     return this.changes
@@ -55,6 +57,20 @@ export class KindRegistry {
       if (!kind.review && !byCollection.has(kind.collection)) byCollection.set(kind.collection, kind)
     }
     return [...byCollection.values()]
+  }
+
+  /** A definition of the collection, the one in `apiVersion` where it is served. */
+  ofCollection(collection: string, apiVersion?: string): KindDefinition | undefined {
+    if (this.indexedAt !== this.changes) {
+      this.byCollection = new Map()
+      for (const kind of this.all) {
+        if (!kind.review)
+          this.byCollection.set(kind.collection, [...(this.byCollection.get(kind.collection) ?? []), kind])
+      }
+      this.indexedAt = this.changes
+    }
+    const kinds = this.byCollection.get(collection)
+    return kinds?.find((kind) => kind.apiVersion === apiVersion) ?? kinds?.[0]
   }
 
   /** Served groups with their versions, the preferred one first; the core group is `''`. */

@@ -1,4 +1,5 @@
 import type { ApiResponse, KubeObject } from '@corral/resources'
+import { prepareWrite } from '../crd/prepare-definition.js'
 import { badRequest, conflict, invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
 import { viewOf } from '../read/view.js'
 import type { KindDefinition, ScalePaths } from '../registry/kind-definition.js'
@@ -22,6 +23,7 @@ export async function scaleVerb(resource: ResourceRequest): Promise<ApiResponse>
   if (request.method !== 'PUT' && request.method !== 'PATCH') throw methodNotAllowed()
 
   const write = writeRequest(resource, 'UpdateOptions')
+  await prepareWrite(kind)
   const wanted = await readScale(resource, toScale(viewOf(kind, stored), paths))
   const pending = updateObject(context, kind, { namespace, name, subresource: 'scale' }, write, (current) => {
     const replicas = checkScale(kind, name, wanted, current)

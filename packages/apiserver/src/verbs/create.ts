@@ -1,5 +1,5 @@
 import type { ApiResponse } from '@corral/resources'
-import { prepareDefinition } from '../crd/prepare-definition.js'
+import { prepareWrite } from '../crd/prepare-definition.js'
 import { badRequest, methodNotAllowed } from '../errors/api-error.js'
 import { viewOf } from '../read/view.js'
 import { readObject } from '../request/body.js'
@@ -17,7 +17,7 @@ export async function createVerb(resource: ResourceRequest): Promise<ApiResponse
   if (kind.review) return reviewResponse(resource, body)
   if (kind.namespaced && namespace === undefined) throw badRequest('the namespace of the object must be in the path')
   const object = identify(kind, body, namespace, undefined)
-  await prepareDefinition(kind, object)
+  await prepareWrite(kind, object)
   const pending = createObject(context, kind, object, write)
   await pending.committed
   return objectResponse(201, viewOf(kind, pending.object), write.warnings)

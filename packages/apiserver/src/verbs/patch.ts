@@ -1,8 +1,10 @@
 import type { ApiResponse } from '@corral/resources'
-import { prepareDefinition } from '../crd/prepare-definition.js'
+import { crdKind } from '../crd/crd-kind.js'
+import { prepareWrite } from '../crd/prepare-definition.js'
 import { badRequest, invalid, methodNotAllowed, required } from '../errors/api-error.js'
 import { viewOf } from '../read/view.js'
 import { objectResponse } from '../request/responses.js'
+import type { JsonObject } from '../store/plain-json.js'
 import { applyObject } from '../write/apply-object.js'
 import { identify } from '../write/identity.js'
 import { readPatchBody } from '../write/patch-body.js'
@@ -23,7 +25,7 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
       ])
     }
     const body = identify(kind, patch.body, namespace, name)
-    await prepareDefinition(kind, body)
+    await prepareWrite(kind, body)
     const applied = applyObject(context, kind, target, write, body)
     await applied.committed
     return objectResponse(applied.isNew ? 201 : 200, viewOf(kind, applied.object), write.warnings)
@@ -33,10 +35,9 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
       { reason: 'FieldValueForbidden', field: 'force', message: 'Forbidden: may not be specified for non-apply patch' },
     ])
   }
-  if (kind.collection === 'customresourcedefinitions.apiextensions.k8s.io') {
-    const current = context.store.collection(kind.collection).findHead(namespace, name)
-    if (current) await prepareDefinition(kind, patch.apply(current as Record<string, unknown>))
-  }
+  const live = context.store.collection(kind.collection).findHead(namespace, name)
+  // A definition's patched schemas decide what must be loaded, so a definition is patched twice.
+  await prepareWrite(kind, live && kind.collection === crdKind.collection ? patch.apply(live as JsonObject) : undefined)
   const pending = updateObject(context, kind, target, write, (current) => {
     const next = patch.apply(current)
     if (next.apiVersion !== kind.apiVersion || next.kind !== kind.kind) {

@@ -1,5 +1,5 @@
 import type { ApiResponse } from '@corral/resources'
-import { prepareDefinition } from '../crd/prepare-definition.js'
+import { prepareWrite } from '../crd/prepare-definition.js'
 import { methodNotAllowed } from '../errors/api-error.js'
 import { viewOf } from '../read/view.js'
 import { readObject } from '../request/body.js'
@@ -15,7 +15,7 @@ export async function updateVerb(resource: ResourceRequest): Promise<ApiResponse
   if (!kind.verbs.includes('update')) throw methodNotAllowed()
   const write = writeRequest(resource, 'UpdateOptions')
   const body = identify(kind, await readObject(request), namespace, name)
-  await prepareDefinition(kind, body)
+  await prepareWrite(kind, body)
   const exists = context.store.collection(kind.collection).findHead(namespace, name) !== undefined
   if (!exists && kind.createsOnUpdate && subresource === '') {
     const pending = createObject(context, kind, body, write)

@@ -1,18 +1,21 @@
-import { badRequest, notFound } from '../errors/api-error.js'
-import { mergePatch } from '../patch/index.js'
+import type { KubeObject } from '@corral/resources'
+import { apiError, badRequest, notFound } from '../errors/api-error.js'
+import { applyPatch } from '../managed-fields/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
 import { copyJson } from '../store/plain-json.js'
 import { createObject, type WriteRequest } from './create-object.js'
+import { dropUnknownFields } from './field-checks.js'
 import type { Identified } from './identity.js'
+import { fieldsIgnoredBy, ownershipType } from './ownership.js'
 import { type UpdateTarget, updateObject } from './update-object.js'
 
 export interface AppliedObject extends PendingWrite {
   readonly isNew: boolean
 }
 
-/** Server-side apply: creates the object or merges the body into it by schema. */
+/** Server-side apply: creates the object, or merges the body into it by schema and moves ownership. */
 export function applyObject(
   context: ServerContext,
   kind: KindDefinition,
@@ -21,11 +24,27 @@ export function applyObject(
   body: Identified,
 ): AppliedObject {
   if (body.metadata.managedFields !== undefined) throw badRequest('metadata.managedFields must be nil')
-  const live = context.store.collection(kind.collection).findHead(target.namespace, target.name)
-  if (!live) {
-    if (target.subresource !== '') throw notFound(kind, target.name)
-    return { ...createObject(context, kind, body, request), isNew: true }
+  const applied = dropUnknownFields(kind, body, request.fieldValidation, request.warnings) as Identified
+  const merge = (live: KubeObject | undefined): Identified => {
+    const result = applyPatch({
+      live,
+      applied: applied as KubeObject,
+      manager: request.manager,
+      force: request.force,
+      type: ownershipType(kind),
+      now: context.clock.now(),
+      ...(target.subresource === '' ? {} : { subresource: target.subresource }),
+      ignores: fieldsIgnoredBy(kind, target.subresource),
+    })
+    if ('object' in result) return copyJson(result.object) as Identified
+    const { message, causes } = result.conflicts
+    throw apiError(409, 'Conflict', message, { causes })
   }
-  const change = (current: Record<string, unknown>): Identified => copyJson(mergePatch(current, body)) as Identified
-  return { ...updateObject(context, kind, target, request, change), isNew: false }
+
+  if (!context.store.collection(kind.collection).findHead(target.namespace, target.name)) {
+    if (target.subresource !== '') throw notFound(kind, target.name)
+    return { ...createObject(context, kind, merge(undefined), request, { keepsManagedFields: true }), isNew: true }
+  }
+  const change = (current: Record<string, unknown>): Identified => merge(current as KubeObject)
+  return { ...updateObject(context, kind, target, request, change, { keepsManagedFields: true }), isNew: false }
 }

@@ -27,7 +27,7 @@ export function createObject(
   kind: KindDefinition,
   body: Identified,
   request: WriteRequest,
-  options: { keepManagedFields?: boolean } = {},
+  options: { keepsManagedFields?: boolean } = {},
 ): PendingWrite {
   const { store, clock } = context
   const now = clock.now()
@@ -38,12 +38,14 @@ export function createObject(
     throw apiError(400, 'BadRequest', 'resourceVersion should not be set on objects to be created')
   }
   const isGenerated = stampName(kind, object.metadata)
-  stampMetadata(kind, object.metadata, now, options.keepManagedFields ?? false)
+  stampMetadata(kind, object.metadata, now, options.keepsManagedFields ?? false)
   if (kind.hasStatus && kind.isCustom) delete object.status
   kind.defaults?.(object)
   kind.prepareCreate?.(object, writeContext(context, now, request.user))
   validateNew(kind, object)
-  recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })
+  if (!options.keepsManagedFields) {
+    recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })
+  }
 
   const collection = store.collection(kind.collection)
   const namespace = object.metadata.namespace ?? ''
@@ -99,14 +101,14 @@ function stampName(kind: KindDefinition, metadata: ObjectMeta): boolean {
   return true
 }
 
-function stampMetadata(kind: KindDefinition, metadata: ObjectMeta, now: Date, keepManagedFields: boolean): void {
+function stampMetadata(kind: KindDefinition, metadata: ObjectMeta, now: Date, keepsManagedFields: boolean): void {
   metadata.uid = randomUUID()
   metadata.creationTimestamp = timestamp(now)
   delete metadata.resourceVersion
   delete metadata.deletionTimestamp
   delete metadata.deletionGracePeriodSeconds
   delete metadata.selfLink
-  if (!keepManagedFields) delete metadata.managedFields
+  if (!keepsManagedFields) delete metadata.managedFields
   if (kind.generation === 'none') delete metadata.generation
   else metadata.generation = 1
 }
