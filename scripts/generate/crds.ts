@@ -3,7 +3,7 @@
  *   npx tsx scripts/generate/crds.ts
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { dump } from 'js-yaml'
 import { type CrdSet, crdManifests } from '../../packages/resources/src/crd/manifests.js'
 
@@ -18,7 +18,8 @@ export function crdFiles(): Map<string, string> {
       const base = `${set}/${crd.spec.group}_${crd.spec.names.plural}`
       const sorted = sortKeys(crd)
       files.set(`${base}.yaml`, dump(sorted, { lineWidth: -1, noRefs: true }))
-      files.set(`${base}.json`, `${JSON.stringify(sorted)}\n`)
+      // Beside the YAML, `kubectl apply -f <directory>` would apply every CRD twice.
+      files.set(`json/${base}.json`, `${JSON.stringify(sorted)}\n`)
     }
   }
   return files
@@ -32,6 +33,8 @@ function sortKeys(value: unknown): unknown {
 }
 
 if (import.meta.filename === process.argv[1]) {
-  for (const set of SETS) mkdirSync(join(OUTPUT, set), { recursive: true })
-  for (const [path, content] of crdFiles()) writeFileSync(join(OUTPUT, path), content)
+  for (const [path, content] of crdFiles()) {
+    mkdirSync(dirname(join(OUTPUT, path)), { recursive: true })
+    writeFileSync(join(OUTPUT, path), content)
+  }
 }
