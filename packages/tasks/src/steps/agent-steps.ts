@@ -1,6 +1,7 @@
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
+import { agentsBinDirectory } from '@corral/agents'
 import type { DaemonClient, ProcessExitRecord } from '@corral/protocol'
 import { runCommand } from '../sandbox/run-command.js'
 import { TaskError } from '../task-error.js'
@@ -52,7 +53,10 @@ async function checkInstalled(daemon: DaemonClient, { adapter, task, signal }: S
   const found = await runCommand(
     daemon,
     `${task.metadata.uid}.which`,
-    { argv: ['/bin/sh', '-c', 'command -v -- "$PROGRAM"'], env: { PROGRAM: program } },
+    {
+      argv: ['/bin/sh', '-c', 'PATH="$PATH:$AGENTS"; command -v -- "$PROGRAM"'],
+      env: { PROGRAM: program, AGENTS: agentsBinDirectory },
+    },
     { signal, timeoutMs: 30_000 },
   )
   if (found.exit.exit_code !== 0)

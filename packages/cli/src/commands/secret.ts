@@ -1,0 +1,63 @@
+import { createInterface } from 'node:readline'
+import { fileSecretStore, providers } from '@corral/tasks'
+import type { Command } from 'commander'
+import { CliError } from '../cli-error.js'
+import { dataDirectoryAt, defaultDataDirectory } from '../platform/data-directory.js'
+import { print, readStdin } from './common.js'
+
+interface SecretOptions {
+  dataDir?: string
+  json?: boolean
+}
+
+/** Secrets are files of the platform, 0600: they are never an argument, which other processes could read. */
+export function addSecretCommand(program: Command): void {
+  const secret = program
+    .command('secret')
+    .summary('keys the platform keeps for its agents')
+    .description(
+      `Keys stay in the platform's data directory and behind its broker; no sandbox ever sees one. Known: ${[...providers.keys()].join(', ')}.`,
+    )
+  const common = (command: Command): Command =>
+    command.option('--data-dir <dir>', 'data directory of the platform').option('--json', 'print JSON')
+
+  common(secret.command('set').argument('<name>'))
+    .summary('keep a key, read from standard input or asked for')
+    .addHelpText('after', '\nExample:\n  corral secret set anthropic < key.txt\n')
+    .action(async (name: string, options: SecretOptions) => {
+      const value = process.stdin.isTTY ? await askHidden(`${name} key: `) : await readStdin()
+      if (value.trim() === '') throw new CliError('no value was given', { exitCode: 2 })
+      await storeOf(options).set(name, value)
+      print({ name, set: true }, options, () => `kept the secret "${name}"`)
+    })
+  common(secret.command('list'))
+    .summary('names of the secrets that are kept')
+    .action(async (options: SecretOptions) => {
+      const names = (await storeOf(options).list()).filter(
+        (name) => name !== 'broker-token-secret' && name !== 'service-account-key',
+      )
+      print({ secrets: names }, options, () => names.join('\n') || 'no secrets')
+    })
+  common(secret.command('rm').argument('<name>'))
+    .summary('forget a secret')
+    .action(async (name: string, options: SecretOptions) => {
+      const existed = await storeOf(options).remove(name)
+      print({ name, removed: existed }, options, () => (existed ? `forgot "${name}"` : `there was no secret "${name}"`))
+    })
+}
+
+function storeOf(options: SecretOptions): ReturnType<typeof fileSecretStore> {
+  return fileSecretStore(dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env)).secrets)
+}
+
+function askHidden(question: string): Promise<string> {
+  process.stderr.write(question)
+  const input = createInterface({ input: process.stdin, terminal: true })
+  return new Promise((resolve) => {
+    input.once('line', (line) => {
+      input.close()
+      process.stderr.write('\n')
+      resolve(line)
+    })
+  })
+}

@@ -1,0 +1,43 @@
+import type { Command } from 'commander'
+import { CliError } from '../cli-error.js'
+import { requirePlatform } from '../client/find-platform.js'
+import { sandboxClient } from '../client/kube-access.js'
+import { TasksClient } from '../client/tasks-client.js'
+import { attachTerminal } from '../client/terminal.js'
+import { type CommonOptions, withPlatform } from './common.js'
+
+/** `corral task shell`: a terminal where the agent works. */
+export function addTaskShell(task: Command): void {
+  withPlatform(task.command('shell').argument('<id>').argument('[command...]'))
+    .summary('a terminal in the sandbox of a running task')
+    .description('Opens a shell in the repository of a running task, or of a failed one that was created with --keep.')
+    .option('-n, --namespace <name>', 'namespace', 'corral')
+    .action(async (id: string, command: string[], options: CommonOptions & { namespace: string }) => {
+      const platform = await requirePlatform(options)
+      const view = await new TasksClient(platform).get(id)
+      const name = view.sandbox?.name
+      if (!name)
+        throw new CliError(`task ${id} has no sandbox (${view.status})`, {
+          hint: 'A task has one while it runs; create it with --keep to hold the sandbox of a failed one.',
+        })
+      await using client = await sandboxClient({
+        ...options,
+        ...(platform.kubeconfig ? { kubeconfig: platform.kubeconfig } : {}),
+      })
+      const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true
+      const shell =
+        command.length > 0
+          ? command
+          : ['/bin/sh', '-c', 'if command -v bash >/dev/null; then exec bash; else exec sh; fi']
+      const process_ = await client.sandboxes.execStream({ name }, ['/bin/sh', '-c', enterRepository, 'sh', ...shell], {
+        stdin: true,
+        tty: isTerminal,
+      })
+      process.exitCode = await attachTerminal(process_, { tty: isTerminal, stdin: true })
+    })
+}
+
+const enterRepository = `for d in "\${CORRAL_WORKSPACE:-}" /workspace "$HOME"; do
+  if [ -n "$d" ] && [ -d "$d/repo" ]; then cd "$d/repo"; break; fi
+done
+exec "$@"`

@@ -1,0 +1,54 @@
+import { Command, CommanderError } from 'commander'
+import pc from 'picocolors'
+import { CliError } from './cli-error.js'
+import { addAgentCommand } from './commands/agent.js'
+import { addConvertCommand } from './commands/convert.js'
+import { addRunCommand } from './commands/run.js'
+import { addSandboxCommand } from './commands/sandbox.js'
+import { addSecretCommand } from './commands/secret.js'
+import { addTaskCommand } from './commands/task.js'
+import { addTaskShell } from './commands/task-shell.js'
+import { addUpCommand } from './commands/up.js'
+import { version } from './version.js'
+
+function buildProgram(): Command {
+  const program = new Command('corral')
+    .description('Runs coding agents on tasks, each in its own sandbox, on this machine or in a Kubernetes cluster.')
+    .version(version)
+    .showHelpAfterError('(see `corral --help`)')
+    .exitOverride()
+    .addHelpText(
+      'after',
+      '\nStart here:\n  corral run "Fix the failing test" --repo .     one task, to its branch\n  corral up                                       the platform, in the foreground\n  corral doctor                                   what this machine can do\n',
+    )
+  addRunCommand(program)
+  addUpCommand(program)
+  addTaskShell(addTaskCommand(program))
+  addSandboxCommand(program)
+  addAgentCommand(program)
+  addSecretCommand(program)
+  addConvertCommand(program)
+  return program
+}
+
+async function main(): Promise<void> {
+  try {
+    await buildProgram().parseAsync(process.argv)
+  } catch (error) {
+    process.exitCode = report(error)
+  }
+}
+
+/** One line and the next move; a stack only for what should not happen. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  const { message, hint, code } = error as { message?: string; hint?: string; code?: string }
+  if (error instanceof CliError || code !== undefined) {
+    process.stderr.write(`${pc.red('corral:')} ${message}\n${hint ? `${pc.yellow('hint:')} ${hint}\n` : ''}`)
+    return error instanceof CliError ? error.exitCode : 1
+  }
+  process.stderr.write(`${pc.red('corral:')} ${error instanceof Error ? error.stack : String(error)}\n`)
+  return 1
+}
+
+await main()

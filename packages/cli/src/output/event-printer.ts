@@ -1,0 +1,103 @@
+import type { TaskEvent, TaskStage, TaskView } from '@corral/protocol'
+import pc from 'picocolors'
+
+const stageWords: Record<TaskStage, string> = {
+  claim: 'sandbox claimed',
+  sandbox: 'sandbox ready',
+  repository: 'repository',
+  setup: 'set-up',
+  agent: 'agent',
+  result: 'result',
+  push: 'push',
+  cleanup: 'clean-up',
+}
+
+/** One event as lines for a person; undefined for events that say nothing new to one. */
+export function describeEvent(event: TaskEvent): string | undefined {
+  switch (event.type) {
+    case 'stage': {
+      if (event.state === 'started' && event.stage !== 'claim' && event.stage !== 'agent') return undefined
+      const mark = event.state === 'failed' ? pc.red('✗') : event.state === 'started' ? pc.cyan('▸') : pc.green('✓')
+      const word =
+        event.stage === 'claim'
+          ? 'claiming a sandbox'
+          : event.state === 'started'
+            ? `${stageWords[event.stage]} started`
+            : stageWords[event.stage]
+      return `${mark} ${pc.bold(word)}${event.detail ? pc.dim(`  ${event.detail}`) : ''}`
+    }
+    case 'message':
+      return event.thinking ? pc.dim(indent(event.text)) : indent(event.text)
+    case 'tool_call':
+      return `  ${pc.cyan('→')} ${pc.bold(event.tool)} ${event.summary}`
+    case 'tool_result':
+      return event.is_error
+        ? pc.red(indent(firstLines(event.text, 5), '    '))
+        : pc.dim(indent(firstLines(event.text, 5), '    '))
+    case 'file_changed':
+      return `  ${pc.yellow('±')} ${event.path} ${pc.dim(event.change)}`
+    case 'output':
+      return indent(event.text.replace(/\n$/, ''), event.stage ? pc.dim(`  ${event.stage} │ `) : pc.dim('  │ '))
+    case 'error':
+      return `${pc.red('!')} ${event.message}`
+    case 'usage':
+    case 'result':
+      return undefined
+  }
+}
+
+/** How a task ended, with what to do next. */
+export function describeEnd(task: TaskView): string {
+  const lines: string[] = []
+  const seconds = task.times?.finished_at
+    ? Math.max(0, (Date.parse(task.times.finished_at) - Date.parse(task.created_at)) / 1000)
+    : undefined
+  const took = seconds === undefined ? '' : pc.dim(` in ${seconds.toFixed(1)} s`)
+  if (task.status === 'SUCCEEDED') {
+    lines.push(
+      task.outcome === 'no_changes'
+        ? `${pc.green('●')} no changes were needed${took}`
+        : `${pc.green('●')} ${pc.bold(`branch ${task.branch}`)}${took}`,
+    )
+  } else {
+    lines.push(
+      `${pc.red('●')} ${pc.bold(task.status)}: ${task.cause?.message ?? 'no cause recorded'} (${task.cause?.code ?? '?'})${took}`,
+    )
+    if (task.pushed) lines.push(`  work done so far is on branch ${task.branch}`)
+    if (task.cause?.hint) lines.push(`  ${pc.yellow('hint:')} ${task.cause.hint}`)
+  }
+  if (task.diff_stat) {
+    const { files_changed, insertions, deletions } = task.diff_stat
+    lines.push(
+      `  ${files_changed} file${files_changed === 1 ? '' : 's'} changed, ${pc.green(`+${insertions}`)} ${pc.red(`-${deletions}`)}  ${pc.dim(task.commit?.slice(0, 12) ?? '')}`,
+    )
+  }
+  if (task.usage) {
+    const { input_tokens, output_tokens, cost_usd, model } = task.usage
+    lines.push(
+      pc.dim(
+        `  ${model ?? 'model'}: ${input_tokens} tokens in, ${output_tokens} out${cost_usd === undefined ? ', price not known' : `, $${cost_usd.toFixed(4)}`}`,
+      ),
+    )
+  }
+  return lines.join('\n')
+}
+
+/** Exit codes of commands that wait for a task. */
+export const taskExitCodes = { SUCCEEDED: 0, FAILED: 1, TIMED_OUT: 4, CANCELLED: 5 } as const
+
+export function exitCodeOf(task: TaskView): number {
+  return task.status in taskExitCodes ? taskExitCodes[task.status as keyof typeof taskExitCodes] : 1
+}
+
+function indent(text: string, prefix = '  '): string {
+  return text
+    .split('\n')
+    .map((line) => `${prefix}${line}`)
+    .join('\n')
+}
+
+function firstLines(text: string, count: number): string {
+  const lines = text.split('\n')
+  return lines.length <= count ? text : [...lines.slice(0, count), `… ${lines.length - count} more lines`].join('\n')
+}

@@ -1,0 +1,155 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { CliError } from '../cli-error.js'
+
+/** Names of everything the platform keeps. Nothing is written outside. */
+export interface DataDirectory {
+  readonly path: string
+  readonly api: string
+  readonly tls: string
+  readonly kubeconfig: string
+  readonly readyFile: string
+  readonly tasks: string
+  readonly mirrors: string
+  readonly agents: string
+  readonly runtime: string
+  readonly secrets: string
+  readonly git: string
+}
+
+const schemaVersion = 1
+
+export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
+  if (env.CORRAL_DATA_DIR) return resolve(env.CORRAL_DATA_DIR)
+  return process.getuid?.() === 0 ? '/var/lib/corral' : join(env.HOME ?? homedir(), '.corral')
+}
+
+export function dataDirectoryAt(path: string): DataDirectory {
+  const at = (name: string): string => join(path, name)
+  return {
+    path,
+    api: at('api'),
+    tls: at('tls'),
+    kubeconfig: at('kubeconfig'),
+    readyFile: at('ready.json'),
+    tasks: at('tasks'),
+    mirrors: at('mirrors'),
+    agents: at('agents'),
+    runtime: at('runtime'),
+    secrets: at('secrets'),
+    git: at('git'),
+  }
+}
+
+/**
+ * Creates the directory: others may pass through it (sandboxes run as other users and have parts of it bound in) but
+ * not list it, and what is secret lies in directories of its own. Refuses one that a newer version has written.
+ */
+export function prepareDataDirectory(directory: DataDirectory): void {
+  mkdirSync(directory.path, { recursive: true, mode: 0o711 })
+  chmodSync(directory.path, 0o711)
+  for (const path of [
+    directory.api,
+    directory.tls,
+    directory.tasks,
+    directory.mirrors,
+    directory.secrets,
+    directory.git,
+  ])
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  for (const path of [directory.agents, directory.runtime]) mkdirSync(path, { recursive: true, mode: 0o755 })
+  const file = join(directory.path, 'schema-version')
+  const found = existsSync(file) ? Number(readFileSync(file, 'utf8')) : schemaVersion
+  if (found > schemaVersion)
+    throw new CliError(`${directory.path} was written by a newer Corral (schema ${found})`, {
+      hint: 'Use that version, or start with another --data-dir.',
+    })
+  writeAtomically(file, `${schemaVersion}\n`, 0o644)
+}
+
+export interface DirectoryLock {
+  release(): Promise<void>
+}
+
+/** One platform a directory. The lock is a socket: the kernel drops it with the process, however that ends. */
+export async function lockDataDirectory(directory: DataDirectory): Promise<DirectoryLock> {
+  const name = `corral-${createHash('sha256').update(resolve(directory.path)).digest('hex').slice(0, 32)}`
+  const isLinux = process.platform === 'linux'
+  const address = isLinux ? `\0${name}` : join(directory.path, 'lock')
+  const server: Server = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve_, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(error.code === 'EADDRINUSE' ? inUse(directory) : error),
+    )
+    server.listen(address, resolve_)
+  })
+  server.unref()
+  return {
+    release: () => new Promise((done) => server.close(() => done())),
+  }
+}
+
+function inUse(directory: DataDirectory): CliError {
+  const running = readReady(directory)
+  const who = running ? ` by process ${running.pid} (${running.url})` : ''
+  return new CliError(`${directory.path} is in use${who}`, {
+    hint: 'Use that platform, stop it first, or start with another --data-dir.',
+    exitCode: 3,
+  })
+}
+
+export interface ReadyRecord {
+  url: string
+  token: string
+  kubeconfig: string
+  pid: number
+  isolation: string
+}
+
+export function readReady(directory: DataDirectory): ReadyRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(directory.readyFile, 'utf8')) as ReadyRecord
+  } catch {
+    // Absent or torn: nothing is ready.
+    return undefined
+  }
+}
+
+/** A secret kept in the directory, made on first use. */
+export function ensureSecret(directory: DataDirectory, name: string): string {
+  const path = join(directory.path, name)
+  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  const secret = randomBytes(32).toString('base64url')
+  writeAtomically(path, `${secret}\n`, 0o600)
+  return secret
+}
+
+export interface Ports {
+  http?: number
+  api?: number
+  broker?: number
+}
+
+/** Ports of the last run: clients keep addresses, so the next run takes the same where they are free. */
+export function readPorts(directory: DataDirectory): Ports {
+  try {
+    return JSON.parse(readFileSync(join(directory.path, 'ports.json'), 'utf8')) as Ports
+  } catch {
+    // First start.
+    return {}
+  }
+}
+
+export function writePorts(directory: DataDirectory, ports: Ports): void {
+  writeAtomically(join(directory.path, 'ports.json'), `${JSON.stringify(ports)}\n`, 0o644)
+}
+
+export function writeAtomically(path: string, content: string, mode: number): void {
+  const half = `${path}.${process.pid}.new`
+  rmSync(half, { force: true })
+  writeFileSync(half, content, { mode })
+  renameSync(half, path)
+}

@@ -1,0 +1,184 @@
+import { rmSync } from 'node:fs'
+import { createApiServer, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
+import { defaultManagerOptions, startManager, startShadowPools } from '@corral/controllers'
+import { inProcessKubeClient } from '@corral/kube'
+import { type Isolation, pickIsolation, startNode, type Tier } from '@corral/node'
+import { embeddedCrds, type Logger, systemClock } from '@corral/resources'
+import { Registry } from 'prom-client'
+import { daemonImages } from './daemon-image.js'
+import {
+  type DataDirectory,
+  dataDirectoryAt,
+  ensureSecret,
+  lockDataDirectory,
+  prepareDataDirectory,
+  type ReadyRecord,
+  readPorts,
+  writeAtomically,
+  writePorts,
+} from './data-directory.js'
+import { brokerService, brokerServicePort, ensureDefaults, platformNamespace } from './defaults.js'
+import { listenRemembered } from './free-port.js'
+import { installRuntime } from './runtime-files.js'
+import { startTaskPlatform } from './task-platform.js'
+
+export interface PlatformOptions {
+  dataDir: string
+  httpPort: number
+  apiPort: number
+  readyFile?: string
+  /** Undefined: the best tier that isolates; `process` only when asked for by name. */
+  isolation?: Tier
+  maxConcurrent: number
+  warmSandboxes: number
+  defaultAgent: string
+  env: NodeJS.ProcessEnv
+  log: Logger
+}
+
+export interface Platform {
+  readonly ready: ReadyRecord
+  /** What the operator can do for better isolation, where there is something. */
+  readonly remedy: string | undefined
+  isBusy(): boolean
+  /** Ends tasks and sandboxes, flushes everything. Safe to repeat. */
+  stop(): Promise<void>
+}
+
+const taskStopGraceMs = 60_000
+
+/**
+ * The platform on one machine, in one process: API server, controllers, node, tasks, broker, HTTP API. Resolves when
+ * all of it is ready. What was started is stopped again when a later part fails.
+ */
+export async function startPlatform(options: PlatformOptions): Promise<Platform> {
+  const directory = dataDirectoryAt(options.dataDir)
+  prepareDataDirectory(directory)
+  const stops: (() => Promise<void>)[] = []
+  const unwind = async (): Promise<void> => {
+    for (let stop = stops.pop(); stop; stop = stops.pop())
+      await stop().catch((error: unknown) => options.log.error('a part did not stop cleanly', { error }))
+  }
+  try {
+    return await assemble(options, directory, stops, unwind)
+  } catch (error) {
+    await unwind()
+    throw error
+  }
+}
+
+async function assemble(
+  options: PlatformOptions,
+  directory: DataDirectory,
+  stops: (() => Promise<void>)[],
+  unwind: () => Promise<void>,
+): Promise<Platform> {
+  const { log, env } = options
+  const lock = await lockDataDirectory(directory)
+  stops.push(() => lock.release())
+  rmSync(directory.readyFile, { force: true })
+  const remembered = readPorts(directory)
+  const token = ensureSecret(directory, 'token')
+  const registry = new Registry()
+
+  const picking = pick(options, directory)
+  const api = await createApiServer({
+    storage: sqliteStorage({ directory: directory.api }),
+    crds: embeddedCrds(),
+    log: log.child({ part: 'apiserver' }),
+    tokenKey: Buffer.from(ensureSecret(directory, 'secrets/service-account-key')),
+  })
+  stops.push(() => api.close())
+  const https = await listenRemembered(options.apiPort, remembered.api, (port) =>
+    serveHttps({ server: api, port, dataDir: directory.path, log: log.child({ part: 'apiserver' }) }),
+  )
+  stops.push(() => https.close())
+  writeKubeconfig(directory.kubeconfig, https, { namespace: platformNamespace })
+  const client = inProcessKubeClient(api, { defaultNamespace: platformNamespace, userAgent: 'corral' })
+  await ensureDefaults(client, { warmSandboxes: options.warmSandboxes })
+
+  const manager = startManager({
+    client,
+    options: { ...defaultManagerOptions(), sandbox: { ...defaultManagerOptions().sandbox, explainNotReady: true } },
+    metrics: registry,
+    log: log.child({ part: 'controllers' }),
+  })
+  stops.push(() => manager.stop())
+  const shadowPools = startShadowPools({ client, log: log.child({ part: 'shadow-pools' }) })
+  stops.push(() => shadowPools.stop())
+
+  const { isolation, runtime, remedy } = await picking
+  stops.push(() => isolation.close({ endPods: true }))
+  let isReady = false
+  const tasks = await startTaskPlatform({
+    client,
+    directory,
+    env,
+    httpPort: options.httpPort,
+    brokerPort: 0,
+    remembered,
+    token,
+    maxConcurrent: options.maxConcurrent,
+    defaultAgent: options.defaultAgent,
+    isolation: isolation.tier,
+    registry,
+    isReady: () => isReady,
+    clock: systemClock,
+    log: log.child({ part: 'tasks' }),
+  })
+  const node = await startNode({
+    client,
+    isolation,
+    dataDir: directory.path,
+    nodeName: 'corral',
+    images: daemonImages(runtime, directory.agents),
+    services: [
+      {
+        names: [
+          brokerService,
+          `${brokerService}.${platformNamespace}`,
+          `${brokerService}.${platformNamespace}.svc`,
+          `${brokerService}.${platformNamespace}.svc.cluster.local`,
+        ],
+        port: brokerServicePort,
+        target: { host: '127.0.0.1', port: tasks.broker.port },
+      },
+    ],
+    clock: systemClock,
+    log: log.child({ part: 'node' }),
+  })
+  api.setPodStreams(node.podStreams)
+  stops.push(() => node.stop({ endPods: true }))
+  stops.push(() => tasks.stop({ graceMs: taskStopGraceMs }))
+  await Promise.all([manager.ready, node.ready, tasks.ready])
+
+  isReady = true
+  writePorts(directory, { http: tasks.http.port, api: https.port, broker: tasks.broker.port })
+  const ready: ReadyRecord = {
+    url: tasks.http.url,
+    token,
+    kubeconfig: directory.kubeconfig,
+    pid: process.pid,
+    isolation: isolation.tier,
+  }
+  const record = `${JSON.stringify(ready)}\n`
+  writeAtomically(directory.readyFile, record, 0o600)
+  if (options.readyFile) writeAtomically(options.readyFile, record, 0o600)
+  stops.push(async () => rmSync(directory.readyFile, { force: true }))
+  return { ready, remedy, isBusy: () => tasks.isBusy(), stop: unwind }
+}
+
+async function pick(
+  options: PlatformOptions,
+  directory: DataDirectory,
+): Promise<{ isolation: Isolation; runtime: ReturnType<typeof installRuntime>; remedy: string | undefined }> {
+  const runtime = installRuntime(directory.runtime)
+  const { isolation, report } = await pickIsolation({
+    dataDir: directory.path,
+    cradleEntry: runtime.cradle,
+    ...(runtime.supervisor ? { supervisorPath: runtime.supervisor } : {}),
+    ...(options.isolation ? { tier: options.isolation } : {}),
+    log: options.log.child({ part: 'isolation' }),
+  })
+  return { isolation, runtime, remedy: report.remedy }
+}

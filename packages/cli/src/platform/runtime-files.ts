@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { CliError } from '../cli-error.js'
+
+/** Programs of ours that run beside or inside sandboxes. */
+export interface RuntimeFiles {
+  /** Directory with the daemon, readable by every user. */
+  directory: string
+  daemon: string
+  cradle: string
+  supervisor: string | undefined
+}
+
+/**
+ * Copies daemon, cradle and supervisor into the data directory, once per version: what is bound into a sandbox must be
+ * reachable by its user, and a running sandbox keeps its files when the installation is replaced.
+ */
+export function installRuntime(runtimeDirectory: string, bundle: string = bundleDirectory()): RuntimeFiles {
+  const sources = ['daemon.mjs', 'cradle.mjs', 'corral-supervisor'].filter((name) => existsSync(join(bundle, name)))
+  if (!sources.includes('daemon.mjs') || !sources.includes('cradle.mjs'))
+    throw new CliError(`the build in ${bundle} is incomplete`, { hint: 'Run `npm run build`.' })
+  const digest = createHash('sha256')
+  for (const name of sources) digest.update(name).update(readFileSync(join(bundle, name)))
+  const directory = join(runtimeDirectory, digest.digest('hex').slice(0, 16))
+  if (!existsSync(directory)) {
+    const half = `${directory}.${process.pid}.part`
+    rmSync(half, { recursive: true, force: true })
+    mkdirSync(half, { recursive: true, mode: 0o755 })
+    for (const name of sources) {
+      copyFileSync(join(bundle, name), join(half, name))
+      chmodSync(join(half, name), 0o755)
+    }
+    renameSync(half, directory)
+  }
+  const supervisor = join(directory, 'corral-supervisor')
+  return {
+    directory,
+    daemon: join(directory, 'daemon.mjs'),
+    cradle: join(directory, 'cradle.mjs'),
+    supervisor: existsSync(supervisor) ? supervisor : undefined,
+  }
+}
+
+/** Where the bundles lie: beside this file once bundled, below `dist` when run from source. */
+export function bundleDirectory(): string {
+  const here = dirname(fileURLToPath(import.meta.url))
+  const candidates = [here, join(here, '..'), join(here, '..', '..', 'dist', 'bundle')]
+  return candidates.find((path) => existsSync(join(path, 'daemon.mjs'))) ?? here
+}

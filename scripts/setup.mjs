@@ -1,0 +1,144 @@
+#!/usr/bin/env node
+// Brings a fresh clone to the point where everything runs: dependencies, build, sandbox technology. Safe to repeat and
+// quick when there is nothing to do. Plain JavaScript without dependencies: it runs before they are installed.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const isQuiet = process.argv.includes('--quiet')
+const say = (text) => process.stderr.write(`setup: ${text}\n`)
+const note = (text) => isQuiet || say(text)
+
+main()
+
+function main() {
+  checkNode()
+  if (!hasProgram('git')) fail('git is missing. Install it first, for example: apt-get install git')
+  installDependencies()
+  installSystemPackages()
+  build()
+  buildSupervisor()
+}
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major < 20 || (major === 20 && minor < 19))
+    fail(`Node ${process.versions.node} is too old: Corral needs 20.19 or newer`)
+}
+
+function installDependencies() {
+  const stampFile = join(root, 'node_modules', '.corral-dependencies')
+  const wanted = hash([
+    readFileSync(join(root, 'package-lock.json')),
+    process.versions.modules,
+    process.platform,
+    process.arch,
+  ])
+  if (read(stampFile) === wanted) return
+  say('installing dependencies (npm ci)')
+  run('npm', ['ci', '--no-audit', '--no-fund'])
+  writeFileSync(stampFile, wanted)
+}
+
+function build() {
+  const stampFile = join(root, 'node_modules', '.corral-build')
+  const wanted = hash(sourceFingerprint())
+  if (read(stampFile) === wanted && existsSync(join(root, 'packages/cli/dist/bundle/corral.js'))) return
+  say('building')
+  run('npm', ['run', '--silent', 'build'])
+  writeFileSync(stampFile, wanted)
+}
+
+/** Names, sizes and times of everything the build reads: enough to notice a change, cheap enough to do every time. */
+function sourceFingerprint() {
+  const parts = []
+  const visit = (path) => {
+    const info = statSync(path, { throwIfNoEntry: false })
+    if (!info) return
+    if (!info.isDirectory()) return void parts.push(`${path}:${info.size}:${info.mtimeMs}`)
+    for (const name of readdirSync(path).sort()) if (name !== 'dist' && name !== 'node_modules') visit(join(path, name))
+  }
+  for (const name of ['packages', 'scripts', 'package.json', 'tsconfig.base.json', 'tsconfig.json'])
+    visit(join(root, name))
+  return parts
+}
+
+function installSystemPackages() {
+  if (process.platform !== 'linux') {
+    note(`on ${process.platform} there is no bubblewrap: only the "process" tier is available, which is not a sandbox`)
+    return
+  }
+  const missing = []
+  if (!hasProgram('bwrap')) missing.push('bubblewrap')
+  if (!['cc', 'gcc', 'clang'].some(hasProgram)) missing.push('gcc', 'libc6-dev')
+  if (missing.length === 0) return
+  const command = `apt-get install -y --no-install-recommends ${missing.join(' ')}`
+  if (!existsSync('/etc/debian_version') || process.getuid() !== 0) {
+    say(
+      `missing: ${missing.join(', ')}. Going on without; for stronger isolation install them, on Debian or Ubuntu: sudo ${command}`,
+    )
+    return
+  }
+  say(`installing ${missing.join(', ')}`)
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const attempt = () =>
+    spawnSync('sh', ['-c', command], { env, stdio: isQuiet ? 'ignore' : ['ignore', 'ignore', 'inherit'] }).status === 0
+  if (attempt()) return
+  spawnSync('apt-get', ['update', '-qq'], { env, stdio: 'ignore' })
+  if (!attempt()) say(`could not install ${missing.join(', ')}; going on without`)
+}
+
+/** The small C program inside every sandbox. Without a compiler the Node one does the same job, slower. */
+function buildSupervisor() {
+  const source = join(root, 'packages/node/native')
+  const target = join(root, 'packages/cli/dist/bundle/corral-supervisor')
+  const script = join(source, 'build.mjs')
+  if (!existsSync(script)) return
+  const stampFile = `${target}.stamp`
+  const wanted = hash(
+    readdirSync(source)
+      .sort()
+      .map((name) => readFileSync(join(source, name))),
+  )
+  if (read(stampFile) === wanted && existsSync(target)) return
+  mkdirSync(dirname(target), { recursive: true })
+  const result = spawnSync(process.execPath, [script, target], { encoding: 'utf8' })
+  if (result.status !== 0) fail(`building the supervisor failed:\n${result.stdout}${result.stderr}`)
+  if (existsSync(target)) writeFileSync(stampFile, wanted)
+  else note((result.stdout || 'no C compiler: the Node supervisor is used').trim())
+}
+
+function run(program, args) {
+  const result = spawnSync(program, args, {
+    cwd: root,
+    stdio: isQuiet ? ['ignore', 'ignore', 'inherit'] : ['ignore', 2, 2],
+  })
+  if (result.status !== 0) fail(`${program} ${args.join(' ')} failed`)
+}
+
+function hasProgram(name) {
+  try {
+    execFileSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function hash(parts) {
+  const digest = createHash('sha256')
+  for (const part of parts) digest.update(part).update('\0')
+  return digest.digest('hex')
+}
+
+function read(path) {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}
+
+function fail(text) {
+  say(text)
+  process.exit(1)
+}
