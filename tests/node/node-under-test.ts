@@ -59,7 +59,17 @@ export async function nodeUnderTest(
     server.setPodStreams(agent.podStreams)
     return agent
   }
-  let agent = await start()
+  async function closeAll(): Promise<void> {
+    await isolation.close({ endPods: true })
+    await client.close()
+    await server.close()
+    rmSync(dataDir, { recursive: true, force: true })
+    expect(existsSync(dataDir)).toBe(false)
+  }
+  let agent = await start().catch(async (error: unknown) => {
+    await closeAll()
+    throw error
+  })
   const at = (name: string) => ({ namespace: 'default', name })
 
   return {
@@ -112,11 +122,7 @@ export async function nodeUnderTest(
     },
     async [Symbol.asyncDispose]() {
       await agent.stop({ endPods: true })
-      await isolation.close({ endPods: true })
-      await client.close()
-      await server.close()
-      rmSync(dataDir, { recursive: true, force: true })
-      expect(existsSync(dataDir)).toBe(false)
+      await closeAll()
     },
   }
 }

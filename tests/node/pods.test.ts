@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { bubblewrapIsolation } from '@corral/node'
 import { ConfigMaps, Leases, Nodes, PersistentVolumeClaims, Pods, Secrets } from '@corral/resources'
-import { fakeIsolation } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { condition, hasPhase, isReady, type NodeUnderTest, nodeName, nodeUnderTest } from './node-under-test.js'
+import { condition, hasPhase, isReady, type NodeUnderTest, nodeName, nodeUnderTest, text } from './node-under-test.js'
 
 const shell = (script: string) => ({ name: 'main', image: 'busybox', command: ['sh', '-c', script] })
 const forever = 'trap "exit 0" TERM; while :; do sleep 0.1; done'
@@ -11,13 +11,13 @@ const forever = 'trap "exit 0" TERM; while :; do sleep 0.1; done'
 describe('pods on a node', () => {
   let node: NodeUnderTest
   beforeAll(async () => {
-    node = await nodeUnderTest(() => fakeIsolation())
+    node = await nodeUnderTest((dataDir) => bubblewrapIsolation({ dataDir }))
   })
-  afterAll(() => node[Symbol.asyncDispose]())
+  afterAll(() => node?.[Symbol.asyncDispose]())
 
   it('registers the node, ready, with its isolation and a lease', async () => {
     const object = await node.client.get(Nodes, { name: nodeName })
-    expect(object.metadata.labels).toMatchObject({ 'corral.dev/isolation': 'process' })
+    expect(object.metadata.labels).toMatchObject({ 'corral.dev/isolation': 'bubblewrap' })
     expect(object.status?.conditions?.find((entry) => entry.type === 'Ready')?.status).toBe('True')
     expect(Number(object.status?.allocatable?.cpu)).toBeGreaterThan(0)
     const lease = await node.client.get(Leases, { namespace: 'kube-node-lease', name: nodeName })
@@ -79,14 +79,15 @@ describe('pods on a node', () => {
   })
 
   it('becomes ready when its readiness probe answers, takes exec, and ends within its grace period', async () => {
-    const server = `require('http').createServer((_, r) => r.end('ok')).listen(0, '127.0.0.1', function () { require('fs').writeFileSync('/tmp/up', '') })`
+    const server = `require('http').createServer((_, response) => response.end('ok')).listen(8080)`
     await node.create('probed', {
       containers: [
         {
           name: 'main',
           image: 'node',
           command: ['node', '-e', `${server}; process.on('SIGTERM', () => process.exit(0))`],
-          readinessProbe: { exec: { command: ['test', '-e', '/tmp/up'] }, periodSeconds: 1 },
+          ports: [{ name: 'web', containerPort: 8080 }],
+          readinessProbe: { httpGet: { port: 'web', path: '/healthz' } },
         },
       ],
     })
@@ -96,6 +97,9 @@ describe('pods on a node', () => {
     expect(pod.status?.containerStatuses?.[0]).toMatchObject({ ready: true, started: true, state: { running: {} } })
     const result = await node.run('probed', ['sh', '-c', 'echo out; echo err >&2; exit 7'])
     expect(result).toEqual({ exitCode: 7, stdout: 'out\n', stderr: 'err\n' })
+    const connection = await node.client.portForward({ namespace: 'default', name: 'probed' }, 8080)
+    await connection.write(Buffer.from('GET / HTTP/1.0\r\n\r\n'))
+    expect(await text(connection)).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*ok$/)
     const { uid } = pod.metadata
     await node.client.delete(Pods, { namespace: 'default', name: 'probed' })
     await node.untilGone('probed')

@@ -1,4 +1,5 @@
-export type * from './isolation/isolation.js'
+export * from './isolation/index.js'
+export { type KubeletServer, type KubeletServerOptions, startKubeletServer } from './kubelet/kubelet-server.js'
 export { type HostToolchainOptions, hostToolchain } from './launch/host-toolchain.js'
 export { type ImageEntry, type ImageMap, imageRepository } from './launch/image-map.js'
 export { homeDirectory, type Toolchain } from './launch/launch-plan.js'

@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { bubblewrapIsolation, type Isolation } from '@corral/node'
+import { Pods } from '@corral/resources'
+import { type FakeIsolation, fakeIsolation } from '@corral/testing'
+import { afterEach, describe, expect, it } from 'vitest'
+import { hasPhase, isReady, type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
+
+const forever = {
+  name: 'main',
+  image: 'busybox',
+  command: ['sh', '-c', 'echo up; trap "exit 0" TERM; while :; do sleep 0.1; done'],
+}
+const restartCount = (pod: { status?: { containerStatuses?: { restartCount: number }[] } }): number =>
+  pod.status?.containerStatuses?.[0]?.restartCount ?? 0
+
+describe('a node that is started again', () => {
+  let node: NodeUnderTest | undefined
+  afterEach(async () => {
+    await node?.[Symbol.asyncDispose]()
+    node = undefined
+  })
+
+  it('takes over the pods that went on without it', async () => {
+    let isolation: Isolation | undefined
+    node = await nodeUnderTest((dataDir) => {
+      isolation = bubblewrapIsolation({ dataDir })
+      return isolation
+    })
+    await node.create('kept', { containers: [forever] })
+    const before = await node.until('kept', isReady)
+    expect((await node.run('kept', ['sh', '-c', 'echo mark > /tmp/mark'])).exitCode).toBe(0)
+
+    await node.agent.stop({ endPods: false })
+    await isolation?.close({ endPods: false })
+    await node.restart({ endPods: false, isolation: bubblewrapIsolation({ dataDir: node.dataDir }) })
+
+    const after = await node.until('kept', isReady)
+    expect(after.status?.containerStatuses).toEqual(before.status?.containerStatuses)
+    expect((await node.run('kept', ['cat', '/tmp/mark'])).stdout).toBe('mark\n')
+    expect(await node.logs('kept')).toBe('up\n')
+    await node.client.delete(Pods, { namespace: 'default', name: 'kept' })
+    await node.untilGone('kept')
+  })
+
+  it('starts again what it ended on its way down, by restart policy', async () => {
+    node = await nodeUnderTest(() => fakeIsolation())
+    await node.create('always', { containers: [forever] })
+    await node.create('never', { restartPolicy: 'Never', containers: [forever] })
+    await node.until('always', isReady)
+    await node.until('never', isReady)
+
+    await node.restart({ endPods: true })
+
+    const always = await node.until('always', (pod) => isReady(pod) && restartCount(pod) === 1)
+    expect(always.status?.containerStatuses?.[0]?.lastState?.terminated).toBeDefined()
+    const never = await node.until('never', (pod) => pod.status?.phase !== 'Running')
+    expect(restartCount(never)).toBe(0)
+  })
+
+  it('reports a container whose keeper died as lost, and follows the restart policy', async () => {
+    let isolation: FakeIsolation | undefined
+    node = await nodeUnderTest(() => {
+      isolation = fakeIsolation()
+      return isolation
+    })
+    await node.create('always', { containers: [forever] })
+    await node.create('never', { restartPolicy: 'Never', containers: [forever] })
+    const uids = [await node.until('always', isReady), await node.until('never', isReady)].map(
+      (pod) => pod.metadata.uid,
+    )
+
+    await node.agent.stop({ endPods: false })
+    for (const uid of uids) {
+      const gone = (await isolation!.adopt()).find((cell) => cell.podUid === uid)!.exited
+      isolation!.lose(uid, 'main')
+      await gone
+    }
+    await node.restart({ endPods: false, isolation: isolation!.reopen() })
+
+    const lost = {
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+      message: expect.stringContaining('could not be located'),
+    }
+    const always = await node.until('always', (pod) => isReady(pod) && restartCount(pod) === 1)
+    expect(always.status?.containerStatuses?.[0]?.lastState?.terminated).toMatchObject(lost)
+    const never = await node.until('never', hasPhase('Failed'))
+    expect(never.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject(lost)
+  })
+
+  it('ends the pods whose object went away in the meantime', async () => {
+    let isolation: FakeIsolation | undefined
+    node = await nodeUnderTest(() => {
+      isolation = fakeIsolation()
+      return isolation
+    })
+    await node.create('orphan', { containers: [forever] })
+    const { uid } = (await node.until('orphan', isReady)).metadata
+    const [cell] = await isolation!.adopt()
+
+    await node.agent.stop({ endPods: false })
+    await node.client.delete(Pods, { namespace: 'default', name: 'orphan' }, { gracePeriodSeconds: 0 })
+    await node.restart({ endPods: false })
+
+    await cell!.exited
+    await expect.poll(() => existsSync(join(node!.dataDir, 'pods', uid))).toBe(false)
+  })
+})
