@@ -1,4 +1,4 @@
-/* One small program with three jobs: start a cell, prepare a pod's network, and be pid 1 inside a cell. */
+/* One small program for everything close to the kernel: starting a cell, a pod's network, pid 1 of a cell, and probing it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@ int main(int argc, char **argv) {
   if (argc >= 2 && !strcmp(argv[1], "launch")) return launch_main(argc - 2, argv + 2);
   if (argc >= 2 && !strcmp(argv[1], "netns")) return netns_main(argc - 2, argv + 2);
   if (argc >= 2 && !strcmp(argv[1], "supervise")) return supervise_main(argc - 2, argv + 2);
+  if (argc >= 2 && !strcmp(argv[1], "attempt")) return attempt_main(argc - 2, argv + 2);
   if (argc >= 2 && !strcmp(argv[1], "--version")) return puts("corral-supervisor 1") < 0;
-  fprintf(stderr, "usage: corral-supervisor launch | netns | supervise LISTEN_FD CONTROL_FD\n");
+  fprintf(stderr, "usage: corral-supervisor launch | netns OPTIONS | supervise LISTEN_FD CONTROL_FD | attempt WHAT\n");
   return 64;
 }

@@ -115,7 +115,8 @@ int launch_main(int argc, char **argv) {
   size_t length = 0;
   char *text = read_description(&length);
   int options = (int)syscall(SYS_memfd_create, "cell", 0);
-  if (options < 0) fail("memory file", NULL);
+  FILE *list = options < 0 ? NULL : fdopen(options, "w");
+  if (!list) fail("memory file", NULL);
 
   char *args[MAX_ARGS], args_fd[16], listen_fd[16] = "-1", control_fd[16] = "-1", filter_fd[16];
   int count = 0, keep[4], kept = 0;
@@ -149,12 +150,12 @@ int launch_main(int argc, char **argv) {
         if (fd < 0) fail("seccomp filter", value);
         keep[kept++] = fd;
         snprintf(filter_fd, sizeof filter_fd, "%d", fd);
-        dprintf(options, "--seccomp%c%s%c", 0, filter_fd, 0);
+        fprintf(list, "--seccomp%c%s%c", 0, filter_fd, 0);
         break;
       }
       case 'b':
         wraps = 1;
-        if (write(options, value, strlen(value) + 1) < 0) fail("bwrap arguments", NULL);
+        if (fwrite(value, strlen(value) + 1, 1, list) != 1) fail("bwrap arguments", NULL);
         break;
       case 'U': uid = atol(value); break;
       case 'G': gid = atol(value); break;
@@ -175,6 +176,7 @@ int launch_main(int argc, char **argv) {
   int filled = 0;
   line[filled++] = (char *)program;
   if (wraps) {
+    if (fflush(list)) fail("bwrap arguments", NULL);
     lseek(options, 0, SEEK_SET);
     keep[kept++] = options;
     snprintf(args_fd, sizeof args_fd, "%d", options);

@@ -50,6 +50,7 @@ enum {
 
 int launch_main(int argc, char **argv);
 int netns_main(int argc, char **argv);
+int attempt_main(int argc, char **argv);
 int supervise_main(int argc, char **argv);
 
 #endif

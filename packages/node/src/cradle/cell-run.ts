@@ -17,6 +17,7 @@ import type { LaunchCommand } from './launch-command.js'
 
 const startTimeoutMs = 20_000
 const lastWordsMs = 3_000
+const askedEndMs = 1_000
 const maxProblemBytes = 8_192
 
 export interface CellRunInput {
@@ -43,6 +44,7 @@ export class CellRun {
   #startedAt = ''
   #reported: { exitCode: number; signal?: number } | undefined
   #problem = ''
+  #hasEnded = false
   #refusal: IsolationError | undefined
   readonly #child: ChildProcess
   readonly #control: Duplex
@@ -97,11 +99,16 @@ export class CellRun {
     this.#control.once('drain', callback)
   }
 
-  /** Ends everything in it. The exit is reported through `exited` as for any other end. */
+  /**
+   * Ends everything in it; the exit is reported through `exited` as for any other end. The supervisor is asked first:
+   * killed from outside it would be left to the machine's first process to reap.
+   */
   async kill(): Promise<void> {
     if (this.#control.writable) this.#control.write(encodeFrame(Frame.kill))
-    const isEmpty = await this.input.cgroup.kill()
-    if (!isEmpty || this.#child.exitCode === null) this.#child.kill('SIGKILL')
+    await Promise.race([this.exited, expire(askedEndMs)])
+    if (this.#hasEnded) return
+    await this.input.cgroup.kill()
+    this.#child.kill('SIGKILL')
   }
 
   #announceStart: () => void = () => {}
@@ -135,6 +142,7 @@ export class CellRun {
       startedAt: this.#startedAt || now().toISOString(),
       finishedAt: now().toISOString(),
     }
+    this.#hasEnded = true
     for (const watcher of this.watchers) watcher.ended(exit)
     return exit
   }

@@ -108,7 +108,8 @@ export class PodHost {
           tty: plan.tty,
           stdin: plan.stdin,
           workingDir: seen.workingDir,
-          podIP: pod.plan.podIP,
+          // Without a network of its own the pod's address belongs to somebody else.
+          podIP: config.tier === 'process' ? '' : pod.plan.podIP,
           env: cellEnvironment(seen, pod.plan),
           argv: seen.argv,
         },
@@ -186,7 +187,7 @@ export class PodHost {
     cgroup.create(plan.limits, { hasChildren: true })
     const network =
       config.tier === 'bubblewrap' && config.supervisor.kind === 'native'
-        ? await PodNetwork.create(plan, config.supervisor.path)
+        ? await PodNetwork.create(plan, config.supervisor.path, (pid) => cgroup.warmUp(pid))
         : undefined
     return { plan, network, cgroup }
   }

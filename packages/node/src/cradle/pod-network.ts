@@ -40,8 +40,11 @@ export class PodNetwork {
     this.#next = plan.nextAddress
   }
 
-  /** Makes the namespace with everything the pod may reach. `helper` is the compiled supervisor. */
-  static async create(pod: PodPlan, helper: string): Promise<PodNetwork> {
+  /**
+   * Makes the namespace with everything the pod may reach. `helper` is the compiled supervisor; `whileStarting` hears
+   * the pid of the short-lived process that does it.
+   */
+  static async create(pod: PodPlan, helper: string, whileStarting: (pid: number) => void): Promise<PodNetwork> {
     const plan = planNetwork(pod)
     const isRoot = process.getuid?.() === 0
     const args = isRoot ? [] : ['--user']
@@ -50,7 +53,7 @@ export class PodNetwork {
     for (const { address, port } of plan.listeners) args.push('--tcp', `tcp=${address}:${port}`)
     const wantsHandles = plan.dns.length + plan.listeners.length > 0
     let fds: { net: number; user: number | undefined } | undefined
-    const handles = await runHelper(helper, args, [], wantsHandles, (pid) => {
+    const handles = await runHelper(helper, args, [], wantsHandles, whileStarting, (pid) => {
       fds = {
         net: openSync(`/proc/${pid}/ns/net`, 'r'),
         user: isRoot ? undefined : openSync(`/proc/${pid}/ns/user`, 'r'),
@@ -111,7 +114,14 @@ export class PodNetwork {
     const fds = this.userFd === undefined ? [this.netFd] : [this.netFd, this.userFd]
     const join = this.userFd === undefined ? ['--join', '4'] : ['--join-user', '5', '--join', '4']
     const listeners = ports.flatMap((port) => ['--tcp', `tcp=${address}:${port}`])
-    const handles = await runHelper(this.helper, [...join, ...listeners], fds, true, () => {})
+    const handles = await runHelper(
+      this.helper,
+      [...join, ...listeners],
+      fds,
+      true,
+      () => {},
+      () => {},
+    )
     for (const port of ports) {
       this.#destinations.set(`${address}:${port}`, { kind: 'host', host: name, port, mayBeLoopback: false })
     }
@@ -127,6 +137,7 @@ function runHelper(
   args: readonly string[],
   fds: readonly number[],
   wantsHandles: boolean,
+  whileStarting: (pid: number) => void,
   whileReady: (pid: number) => void,
 ): Promise<(Server | DatagramSocket)[]> {
   return new Promise((resolve, reject) => {
@@ -134,6 +145,7 @@ function runHelper(
       stdio: ['pipe', 'pipe', 'pipe', wantsHandles ? 'ipc' : 'ignore', ...fds],
       env: {},
     })
+    if (child.pid !== undefined) whileStarting(child.pid)
     const handles: (Server | DatagramSocket)[] = []
     let problem = ''
     const timer = setTimeout(() => child.kill('SIGKILL'), setupTimeoutMs)

@@ -1,16 +1,26 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { delay } from './delay.js'
 
-/** Every process that belongs to a uid of this machine. */
+/** Every process that belongs to a uid of this machine. One that has ended and waits to be reaped does not count. */
 export function pidsOfUid(uid: number): number[] {
   const found: number[] = []
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue
     // The directory belongs to the process's effective uid, or to root where the process hides itself; the group of
     // pods is ended through its cgroup before, so that this is a second net.
-    if (statSync(`/proc/${name}`, { throwIfNoEntry: false })?.uid === uid) found.push(Number(name))
+    if (statSync(`/proc/${name}`, { throwIfNoEntry: false })?.uid === uid && !isZombie(name)) found.push(Number(name))
   }
   return found
+}
+
+function isZombie(pid: string): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return status.slice(status.lastIndexOf(')') + 2, status.lastIndexOf(')') + 3) === 'Z'
+  } catch {
+    // Gone altogether.
+    return true
+  }
 }
 
 /** Kills until nobody of this uid is left, or `timeoutMs` have passed. Never for uid 0. */

@@ -53,6 +53,12 @@ export class CradleIsolation implements Isolation {
     return this.options.probe()
   }
 
+  /** How much of a pod's limits the cradle can hold it to. */
+  async limits(): Promise<ProbeReport['limits']> {
+    this.#client ??= this.#open()
+    return (await this.#client).hello.limits
+  }
+
   async preparePod(plan: PodPlan): Promise<void> {
     await this.#call({ op: 'preparePod', pod: plan })
   }

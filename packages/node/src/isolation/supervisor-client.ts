@@ -141,6 +141,7 @@ export function processOver(
     socket.on('error', lost)
     socket.on('end', () => lost())
     socket.on('close', () => lost())
+    socket.resume()
     if (options.signal?.aborted) abort()
   })
 }

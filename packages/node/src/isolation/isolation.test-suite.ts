@@ -1,0 +1,312 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pidsOfUid } from '../cradle/process-table.js'
+import type { Cell } from './isolation.js'
+import { openWorkbench, text, until, type Variant, type Workbench } from './workbench.test-suite.js'
+
+const exec = { stdin: false, stdout: true, stderr: true, tty: false }
+const isRoot = process.getuid?.() === 0
+
+/** The cases every tier and supervisor passes. What a tier does not promise is skipped with its reason. */
+export function describeIsolation(variant: Variant): void {
+  const isProcess = variant === 'process'
+  const isNode = variant === 'bubblewrap + Node supervisor'
+
+  describe(variant, () => {
+    let bench: Workbench
+    let shared: Cell
+    beforeAll(async () => {
+      bench = openWorkbench(variant)
+      shared = await bench.start('exec sleep 600')
+    })
+    afterAll(async () => {
+      await bench[Symbol.asyncDispose]()
+    })
+
+    describe('the main process', () => {
+      it.each([
+        { when: 'it succeeds', script: 'exit 0', exit: { exitCode: 0 } },
+        { when: 'it fails with a code of its own', script: 'exit 42', exit: { exitCode: 42 } },
+        { when: 'a signal ends it', script: 'kill -9 $$', exit: { exitCode: 137, signal: 9 } },
+      ])('reports its exit when $when', async ({ script, exit }) => {
+        const cell = await bench.start(script)
+        expect(await cell.exited).toMatchObject({ ...exit, oomKilled: false })
+      })
+
+      it('is refused with a typed error when the command does not exist', async () => {
+        const pod = bench.pod()
+        await bench.isolation.preparePod(pod)
+        const plan = bench.plan(pod, '', { argv: ['/no/such/program'] })
+        await expect(bench.isolation.launch(plan)).rejects.toMatchObject({ code: 'NotFound' })
+        await bench.isolation.releasePod(pod.podUid)
+      })
+
+      it('writes both streams to its log in the CRI format, the unfinished last line included', async () => {
+        const cell = await bench.start('echo one; echo two >&2; printf three')
+        await cell.exited
+        const log = readFileSync(join(bench.dataDir, 'pods', cell.podUid, 'logs', 'main.log'), 'utf8')
+        const lines = log.trimEnd().split('\n')
+        expect(lines.every((line) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z (stdout|stderr) [FP] /.test(line))).toBe(
+          true,
+        )
+        expect(lines.map((line) => line.split(' ').slice(1).join(' ')).sort()).toEqual([
+          'stderr F two',
+          'stdout F one',
+          'stdout P three',
+        ])
+      })
+
+      it('loses nothing of a long output whose writer ends at once', async () => {
+        const cell = await bench.start('seq 1 200000')
+        await cell.exited
+        const log = readFileSync(join(bench.dataDir, 'pods', cell.podUid, 'logs', 'main.log'), 'utf8')
+        expect(log.trimEnd().split('\n').length).toBe(200_000)
+        expect(log.trimEnd().endsWith(' stdout F 200000')).toBe(true)
+      })
+
+      it('receives signals', async () => {
+        const cell = await bench.start('trap "exit 7" TERM; echo ready; while :; do sleep 0.05; done')
+        const log = join(bench.dataDir, 'pods', cell.podUid, 'logs', 'main.log')
+        await until('the trap is set', () => existsSync(log) && readFileSync(log, 'utf8').includes('ready'))
+        await cell.signal('SIGTERM')
+        expect(await cell.exited).toMatchObject({ exitCode: 7 })
+        await expect(cell.signal('SIGTERM')).rejects.toMatchObject({ code: 'CellLost' })
+      })
+
+      it('sees the environment, the working directory and the identity of its plan', async () => {
+        const cell = await bench.start('exec sleep 600', { plan: { env: { COLOUR: 'a b=c' }, workingDir: '/tmp' } })
+        const { stdout } = await bench.run(cell, 'echo "$COLOUR"; id -u; pwd; hostname')
+        const [colour, uid, directory] = stdout.split('\n')
+        expect(colour).toBe('a b=c')
+        if (!isProcess) expect([uid, directory]).toEqual(['1000', '/tmp'])
+        await bench.isolation.releasePod(cell.podUid)
+      })
+
+      it('takes everything it started along when it ends', async () => {
+        const pod = bench.pod()
+        await bench.isolation.preparePod(pod)
+        const cell = await bench.isolation.launch(bench.plan(pod, '(setsid sleep 600 &); sleep 600 & exit 0'))
+        await cell.exited
+        if (isRoot) await until('the pod has no process left', () => pidsOfUid(pod.hostUid).length === 0)
+        await bench.isolation.releasePod(pod.podUid)
+      })
+
+      it.skipIf(!isRoot)('is reported as killed for memory when it exceeds its limit', async () => {
+        const script = 'exec node -e "const a=[];for(;;)a.push(Buffer.alloc(1<<20,1))"'
+        const cell = await bench.start(script, { plan: { limits: { memoryBytes: 96 * 1024 * 1024 } } })
+        expect(await cell.exited).toMatchObject({ exitCode: 137, oomKilled: true })
+      })
+
+      it('is ended by kill however it resists', async () => {
+        const cell = await bench.start('trap "" TERM INT HUP; while :; do sleep 0.1; done')
+        await cell.kill()
+        expect(await cell.exited).toMatchObject({ exitCode: 137, signal: 9 })
+      })
+    })
+
+    describe('exec', () => {
+      it.each([
+        {
+          when: 'a command succeeds',
+          script: 'echo out; echo err >&2',
+          result: { stdout: 'out\n', stderr: 'err\n', exitCode: 0 },
+        },
+        { when: 'it fails', script: 'exit 3', result: { exitCode: 3 } },
+        { when: 'it is killed', script: 'kill -15 $$', result: { exitCode: 143 } },
+        {
+          when: 'it leaves a child behind that holds its output',
+          script: 'sleep 600 & echo done',
+          result: { stdout: 'done\n', exitCode: 0 },
+        },
+      ])('answers output and exit when $when', async ({ script, result }) => {
+        expect(await bench.run(shared, script)).toMatchObject(result)
+      })
+
+      it('carries standard input to its end', async () => {
+        const running = await shared.exec({ ...exec, command: ['wc', '-c'], stdin: true })
+        for (let i = 0; i < 20; i++) await running.writeStdin(Buffer.alloc(50_000, 'x'))
+        running.endStdin()
+        expect((await text(running.stdout)).trim()).toBe('1000000')
+        expect(await running.exited).toMatchObject({ exitCode: 0 })
+      })
+
+      it('loses nothing of a megabyte that is read late', async () => {
+        const running = await shared.exec({ ...exec, command: ['head', '-c', '3000000', '/dev/zero'] })
+        let bytes = 0
+        for await (const chunk of running.stdout) bytes += chunk.length
+        expect(bytes).toBe(3_000_000)
+      })
+
+      it('rejects a command that does not exist', async () => {
+        await expect(shared.exec({ ...exec, command: ['no-such-command'] })).rejects.toMatchObject({ code: 'NotFound' })
+      })
+
+      it('adds its own environment and directory to the container’s', async () => {
+        const command = ['/bin/sh', '-c', 'echo $EXTRA; pwd']
+        const running = await shared.exec({ ...exec, command, env: { EXTRA: 'yes' }, workingDir: '/usr' })
+        expect(await text(running.stdout)).toBe('yes\n/usr\n')
+      })
+
+      it('kills the whole group when the caller hangs up', async () => {
+        const mark = `9${Math.floor(Math.random() * 1e8)}`
+        const command = ['/bin/sh', '-c', `sleep ${mark} & echo up; wait`]
+        const running = await shared.exec({ ...exec, command })
+        for await (const _chunk of running.stdout) break
+        running.kill()
+        const isGone = async (): Promise<boolean> => {
+          const { stdout } = await bench.run(shared, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')
+          return !stdout.includes(`sleep ${mark}`)
+        }
+        await until('the group is gone', isGone)
+      })
+
+      it('does not let one client that never reads stop another', async () => {
+        const stuck = await shared.exec({ ...exec, command: ['yes'] })
+        expect(await bench.run(shared, 'echo free')).toMatchObject({ stdout: 'free\n' })
+        stuck.kill()
+      })
+
+      it('runs twenty at once', async () => {
+        const runs = Array.from({ length: 20 }, (_, i) => bench.run(shared, `echo ${i}`))
+        expect((await Promise.all(runs)).map(({ stdout }) => Number(stdout))).toEqual([...Array(20).keys()])
+      })
+    })
+
+    describe('a terminal', () => {
+      it('is one, has a size, follows a resize and keeps its tail', async () => {
+        const command = ['/bin/sh', '-c', 'tty; read x; stty size; seq 1 2000; echo last']
+        const running = await shared.exec({ ...exec, command, stdin: true, tty: true })
+        running.resize(101, 37)
+        let seen = ''
+        for await (const chunk of running.stdout) {
+          seen += Buffer.from(chunk).toString()
+          // By the time the device's name arrives the size has been set: frames are handled in order.
+          if (seen.includes('/dev/pts/') && !seen.includes('37 101')) await running.writeStdin(Buffer.from('\n'))
+        }
+        expect(seen).toMatch(/\/dev\/pts\/\d+/)
+        if (!isNode) expect(seen).toContain('37 101')
+        expect(seen.trimEnd().endsWith('last')).toBe(true)
+        expect(await running.exited).toMatchObject({ exitCode: 0 })
+      })
+    })
+
+    describe('dial', () => {
+      it('reaches a server inside and carries both directions with half-close', async () => {
+        const port = 20_000 + Math.floor(Math.random() * 10_000)
+        const code = `require("net").createServer({allowHalfOpen:true},s=>{let n=0;s.on("data",d=>n+=d.length).on("end",()=>s.end("got "+n))}).listen(${port},()=>console.log("up"))`
+        const server = await shared.exec({ ...exec, command: ['node', '-e', code] })
+        for await (const _chunk of server.stdout) break
+        const stream = await shared.dial(port)
+        for (let i = 0; i < 10; i++) await stream.write(Buffer.alloc(100_000, 1))
+        stream.end()
+        expect(await text(stream)).toBe('got 1000000')
+        server.kill()
+      })
+
+      it('answers ConnectionRefused where nobody listens', async () => {
+        await expect(shared.dial(9)).rejects.toMatchObject({ code: 'ConnectionRefused' })
+      })
+    })
+
+    describe('attach', () => {
+      it('shows output from now on and feeds standard input', async () => {
+        const cell = await bench.start('while read line; do echo "heard $line"; done; exit 5', {
+          plan: { stdin: true },
+        })
+        const attached = await cell.attach({ stdin: true, tty: false })
+        await attached.writeStdin(Buffer.from('hello\n'))
+        const iterator = attached.stdout[Symbol.asyncIterator]()
+        expect(Buffer.from((await iterator.next()).value ?? '').toString()).toBe('heard hello\n')
+        attached.endStdin()
+        expect(await attached.exited).toMatchObject({ exitCode: 5 })
+        expect(await cell.exited).toMatchObject({ exitCode: 5 })
+      })
+    })
+
+    describe('the life of pods', () => {
+      it('adopts cells that outlived a main which was killed', async () => {
+        const pod = bench.pod()
+        await bench.launchFromDoomedMain(pod, bench.plan(pod, 'exec sleep 600'))
+        const second = bench.reopen()
+        const cells = await second.adopt()
+        const adopted = cells.find(({ podUid }) => podUid === pod.podUid)
+        expect(await bench.run(adopted as Cell, 'echo alive')).toMatchObject({ stdout: 'alive\n' })
+        await second.releasePod(pod.podUid)
+        expect(await adopted?.exited).toMatchObject({ exitCode: 137 })
+        await second.close({ endPods: false })
+      })
+
+      it('leaves nothing of a released pod', async () => {
+        const pod = bench.pod()
+        await bench.isolation.preparePod(pod)
+        const cell = await bench.isolation.launch(bench.plan(pod, 'sleep 600 & sleep 600'))
+        await bench.isolation.releasePod(pod.podUid)
+        await cell.exited
+        if (isRoot) expect(pidsOfUid(pod.hostUid)).toEqual([])
+        expect(cgroupsNamed(pod.podUid)).toEqual([])
+        const journal = readdirSync(join(bench.dataDir, 'cradle', 'journal'))
+        expect(journal.filter((name) => name.includes(pod.podUid))).toEqual([])
+        await bench.isolation.releasePod(pod.podUid)
+      })
+
+      it('shares the network between the containers of a pod, and nothing else of theirs', async () => {
+        const pod = bench.pod()
+        await bench.isolation.preparePod(pod)
+        const port = 30_000 + Math.floor(Math.random() * 10_000)
+        const code = `require("http").createServer((q,s)=>s.end("from a")).listen(${port},()=>console.log("up"))`
+        await bench.isolation.launch(bench.plan(pod, '', { container: 'a', argv: ['node', '-e', code] }))
+        const b = await bench.isolation.launch(bench.plan(pod, 'exec sleep 600', { container: 'b' }))
+        await until('the server answers', async () => {
+          const { stdout } = await bench.run(
+            b,
+            `node -e 'fetch("http://127.0.0.1:${port}").then(r=>r.text()).then(console.log,()=>{})'`,
+          )
+          return stdout.includes('from a')
+        })
+        await bench.isolation.releasePod(pod.podUid)
+      })
+
+      it('mounts what the plan says, read-only where it says so', async () => {
+        const pod = bench.pod()
+        writeFileSync(join(pod.directory, 'config'), 'value')
+        await bench.isolation.preparePod(pod)
+        const mounts = [{ source: join(pod.directory, 'config'), target: '/etc/app/config', readOnly: true }]
+        const plan = bench.plan(pod, 'exec sleep 600', { mounts, env: { CONFIG: '/etc/app/config' } })
+        const cell = await bench.isolation.launch(plan)
+        const { stdout } = await bench.run(cell, 'cat "$CONFIG"; (echo x > "$CONFIG") 2>/dev/null || echo refused')
+        expect(stdout).toBe('valuerefused\n')
+        await bench.isolation.releasePod(pod.podUid)
+      })
+    })
+
+    it('reports cells of a cradle that was killed as lost, and ends what they left', async () => {
+      await using other = openWorkbench(variant)
+      const pod = other.pod()
+      await other.isolation.preparePod(pod)
+      const cell = await other.isolation.launch(other.plan(pod, 'sleep 600 & exec sleep 600'))
+      process.kill(Number(readFileSync(join(other.dataDir, 'cradle', 'cradle.pid'), 'utf8')), 'SIGKILL')
+      expect(await cell.exited).toMatchObject({ exitCode: 137, lost: true })
+      const again = await other.isolation.adopt()
+      expect(again.map(({ podUid }) => podUid)).toEqual([pod.podUid])
+      expect(await again[0]?.exited).toMatchObject({ lost: true })
+      expect(await other.isolation.adopt()).toEqual([])
+      if (isRoot) await until('no process of the pod is left', () => pidsOfUid(pod.hostUid).length === 0)
+    })
+  })
+}
+
+function cgroupsNamed(name: string): string[] {
+  if (!existsSync('/sys/fs/cgroup')) return []
+  const found: string[] = []
+  const walk = (directory: string, depth: number): void => {
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      if (!entry.isDirectory()) continue
+      const path = join(directory, entry.name)
+      if (entry.name === name) found.push(path)
+      else if (depth < 6 && statSync(path, { throwIfNoEntry: false })) walk(path, depth + 1)
+    }
+  }
+  walk('/sys/fs/cgroup', 0)
+  return found
+}
