@@ -30,8 +30,9 @@ export function killArgv(marker: string): string[] {
   const script = `
 for round in 1 2 3 4 5; do
   found=
-  for entry in /proc/[0-9]*; do
-    if grep -qs "$0" "$entry/environ"; then kill -KILL "\${entry#/proc/}" 2>/dev/null && found=1; fi
+  for file in $(grep -ls "$0" /proc/[0-9]*/environ 2>/dev/null); do
+    pid=\${file#/proc/}
+    kill -KILL "\${pid%/environ}" 2>/dev/null && found=1
   done
   [ -n "$found" ] || exit 0
 done`

@@ -49,6 +49,7 @@ export interface ExecProcess {
   kill(): Promise<void>
 }
 
+const openTimeoutMs = 30_000
 const killTimeoutMs = 10_000
 const killSettleMs = 5_000
 
@@ -64,7 +65,14 @@ export async function execStream(
   const target = container === undefined ? {} : { container }
   const argv = execArgv(command, { ...options, marker: killable ? marker : undefined })
   const process = await translated(
-    () => kube.exec(pod, { command: argv, ...target, ...(stdin ? { stdin } : {}), ...(tty ? { tty } : {}) }),
+    () =>
+      kube.exec(pod, {
+        command: argv,
+        timeoutMs: openTimeoutMs,
+        ...target,
+        ...(stdin ? { stdin } : {}),
+        ...(tty ? { tty } : {}),
+      }),
     signal,
   )
 

@@ -41,11 +41,16 @@ class DialingAgent extends Agent {
     _options: unknown,
     onCreated?: (error: Error | null, socket: ByteStreamSocket) => void,
   ): undefined {
-    this.#dial(AbortSignal.timeout(dialTimeoutMs)).then(
-      (stream) => onCreated?.(null, new ByteStreamSocket(stream)),
-      // With an error the second argument is not looked at.
-      (error: Error) => onCreated?.(error, undefined as unknown as ByteStreamSocket),
-    )
+    // Not a timeout signal: it would go on to count, and end the connection, once that stands.
+    const slow = new AbortController()
+    const timer = setTimeout(() => slow.abort(new Error('the sandbox could not be reached in time')), dialTimeoutMs)
+    this.#dial(slow.signal)
+      .finally(() => clearTimeout(timer))
+      .then(
+        (stream) => onCreated?.(null, new ByteStreamSocket(stream)),
+        // With an error the second argument is not looked at.
+        (error: Error) => onCreated?.(error, undefined as unknown as ByteStreamSocket),
+      )
     return undefined
   }
 }

@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs'
+import { type AgentEvent, agentEventSchema } from '@corral/protocol'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { claudeAgent } from './claude-agent.js'
+
+const recorded = (name: string) => readFileSync(new URL(`fixtures/${name}.ndjson`, import.meta.url))
+const success = recorded('claude-2.1.197-success')
+const overloaded = recorded('claude-2.1.197-overloaded')
+
+function run(chunks: Uint8Array[], exitCode = 0) {
+  const parser = claudeAgent.createParser()
+  const events = chunks.flatMap((chunk) => parser.push(chunk, 'stdout'))
+  events.push(...parser.end({ exitCode }))
+  return { events, verdict: parser.verdict }
+}
+const lines = (...objects: object[]) => Buffer.from(objects.map((object) => `${JSON.stringify(object)}\n`).join(''))
+const short = (event: AgentEvent) => {
+  switch (event.type) {
+    case 'message':
+      return `says ${event.text}`
+    case 'tool_call':
+      return `calls ${event.tool} ${event.summary}`
+    case 'tool_result':
+      return `gets ${event.is_error ? 'an error' : 'an answer'}`
+    case 'file_changed':
+      return `${event.change} ${event.path}`
+    default:
+      return event.type
+  }
+}
+
+describe('FR-5: Claude Code', () => {
+  it('is started in print mode, reaches its model through the broker and gets no key', () => {
+    const spec = claudeAgent.command({
+      taskId: 'task-1',
+      prompt: 'fix it',
+      workDir: '/work/repo',
+      stateDir: '/work/state',
+      model: 'claude-sonnet-4-5',
+      broker: { baseUrl: 'http://corral-broker:8787/x', token: 'task-token' },
+    })
+    expect(spec.argv.slice(0, 2)).toEqual(['/bin/sh', '-c'])
+    expect(spec.argv.slice(3)).toEqual(
+      'claude -p --output-format stream-json --verbose --dangerously-skip-permissions --model claude-sonnet-4-5'.split(
+        ' ',
+      ),
+    )
+    expect(spec.env).toMatchObject({
+      ANTHROPIC_BASE_URL: 'http://corral-broker:8787/x',
+      ANTHROPIC_AUTH_TOKEN: 'task-token',
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_AUTOUPDATER: '1',
+      IS_SANDBOX: '1',
+      CI: 'true',
+      CORRAL_PROMPT_FILE: '/work/state/prompt.md',
+    })
+    expect(Object.keys(spec.env)).not.toContain('ANTHROPIC_API_KEY')
+    expect(spec.files).toEqual([{ path: '/work/state/prompt.md', content: 'fix it', mode: '0600' }])
+  })
+
+  it('tells a recorded run that writes, edits and runs a command that fails', () => {
+    const { events, verdict } = run([success])
+    expect(events.map(short)).toEqual([
+      'says I will write a file.',
+      'calls Write /work/repo/hello.txt',
+      'gets an answer',
+      'written /work/repo/hello.txt',
+      'calls Edit /work/repo/hello.txt',
+      'gets an answer',
+      'edited /work/repo/hello.txt',
+      'calls Bash cat hello.txt; exit 3',
+      'gets an error',
+      'says Done: the file says hello world.',
+      'usage',
+    ])
+    expect(events.at(-1)).toEqual({
+      type: 'usage',
+      scope: 'total',
+      model: 'claude-opus-4-8[1m]',
+      input_tokens: 48,
+      output_tokens: 80,
+      cache_read_tokens: 0,
+      cache_write_tokens: 0,
+      cost_usd: 0.00224,
+    })
+    expect(verdict).toEqual({ ok: true })
+  })
+
+  it('is_error decides: a recorded run whose subtype says success has failed', () => {
+    const { events, verdict } = run([overloaded], 1)
+    expect(verdict).toMatchObject({ ok: false, cause: 'ModelUnavailable', message: expect.stringContaining('529') })
+    expect(events.filter((event) => event.type === 'error')).toHaveLength(2)
+  })
+
+  it.each([
+    { when: 'it is not installed', result: undefined, exitCode: 127, cause: 'AgentNotInstalled' },
+    { when: 'it ends well without a result', result: undefined, exitCode: 0, cause: 'AgentFailed' },
+    { when: 'it exits with 1', result: undefined, exitCode: 1, cause: 'AgentFailed' },
+    {
+      when: 'the model refuses',
+      result: { is_error: true, api_error_status: 401 },
+      exitCode: 1,
+      cause: 'ModelRefused',
+    },
+    { when: 'it gives up', result: { is_error: true, result: 'no' }, exitCode: 0, cause: 'AgentFailed' },
+  ])('has failed when $when', ({ result, exitCode, cause }) => {
+    const { verdict } = run(result ? [lines({ type: 'result', ...result })] : [], exitCode)
+    expect(verdict).toMatchObject({ ok: false, cause })
+  })
+
+  it('was killed when a signal ended it', () => {
+    const parser = claudeAgent.createParser()
+    parser.end({ exitCode: 137, signal: 9 })
+    expect(parser.verdict).toMatchObject({ ok: false, cause: 'AgentKilled' })
+  })
+
+  it('does not report a file as changed when the tool failed', () => {
+    const call = { type: 'tool_use', id: 'a', name: 'Write', input: { file_path: '/x', content: '' } }
+    const result = {
+      type: 'tool_result',
+      tool_use_id: 'a',
+      is_error: true,
+      content: [{ type: 'text', text: 'denied' }],
+    }
+    const { events } = run([
+      lines({ type: 'assistant', message: { content: [call] } }, { type: 'user', message: { content: [result] } }),
+    ])
+    expect(events.map(short)).toEqual(['calls Write /x', 'gets an error'])
+  })
+
+  it('shows what is not its own as plain output', () => {
+    const { events } = run([Buffer.from('warning: something\n{"broken\n[1]\n')])
+    expect(events).toEqual(
+      ['warning: something\n', '{"broken\n', '[1]\n'].map((text) => ({ type: 'output', stream: 'stdout', text })),
+    )
+  })
+
+  it('leaves out a line that is far too long, and reads on', () => {
+    const huge = Buffer.alloc(9 * 1024 * 1024, 'x')
+    const after = lines({ type: 'assistant', message: { content: [{ type: 'text', text: 'after' }] } })
+    const { events } = run([huge, Buffer.from('\n'), after])
+    expect(events.map(short)).toEqual(['error', 'says after'])
+  })
+
+  it('gives the same events however the recorded output is cut', () => {
+    const whole = run([success]).events
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: success.length }), { maxLength: 30 }), (cuts) => {
+        const borders = [0, ...cuts.sort((a, b) => a - b), success.length]
+        const chunks = borders.slice(1).map((end, i) => success.subarray(borders[i], end))
+        expect(run(chunks).events).toEqual(whole)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('never throws and never breaks the vocabulary, whatever it reads', () => {
+    const jsonLine = fc.json().map((text) => Buffer.from(`${text}\n`))
+    const shaped = fc
+      .record({
+        type: fc.constantFrom('assistant', 'user', 'system', 'result', 'other'),
+        message: fc.oneof(fc.jsonValue(), fc.record({ content: fc.array(fc.jsonValue()) })),
+        usage: fc.jsonValue(),
+        is_error: fc.jsonValue(),
+        result: fc.jsonValue(),
+        modelUsage: fc.jsonValue(),
+        subtype: fc.constantFrom('init', 'api_retry', 'x'),
+      })
+      .map((object) => lines(object))
+    const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array))
+    fc.assert(
+      fc.property(fc.array(fc.oneof(jsonLine, shaped, bytes), { maxLength: 20 }), (chunks) => {
+        for (const event of run(chunks).events) expect(agentEventSchema.safeParse(event).success).toBe(true)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
