@@ -1,4 +1,4 @@
-import { fieldTable } from './field-table.js'
+import { pointerMembers } from './field-table.js'
 import { parseQuantity } from './quantity.js'
 
 /**
@@ -41,21 +41,7 @@ const isText = (value: unknown): value is string | number => typeof value === 's
 function isEmpty(value: unknown, member: string): boolean {
   if (value === undefined || value === null) return true
   if (Array.isArray(value)) return value.length === 0
-  return isRecord(value) && Object.keys(value).length === 0 && !meaningfulWhenEmpty().has(member)
-}
-
-let pointerMembers: Set<string> | undefined
-
-/** Members that Go holds by pointer to a struct: there an empty object differs from none. */
-function meaningfulWhenEmpty(): Set<string> {
-  pointerMembers ??= new Set(
-    fieldTable
-      .names()
-      .flatMap((name) => fieldTable.type(name).fields)
-      .filter((field) => field.pointer && field.type.kind === 'ref')
-      .map((field) => field.name),
-  )
-  return pointerMembers
+  return isRecord(value) && Object.keys(value).length === 0 && !pointerMembers().has(member)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

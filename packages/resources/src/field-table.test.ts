@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fieldTable } from './field-table.js'
+import { fieldTable, pointerMembers } from './field-table.js'
 
 const core = (name: string) => fieldTable.type(`io.k8s.api.core.v1.${name}`)
 
@@ -66,5 +66,12 @@ describe('the field table', () => {
   it('refuses unknown names by name', () => {
     expect(() => fieldTable.type('io.k8s.Nothing')).toThrow(/io.k8s.Nothing/)
     expect(fieldTable.find('toString')).toBeUndefined()
+  })
+
+  it('reads the same pointer members off its text as off its types', () => {
+    const fields = fieldTable.names().flatMap((name) => fieldTable.type(name).fields)
+    const decoded = fields.filter((field) => field.pointer && field.type.kind === 'ref').map((field) => field.name)
+    expect([...pointerMembers()].sort()).toEqual([...new Set(decoded)].sort())
+    expect(pointerMembers().has('emptyDir')).toBe(true)
   })
 })

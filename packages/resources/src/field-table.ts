@@ -137,6 +137,19 @@ export const fieldTable: FieldTable = {
   names: () => Object.keys(FIELD_TABLE_DATA),
 }
 
+let pointers: Set<string> | undefined
+
+/** Names of members that Go holds by pointer to a struct: there an empty object says something that none does not. */
+export function pointerMembers(): ReadonlySet<string> {
+  // Read off the encoded text: decoding every type for this would cost more than all else a process does with the table.
+  pointers ??= new Set(
+    Object.values(FIELD_TABLE_DATA).flatMap((text) =>
+      [...text.matchAll(/(?:^|\|)(\S+) @\S+ \S+ r?p/g)].map((m) => m[1] ?? ''),
+    ),
+  )
+  return pointers
+}
+
 function packageOf(apiVersion: string): string {
   if (apiVersion === 'v1') return 'io.k8s.api.core.v1.'
   const [group = '', version = ''] = apiVersion.split('/')

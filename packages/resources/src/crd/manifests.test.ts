@@ -3,9 +3,10 @@ import { homedir } from 'node:os'
 import { extname, join } from 'node:path'
 import { load } from 'js-yaml'
 import { describe, expect, it } from 'vitest'
-import { crdFiles } from '../../../../scripts/generate/crds.js'
+import { crdFiles, emitEmbeddedCrds } from '../../../../scripts/generate/crds.js'
 import type { CustomResourceDefinition, JSONSchemaProps } from '../generated/core-types.js'
-import { crdManifests, embeddedCrds } from './manifests.js'
+import { embeddedCrds } from './embedded.js'
+import { crdManifests } from './manifests.js'
 
 const ROOT = join(import.meta.dirname, '../../../..')
 const UPSTREAM = join(
@@ -28,6 +29,11 @@ describe('CRD manifests', () => {
       ([path, content]) => readFileSync(join(ROOT, 'config/crds', path), 'utf8') !== content,
     )
     expect(stale.map(([path]) => path)).toEqual([])
+  })
+
+  it('are what the embedded server gets', () => {
+    expect(embeddedCrds()).toEqual(crdManifests('embedded'))
+    expect(readFileSync(join(import.meta.dirname, '../generated/embedded-crds.ts'), 'utf8')).toBe(emitEmbeddedCrds())
   })
 
   it.skipIf(!existsSync(UPSTREAM))('equal upstream 1.0.3 in all but words (needs its Go module)', () => {

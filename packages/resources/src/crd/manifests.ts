@@ -111,14 +111,6 @@ export function crdManifests(set: CrdSet): CustomResourceDefinition[] {
   return KINDS.map((plan) => manifestOf(plan, set))
 }
 
-let embedded: CustomResourceDefinition[] | undefined
-
-/** The CRDs the embedded server installs. Built at the first call and shared: treat them as frozen. */
-export function embeddedCrds(): readonly CustomResourceDefinition[] {
-  embedded ??= crdManifests('embedded')
-  return embedded
-}
-
 function manifestOf(plan: KindPlan, set: CrdSet): CustomResourceDefinition {
   const versions = [versionOf(plan.storage, { storage: true })]
   if (set === 'embedded' && plan.deprecated) {
