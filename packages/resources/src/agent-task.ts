@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { conditionSchema, dateTime, int32, int64, typeMeta } from './schema-parts.js'
 
 /** A coding agent's piece of work: repository, prompt and agent in; branch, diff and cost out. */

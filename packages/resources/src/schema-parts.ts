@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { Condition, ConditionStatus, ObjectMeta } from './meta.js'
 import { isTime } from './time.js'
 import { validateKubernetesValue } from './validate-value.js'

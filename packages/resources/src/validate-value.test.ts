@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fieldTable } from './field-table.js'
 import { validateKubernetesValue } from './validate-value.js'
 
 const POD_SPEC = 'io.k8s.api.core.v1.PodSpec'
@@ -72,5 +74,13 @@ describe('validateKubernetesValue', () => {
 
   it('leaves unknown members alone unless asked', () => {
     expect(validateKubernetesValue(POD_SPEC, { containers: [], future: 1 })).toEqual([])
+  })
+
+  it('answers issues for any JSON against any type, and never throws', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...fieldTable.names()), fc.jsonValue(), (name, value) => {
+        expect(Array.isArray(validateKubernetesValue(name, value, { unknownFields: true }))).toBe(true)
+      }),
+    )
   })
 })

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { PersistentVolumeClaimSpec, PodSpec } from '../generated/core-types.js'
 import { kubernetesType, stringMap } from '../schema-parts.js'
 

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import { int32, typeMeta } from '../schema-parts.js'
 import {
   sandboxClaimSpecSchema,

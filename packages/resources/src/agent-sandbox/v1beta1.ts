@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from '../generated/core-types.js'
 import { conditionSchema, dateTime, int32, int64, kubernetesType, typeMeta } from '../schema-parts.js'
 import { podMetadataSchema, podTemplateSchema, volumeClaimTemplatesSchema } from './common.js'

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 import type { JSONSchemaProps } from '../generated/core-types.js'
 import { structuralSchemaOf } from './structural-schema.js'
 
