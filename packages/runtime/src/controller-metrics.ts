@@ -7,18 +7,23 @@ const reconcileBuckets = [
 ]
 const queueBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000]
 
-/** Reports controllers and their queues under controller-runtime's metric names, so existing dashboards keep working. */
+/**
+ * Reports controllers and their queues under controller-runtime's metric names, so existing dashboards keep working.
+ * Managers that share a registry share the series.
+ */
 export function promControllerMetrics(registry: Registry): ControllerMetrics & {
   /** Call once per controller, before its first pass, so that its series exist from the start. */
   announce(controller: string, workers: number): void
 } {
   const registers = [registry]
+  // What another manager registered before is the same metric: its name decides its type.
+  const known = <M>(name: string): M | undefined => registry.getSingleMetric(name) as M | undefined
   const counter = (name: string, help: string, ...labelNames: string[]): Counter =>
-    new Counter({ name, help, labelNames, registers })
+    known<Counter>(name) ?? new Counter({ name, help, labelNames, registers })
   const gauge = (name: string, help: string, ...labelNames: string[]): Gauge =>
-    new Gauge({ name, help, labelNames, registers })
+    known<Gauge>(name) ?? new Gauge({ name, help, labelNames, registers })
   const histogram = (name: string, help: string, buckets: number[], ...labelNames: string[]): Histogram =>
-    new Histogram({ name, help, buckets, labelNames, registers })
+    known<Histogram>(name) ?? new Histogram({ name, help, buckets, labelNames, registers })
 
   const total = counter('controller_runtime_reconcile_total', 'Passes by outcome', 'controller', 'result')
   const errors = counter('controller_runtime_reconcile_errors_total', 'Passes that failed', 'controller')
