@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join } from 'node:path'
 import { errorCode, KubeError } from '@corral/resources'
-import { load } from 'js-yaml'
+import { loadAll } from 'js-yaml'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -25,7 +25,7 @@ export interface MergedKubeConfig {
 export function parseKubeConfig(text: string, file: string): MergedKubeConfig {
   let document: unknown
   try {
-    document = load(text)
+    document = loadAll(text)[0]
   } catch (cause) {
     throw invalid(file, `not YAML: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
   }

@@ -15,10 +15,12 @@ export class HeaderReader {
     this.inflate.on('data', (part: Buffer) => {
       this.parts.push(part)
       this.bytes += part.length
-      if (this.bytes > maxInflatedBytes) this.inflate.destroy(new RangeError('headers of more than 64 KiB'))
+      if (this.bytes <= maxInflatedBytes) return
+      this.failure ??= new RangeError('headers of more than 64 KiB')
+      this.inflate.destroy()
     })
     this.inflate.on('error', (error) => {
-      this.failure = error
+      this.failure ??= error
     })
   }
 
@@ -30,7 +32,8 @@ export class HeaderReader {
       this.inflate.once('close', onClose)
       this.inflate.write(block, (error) => {
         this.inflate.off('close', onClose)
-        if (error) reject(error)
+        const failure = error ?? this.failure
+        if (failure) reject(failure)
         else resolve()
       })
     })
