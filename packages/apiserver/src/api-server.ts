@@ -15,12 +15,14 @@ import { startCollectors } from './collect/index.js'
 import { collectStore } from './collect-store.js'
 import { followDefinitions } from './crd/crd-installer.js'
 import { discoveryResponse } from './discovery/discovery.js'
+import { OpenApiPages } from './discovery/open-api.js'
 import { dispatchResource, resolveResource } from './dispatch.js'
 import { apiError, unauthorized, unknownPath } from './errors/api-error.js'
 import { builtinKinds } from './registry/builtin-kinds.js'
 import { ClusterIpRange } from './registry/cluster-ip-range.js'
 import { KindRegistry } from './registry/kind-registry.js'
 import { errorResponse, isApiError, objectResponse, textResponse } from './request/responses.js'
+import { startScheduler } from './schedule/scheduler.js'
 import { seedObjects } from './seed.js'
 import type { ServerContext } from './server-context.js'
 import type { Storage } from './storage/storage.js'
@@ -39,6 +41,8 @@ export interface ApiServerOptions {
   version?: string
   /** Signs service account tokens; without it tokens are worth nothing after a restart. */
   tokenKey?: Uint8Array
+  /** Whether pending pods are given to the first ready node; true unless said otherwise. */
+  schedulesPods?: boolean
 }
 
 /** The embedded API server as a handler. `close` ends running watches and settles once everything written is stored. */
@@ -65,6 +69,7 @@ class EmbeddedApiServer implements ApiServer {
   readonly ready: Promise<void>
   private readonly context: ServerContext
   private readonly version: object
+  private readonly openApi: OpenApiPages
   private readonly closing = new AbortController()
   private readonly stops: (() => void | Promise<void>)[] = []
   private podStreams: PodStreams | undefined
@@ -84,6 +89,7 @@ class EmbeddedApiServer implements ApiServer {
       tokens: new TokenAuthority(clock, options.tokenKey),
       podStreams: () => this.podStreams,
     }
+    this.openApi = new OpenApiPages(this.context.registry)
     this.ready = new Promise((resolve) => {
       this.markReady = resolve
     })
@@ -109,6 +115,7 @@ class EmbeddedApiServer implements ApiServer {
       log: this.context.log,
     })
     this.stops.push(() => collectors.close())
+    if (options.schedulesPods ?? true) this.stops.push(startScheduler(this.context))
     this.isReady = true
     this.markReady()
   }
@@ -157,7 +164,7 @@ class EmbeddedApiServer implements ApiServer {
     await this.context.store.close()
   }
 
-  private respond(request: ApiRequest): Promise<ApiResponse> | ApiResponse {
+  private async respond(request: ApiRequest): Promise<ApiResponse> {
     const isOpen = this.openResponse(request.path)
     if (isOpen) return isOpen
     if (!request.user) throw unauthorized()
@@ -166,8 +173,11 @@ class EmbeddedApiServer implements ApiServer {
     }
     const resource = resolveResource(this.context, this.withClosing(request))
     if (resource) return dispatchResource(resource)
+    if (request.method !== 'GET') throw unknownPath()
     const discovery = discoveryResponse(this.context.registry, request.path, request.headers.accept ?? '')
     if (discovery) return discovery
+    const openApi = await this.openApi.respond(request.path, request.query)
+    if (openApi) return openApi
     throw unknownPath()
   }
 

@@ -93,7 +93,7 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as con
 async function makeCertificates(hosts: readonly string[]): Promise<TlsMaterial> {
   await import('reflect-metadata')
   const x509 = await import('@peculiar/x509')
-  x509.cryptoProvider.set(webcrypto as Parameters<typeof x509.cryptoProvider.set>[0])
+  x509.cryptoProvider.set(webcrypto as typeof globalThis.crypto)
   const notBefore = new Date(Date.now() - DAY_MS)
   const notAfter = new Date(Date.now() + LIFETIME_DAYS * DAY_MS)
   const serialNumber = (): string => `00${randomBytes(15).toString('hex')}`

@@ -39,11 +39,7 @@ async function readValue(request: ApiRequest, type: string): Promise<unknown> {
       return parseYaml(body)
     case 'application/vnd.kubernetes.protobuf': {
       const { decodeProtobuf } = await import('../protobuf/index.js')
-      try {
-        return decodeProtobuf(body)
-      } catch (error) {
-        throw badRequest(`the protobuf body cannot be decoded: ${(error as Error).message}`)
-      }
+      return decodeProtobuf(body)
     }
     default:
       throw unsupportedMediaType(ACCEPTED)

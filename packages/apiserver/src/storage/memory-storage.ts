@@ -1,6 +1,6 @@
 import { type Storage, type StorageContents, StorageError, type StorageWrite } from './storage.js'
 
-/** Keeps nothing: objects live as long as the server. Versions start at the time in ms, so no earlier run's reappear. */
+/** Keeps nothing: objects live as long as the server. Versions start at the time in µs, so no earlier run's reappear. */
 export function memoryStorage(options: { firstRv?: number } = {}): Storage {
   let state: 'new' | 'open' | 'closed' = 'new'
   return {
@@ -8,7 +8,11 @@ export function memoryStorage(options: { firstRv?: number } = {}): Storage {
     async open(): Promise<StorageContents> {
       if (state !== 'new') throw new StorageError('StorageLocked', 'this memory storage is in use by a server already')
       state = 'open'
-      return { rows: [], history: [], lastRv: options.firstRv ?? Date.now() }
+      return {
+        rows: [],
+        history: [],
+        lastRv: options.firstRv ?? Math.floor((performance.timeOrigin + performance.now()) * 1000),
+      }
     },
     commit(_writes: readonly StorageWrite[]): void {
       if (state !== 'open') throw new StorageError('StorageClosed', 'the storage is closed')

@@ -150,7 +150,8 @@ class SqliteStorage implements Storage {
   async close(): Promise<void> {
     try {
       this.statements?.setMeta.run('clean_rv', String(this.lastRv))
-      this.database?.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      // Prepared statements can keep the connection alive past `close`; without this its lock would live on with it.
+      this.database?.exec('PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL; SELECT count(*) FROM meta')
     } catch {
       // The next start treats a missing clean mark as a crash, which is always safe.
     }

@@ -1,12 +1,12 @@
 import type { ApiResponse } from '@corral/resources'
-import { badRequest, conflict, methodNotAllowed } from '../errors/api-error.js'
+import { badRequest, conflict, methodNotAllowed, notFound } from '../errors/api-error.js'
 import { hasBody, readObject } from '../request/body.js'
+import { parseWriteOptions } from '../request/query.js'
 import { objectResponse, successStatus } from '../request/responses.js'
-import { copyJson, isJsonObject } from '../store/plain-json.js'
-import { type ResourceRequest, writeRequest } from '../verbs/resource-request.js'
+import { bindPod } from '../schedule/bind-pod.js'
+import { isJsonObject } from '../store/plain-json.js'
+import type { ResourceRequest } from '../verbs/resource-request.js'
 import { deleteObject, parseDeleteOptions } from '../write/delete-object.js'
-import type { Identified } from '../write/identity.js'
-import { updateObject } from '../write/update-object.js'
 
 /** POST on eviction: the pod is deleted the way its delete options say; there are no budgets to hold it back. */
 export async function evictionVerb(resource: ResourceRequest): Promise<ApiResponse> {
@@ -25,13 +25,10 @@ export async function bindingVerb(resource: ResourceRequest): Promise<ApiRespons
   const body = await readObject(request)
   const node = isJsonObject(body.target) ? body.target.name : undefined
   if (typeof node !== 'string' || node === '') throw badRequest('target.name must name a node')
-  const write = writeRequest(resource, 'CreateOptions')
-  const pending = updateObject(context, kind, { namespace, name, subresource: '' }, write, (current) => {
-    const pod = copyJson(current) as Identified & { spec: { nodeName?: string } }
-    if (pod.spec.nodeName) throw conflict(kind, name, `pod ${name} is already assigned to node "${pod.spec.nodeName}"`)
-    pod.spec.nodeName = node
-    return pod
-  })
-  await pending.committed
+  const pod = context.store.collection(kind.collection).findHead(namespace, name)
+  if (!pod) throw notFound(kind, name)
+  const { nodeName } = (pod as { spec?: { nodeName?: string } }).spec ?? {}
+  if (nodeName) throw conflict(kind, name, `pod ${name} is already assigned to node "${nodeName}"`)
+  if (!parseWriteOptions(request.query, 'CreateOptions').dryRun) await bindPod(context, pod, node).committed
   return objectResponse(201, successStatus(undefined, 201))
 }

@@ -1,0 +1,182 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { Agent, request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ApiServer, createApiServer } from '../api-server.js'
+import { memoryStorage } from '../storage/memory-storage.js'
+import { writeKubeconfig } from './kubeconfig.js'
+import { type HttpsEndpoint, serveHttps } from './serve-https.js'
+
+let directory: string
+let server: ApiServer
+let endpoint: HttpsEndpoint
+const agent = new Agent({ keepAlive: true })
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'corral-https-'))
+  server = await createApiServer({ storage: memoryStorage() })
+  endpoint = await serveHttps({ server, port: 0, dataDir: directory })
+})
+
+afterAll(async () => {
+  agent.destroy()
+  await endpoint.close()
+  await server.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+
+interface Call {
+  method?: string
+  headers?: Record<string, string>
+  body?: string | Buffer
+  /** Which credentials go along; the token unless said otherwise. */
+  as?: 'token' | 'certificate' | 'nobody'
+}
+
+function open(path: string, call: Call = {}): Promise<IncomingMessage> {
+  const { method = 'GET', headers = {}, body, as = 'token' } = call
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      endpoint.url + path,
+      {
+        method,
+        ca: endpoint.tls.ca.cert,
+        agent: as === 'certificate' ? undefined : agent,
+        ...(as === 'certificate' ? { cert: endpoint.tls.admin.cert, key: endpoint.tls.admin.key } : {}),
+        headers: { ...(as === 'token' ? { authorization: `Bearer ${endpoint.token}` } : {}), ...headers },
+      },
+      resolve,
+    )
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+async function call(
+  path: string,
+  options: Call = {},
+): Promise<{ status: number; text: string; message: IncomingMessage }> {
+  const message = await open(path, options)
+  let text = ''
+  for await (const chunk of message) text += chunk
+  return { status: message.statusCode ?? 0, text, message }
+}
+
+const json = { 'content-type': 'application/json' }
+const configMaps = '/api/v1/namespaces/default/configmaps'
+
+describe('authentication', () => {
+  it.each<{ who: string; call: Call; path: string; status: number }>([
+    { who: '2: nobody', call: { as: 'nobody' }, path: '/api', status: 401 },
+    {
+      who: '3: a wrong token',
+      call: { as: 'nobody', headers: { authorization: 'Bearer no' } },
+      path: '/api',
+      status: 401,
+    },
+    { who: '3: the right token', call: {}, path: '/api', status: 200 },
+    { who: '4: a client certificate', call: { as: 'certificate' }, path: '/api', status: 200 },
+    { who: '5: nobody asking for health', call: { as: 'nobody' }, path: '/readyz', status: 200 },
+    { who: '6: nobody asking for the version', call: { as: 'nobody' }, path: '/version/', status: 200 },
+    { who: 'a web page', call: { headers: { origin: 'https://evil.example' } }, path: '/api', status: 403 },
+  ])('$who gets $status', async ({ call: options, path, status }) => {
+    expect((await call(path, options)).status).toBe(status)
+  })
+
+  it('4: a review shows name and groups of the certificate', async () => {
+    const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    const { text } = await call(path, { method: 'POST', as: 'certificate', headers: json, body: '{}' })
+    expect(JSON.parse(text).status.userInfo).toEqual({
+      username: 'corral-admin',
+      groups: ['system:masters', 'system:authenticated'],
+    })
+  })
+
+  it('125: a service account token authenticates, may ask reviews and nothing else', async () => {
+    const path = '/api/v1/namespaces/default/serviceaccounts/default/token'
+    const issued = JSON.parse((await call(path, { method: 'POST', headers: json, body: '{"spec":{}}' })).text)
+    const headers = { ...json, authorization: `Bearer ${issued.status.token}` }
+    const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    const answer = await call(review, { method: 'POST', as: 'nobody', headers, body: '{}' })
+    expect(JSON.parse(answer.text).status.userInfo.username).toBe('system:serviceaccount:default:default')
+    expect((await call('/api/v1/namespaces/default/secrets', { as: 'nobody', headers })).status).toBe(403)
+    const tokenReview = { spec: { token: issued.status.token } }
+    const reviewed = await call('/apis/authentication.k8s.io/v1/tokenreviews', {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify(tokenReview),
+    })
+    expect(JSON.parse(reviewed.text).status).toMatchObject({ authenticated: true })
+  })
+})
+
+describe('bodies', () => {
+  it('49: more than 3 MiB are refused with 413', async () => {
+    const body = Buffer.alloc(3 * 1024 * 1024 + 1, ' ')
+    const { status, text } = await call(configMaps, { method: 'POST', headers: json, body })
+    expect(status).toBe(413)
+    expect(JSON.parse(text).reason).toBe('RequestEntityTooLarge')
+  })
+
+  it.each([
+    { what: '25: CSV', type: 'text/csv', body: 'a,b', status: 415 },
+    { what: 'broken JSON', type: 'application/json', body: '{', status: 400 },
+    { what: 'a JSON list', type: 'application/json', body: '[]', status: 400 },
+    { what: 'broken protobuf', type: 'application/vnd.kubernetes.protobuf', body: 'k8s', status: 400 },
+    { what: '26: YAML', type: 'application/yaml', body: 'metadata: {name: from-yaml}\ndata: {a: b}', status: 201 },
+  ])('$what is answered with $status', async ({ type, body, status }) => {
+    const answer = await call(configMaps, { method: 'POST', headers: { 'content-type': type }, body })
+    expect(answer.status).toBe(status)
+    expect(answer.message.headers['content-type']).toBe('application/json')
+  })
+})
+
+describe('watch', () => {
+  it('75: headers come before any event, and events follow writes', async () => {
+    const list = JSON.parse((await call(configMaps)).text)
+    const message = await open(`${configMaps}?watch=1&resourceVersion=${list.metadata.resourceVersion}`)
+    expect(message.statusCode).toBe(200)
+    await call(configMaps, { method: 'POST', headers: json, body: JSON.stringify({ metadata: { name: 'w' } }) })
+    await call(`${configMaps}/w`, { method: 'DELETE' })
+    let text = ''
+    for await (const chunk of message) {
+      text += chunk
+      if (text.split('\n').length > 2) break
+    }
+    const types = text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).type)
+    expect(types).toEqual(['ADDED', 'DELETED'])
+  })
+
+  it('78: timeoutSeconds ends the stream', async () => {
+    const { status } = await call(`${configMaps}?watch=true&timeoutSeconds=1`)
+    expect(status).toBe(200)
+  })
+
+  it('79: a version from before the server is too old, as an event', async () => {
+    const { status, text } = await call(`${configMaps}?watch=true&resourceVersion=1`)
+    expect(status).toBe(200)
+    expect(JSON.parse(text)).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } })
+  })
+})
+
+describe('files', () => {
+  it('keys, token and kubeconfig are for their owner only', () => {
+    const path = join(directory, 'kubeconfig')
+    writeKubeconfig(path, endpoint)
+    const files = [path, join(directory, 'token'), join(directory, 'tls', 'server.key')]
+    expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600])
+    expect(JSON.parse(readFileSync(path, 'utf8'))['current-context']).toBe('corral')
+  })
+
+  it('a second start uses the same certificates and token', async () => {
+    const again = await serveHttps({ server, port: 0, dataDir: directory })
+    expect(again.tls.ca.cert).toBe(endpoint.tls.ca.cert)
+    expect(again.token).toBe(endpoint.token)
+    await again.close()
+  })
+})

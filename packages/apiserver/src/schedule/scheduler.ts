@@ -1,0 +1,46 @@
+import type { KubeObject } from '@corral/resources'
+import type { ServerContext } from '../server-context.js'
+import { bindPod, markUnscheduled } from './bind-pod.js'
+import { planBinding, type SchedulingNode, type SchedulingPod } from './plan-binding.js'
+
+/**
+ * Gives every pending pod a node in the turn in which it appears, and all waiting ones when a node changes. Decides on
+ * the newest state, so it never writes over anybody. Returns a function that stops it.
+ */
+export function startScheduler(context: ServerContext): () => void {
+  const { store, log } = context
+  const pods = store.collection('pods')
+  const nodes = store.collection('nodes')
+
+  const schedule = (seen: KubeObject): void => {
+    const pod = pods.findHead(seen.metadata?.namespace ?? '', seen.metadata?.name ?? '')
+    if (!pod) return
+    const plan = planBinding(pod as SchedulingPod, nodes.list() as readonly SchedulingNode[])
+    if (plan.type === 'none') return
+    const write =
+      plan.type === 'bind' ? bindPod(context, pod, plan.node) : markUnscheduled(context, pod, plan.reason, plan.message)
+    write.committed.catch((error: unknown) => log.error('pod could not be bound', { pod: pod.metadata?.name, error }))
+  }
+  const scheduleAll = (): void => {
+    for (const pod of pods.list()) if (!(pod as SchedulingPod).spec?.nodeName) schedule(pod)
+  }
+
+  scheduleAll()
+  return store.listen((collection, event) => {
+    if (collection === 'pods') {
+      if (event.type !== 'DELETED' && !(event.object as SchedulingPod).spec?.nodeName) schedule(event.object)
+    } else if (collection === 'nodes' && isNews(event.object, event.previous)) scheduleAll()
+  })
+}
+
+/** Heartbeats change a node's status all the time; only readiness, cordons and labels matter here. */
+function isNews(node: SchedulingNode, previous: SchedulingNode | undefined): boolean {
+  if (!previous) return true
+  const facts = ({ spec, metadata, status }: SchedulingNode): string =>
+    JSON.stringify([
+      spec?.unschedulable,
+      metadata?.labels,
+      status?.conditions?.find((condition) => condition.type === 'Ready')?.status,
+    ])
+  return facts(node) !== facts(previous)
+}
