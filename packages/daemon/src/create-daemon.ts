@@ -11,12 +11,11 @@ import {
 import type { Clock, Logger } from '@corral/resources'
 import { Hono } from 'hono'
 import { failureResponse } from './failure-response.js'
-import { deleteFile, getFile, headFile, putFile } from './file-routes.js'
 import { outputResponse } from './output-stream.js'
+import { servePath } from './path-routes.js'
 import { ProcessRegistry } from './process-registry.js'
-import { bodyChunks, check, pathAfter, queryFlag, queryNumber, readJson } from './request-input.js'
+import { bodyChunks, check, queryFlag, queryNumber, readJson } from './request-input.js'
 import { Runner } from './runner.js'
-import { getTar, putTar } from './tar-routes.js'
 
 export interface DaemonOptions {
   /** Where the runner leaves its result. */
@@ -54,7 +53,8 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const runner = new Runner({ workDir, workMs, clock, log, onFinished: options.onRunnerFinished })
   const app = routes(processes, runner, log)
   return {
-    fetch: async (request) => app.fetch(request),
+    // Before the router: it matches decoded paths and stops at a line end, which a file name may contain.
+    fetch: async (request) => (await servePath(request, log)) ?? app.fetch(request),
     get hasTask() {
       return runner.isLatched
     },
@@ -109,25 +109,5 @@ function routes(processes: ProcessRegistry, runner: Runner, log: Logger): Hono {
     handle.resize(await readJson(c.req.raw, terminalSizeSchema))
     return c.body(null, 204)
   })
-
-  // One handler for both: Hono answers HEAD with the GET handler and would open the file.
-  app.all('/v1/files/*', (c) => {
-    const url = new URL(c.req.url)
-    const path = pathAfter(url, '/v1/files')
-    switch (c.req.raw.method) {
-      case 'GET':
-        return getFile(path)
-      case 'HEAD':
-        return headFile(path)
-      case 'PUT':
-        return putFile(path, url, c.req.raw)
-      case 'DELETE':
-        return deleteFile(path, url)
-      default:
-        return errorResponse('MethodNotAllowed', `files have no ${c.req.method}`)
-    }
-  })
-  app.get('/v1/tar/*', (c) => getTar(pathAfter(new URL(c.req.url), '/v1/tar')))
-  app.put('/v1/tar/*', (c) => putTar(pathAfter(new URL(c.req.url), '/v1/tar'), c.req.raw))
   return app
 }

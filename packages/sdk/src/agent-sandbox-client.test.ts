@@ -152,21 +152,19 @@ describe('a sandbox of our own', () => {
 
   it('comes from a pool, and the end of its scope deletes the claim', async () => {
     cluster.react = becomeReady
-    let name = ''
-    {
-      await using owned = await client.sandboxes.create({ pool: 'default', labels: { job: '1' } })
-      name = owned.claimName ?? ''
-      expect(owned.name).toBe('warm-1')
-      expect((await client.claims.get(name)).spec.warmPoolRef.name).toBe('default')
-      expect((await client.claims.get(name)).metadata.labels).toMatchObject({ job: '1' })
-    }
+    const owned = await client.sandboxes.create({ pool: 'default', labels: { job: '1' } })
+    const name = owned.claimName ?? ''
+    expect(owned.name).toBe('warm-1')
+    expect((await client.claims.get(name)).spec.warmPoolRef.name).toBe('default')
+    expect((await client.claims.get(name)).metadata.labels).toMatchObject({ job: '1' })
+    await owned[Symbol.asyncDispose]()
     expect(await client.claims.exists(name)).toBe(false)
   })
 
   it('comes from a template through a pool of it, which is made where there is none', async () => {
     cluster.react = becomeReady
     cluster.put(`${templatePath}/node`, { metadata: { name: 'node', namespace: 'default' } })
-    await using owned = await client.sandboxes.create({ template: 'node' })
+    const owned = await client.sandboxes.create({ template: 'node' })
     const pool = await client.warmPools.get('node')
     expect(pool.spec).toEqual({ replicas: 0, sandboxTemplateRef: { name: 'node' } })
     expect((await client.claims.get(owned.claimName ?? '')).spec.warmPoolRef.name).toBe('node')

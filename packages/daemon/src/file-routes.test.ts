@@ -1,0 +1,140 @@
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DaemonClient } from '@corral/protocol'
+import { silentLogger, systemClock } from '@corral/resources'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createDaemon, type Daemon } from './create-daemon.js'
+import { type DaemonServer, serveDaemon } from './daemon-server.js'
+
+let directory: string
+let daemon: Daemon
+let server: DaemonServer
+let client: DaemonClient
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'corral-files-'))
+  daemon = await createDaemon({
+    workDir: join(directory, 'work'),
+    stateDir: join(directory, 'state'),
+    clock: systemClock,
+    log: silentLogger,
+    env: process.env,
+    defaultCwd: directory,
+    onRunnerFinished: () => {},
+  })
+  server = await serveDaemon(daemon, { port: 0, host: '127.0.0.1' })
+  client = new DaemonClient({ fetch, baseUrl: `http://127.0.0.1:${server.port}` })
+})
+afterEach(async () => {
+  await server.close(100)
+  await daemon.close()
+  await rm(directory, { recursive: true, force: true })
+})
+const at = (name: string) => join(directory, name)
+
+describe('files', () => {
+  it.each(['plain.txt', 'with space.txt', 'ümlaut%20#?&.txt', "quote's.txt", 'new\nline'])(
+    'writes and reads %j byte for byte',
+    async (name) => {
+      const bytes = Uint8Array.from({ length: 300_000 }, (_, i) => i % 251)
+      await client.writeFile(at(name), bytes)
+      expect(Buffer.from(await client.readFile(at(name))).equals(bytes)).toBe(true)
+      expect(Buffer.from(await readFile(at(name))).equals(bytes)).toBe(true)
+    },
+  )
+
+  it('makes directories and sets the mode when asked, and keeps a mode that is there', async () => {
+    await expect(client.writeFile(at('a/b/c'), 'x')).rejects.toMatchObject({ code: 'NotFound' })
+    await client.writeFile(at('a/b/c'), 'x', { mkdirs: true, mode: '0750' })
+    expect(await client.statFile(at('a/b/c'))).toMatchObject({ name: 'c', type: 'file', size: 1, mode: '0750' })
+    await client.writeFile(at('a/b/c'), 'yy')
+    expect(await client.statFile(at('a/b/c'))).toMatchObject({ size: 2, mode: '0750' })
+  })
+
+  it('replaces a link instead of writing through it, and leaves no temporary file', async () => {
+    await writeFile(at('target'), 'safe')
+    await symlink(at('target'), at('link'))
+    expect(await client.statFile(at('link'))).toMatchObject({ type: 'symlink' })
+    await client.writeFile(at('link'), 'new')
+    expect(await readFile(at('target'), 'utf8')).toBe('safe')
+    expect((await readdir(directory)).filter((name) => name.startsWith('.corral-'))).toEqual([])
+  })
+
+  it('keeps the old content when the sender goes away in the middle', async () => {
+    await client.writeFile(at('file'), 'old')
+    const stop = new AbortController()
+    async function* half() {
+      yield new Uint8Array(100_000)
+      stop.abort()
+      await new Promise(() => {})
+    }
+    await expect(client.writeFile(at('file'), half(), { signal: stop.signal })).rejects.toMatchObject({
+      code: 'Aborted',
+    })
+    const temporary = async () => (await readdir(directory)).filter((name) => name.startsWith('.corral-'))
+    await expect.poll(temporary, { timeout: 10_000 }).toEqual([])
+    expect(await readFile(at('file'), 'utf8')).toBe('old')
+  })
+
+  it('lists, and deletes what it is told to delete and no more', async () => {
+    await client.writeFile(at('d/x'), '1', { mkdirs: true })
+    await mkdir(at('d/sub'))
+    const { entries } = await client.listDirectory(at('d'))
+    expect(entries.map(({ name, type }) => [name, type])).toEqual([
+      ['sub', 'directory'],
+      ['x', 'file'],
+    ])
+    await expect(client.deleteFile(at('d'))).rejects.toMatchObject({ code: 'DirectoryNotEmpty' })
+    await client.deleteFile(at('d'), { recursive: true })
+    await client.deleteFile(at('d'))
+    expect(await client.statFile(at('d'))).toBeUndefined()
+  })
+
+  it.each([
+    { what: 'a file that is not there', call: () => client.readFile(at('nope')), code: 'NotFound' },
+    { what: 'a directory as a file', call: () => client.readFile(directory), code: 'IsADirectory' },
+    { what: 'writing over a directory', call: () => client.writeFile(directory, ''), code: 'IsADirectory' },
+    { what: 'a path through a file', call: () => client.readFile('/etc/passwd/x'), code: 'NotADirectory' },
+    { what: 'a wrong mode', call: () => client.writeFile(at('x'), '', { mode: '9' }), code: 'Invalid' },
+    { what: 'a device', call: () => client.readFile('/dev/null'), code: 'Invalid' },
+    { what: 'the root', call: () => client.deleteFile('/', { recursive: true }), code: 'Invalid' },
+  ])('answers $what with a typed error', async ({ call, code }) => {
+    await expect(call()).rejects.toMatchObject({ code })
+  })
+
+  it.each([
+    { path: '/v1/files/tmp/a%00b', status: 400 },
+    { path: '/v1/files/%zz', status: 400 },
+    { path: '/v1/processes/..%2Fx/output', status: 404 },
+    { path: '/nothing', status: 404 },
+  ])('answers GET $path with $status', async ({ path, status }) => {
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`)
+    expect(response.status).toBe(status)
+    expect(await response.json()).toMatchObject({ error: { code: expect.any(String), message: expect.any(String) } })
+  })
+})
+
+describe('archives', () => {
+  it('carry a tree out and in again, with modes and links', async () => {
+    await client.writeFile(at('from/a/run.sh'), 'echo', { mkdirs: true })
+    await chmod(at('from/a/run.sh'), 0o755)
+    await symlink('a/run.sh', at('from/link'))
+    await client.putTar(at('to/deep'), client.getTar(at('from')))
+    expect(await readFile(at('to/deep/link'), 'utf8')).toBe('echo')
+    expect((await lstat(at('to/deep/a/run.sh'))).mode & 0o777).toBe(0o755)
+    expect((await lstat(at('to/deep/link'))).isSymbolicLink()).toBe(true)
+  })
+
+  it('say what is wrong with a stream that is none', async () => {
+    await expect(client.putTar(at('to'), 'this is not a tar archive'.repeat(50))).rejects.toMatchObject({
+      code: 'ArchiveFailed',
+      message: expect.stringContaining('tar'),
+    })
+    await expect(client.putTar('/etc/passwd', '')).rejects.toMatchObject({ code: expect.any(String) })
+    const reading = (async () => {
+      for await (const _ of client.getTar(at('nowhere')));
+    })()
+    await expect(reading).rejects.toMatchObject({ code: 'NotFound' })
+  })
+})

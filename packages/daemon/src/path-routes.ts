@@ -1,0 +1,48 @@
+import { errorResponse } from '@corral/protocol'
+import type { Logger } from '@corral/resources'
+import { failureResponse } from './failure-response.js'
+import { deleteFile, getFile, headFile, putFile } from './file-routes.js'
+import { pathAfter } from './request-input.js'
+import { getTar, putTar } from './tar-routes.js'
+
+const prefixes = { file: '/v1/files', tar: '/v1/tar' } as const
+
+/** Serves the routes whose tail is a path of the sandbox, byte for byte; undefined where the request is not one. */
+export async function servePath(request: Request, log: Logger): Promise<Response | undefined> {
+  const url = new URL(request.url)
+  try {
+    if (url.pathname.startsWith(`${prefixes.file}/`)) return await serveFile(request, url)
+    if (url.pathname.startsWith(`${prefixes.tar}/`)) return await serveTar(request, url)
+    return undefined
+  } catch (error) {
+    return failureResponse(error, log)
+  }
+}
+
+async function serveFile(request: Request, url: URL): Promise<Response> {
+  const path = pathAfter(url, prefixes.file)
+  switch (request.method) {
+    case 'GET':
+      return getFile(path)
+    case 'HEAD':
+      return headFile(path)
+    case 'PUT':
+      return putFile(path, url, request)
+    case 'DELETE':
+      return deleteFile(path, url)
+    default:
+      return errorResponse('MethodNotAllowed', `files have no ${request.method}`)
+  }
+}
+
+async function serveTar(request: Request, url: URL): Promise<Response> {
+  const path = pathAfter(url, prefixes.tar)
+  switch (request.method) {
+    case 'GET':
+      return getTar(path)
+    case 'PUT':
+      return putTar(path, request)
+    default:
+      return errorResponse('MethodNotAllowed', `archives have no ${request.method}`)
+  }
+}
