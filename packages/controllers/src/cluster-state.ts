@@ -75,19 +75,31 @@ export function startCoreState(options: StateOptions): CoreState {
   }
 }
 
-export function startExtensionsState(options: StateOptions): ExtensionsState {
-  return {
-    claims: open(options, {
-      kind: SandboxClaims,
-      indexers: { [indexes.poolRef]: byField((claim: SandboxClaim) => claim.spec.warmPoolRef?.name) },
-    }),
-    templates: open(options, { kind: SandboxTemplates }),
-    pools: open(options, {
-      kind: SandboxWarmPools,
-      indexers: { [indexes.templateRef]: byField((pool: SandboxWarmPool) => pool.spec.sandboxTemplateRef?.name) },
-    }),
-    networkPolicies: open(options, { kind: NetworkPolicies }),
+/** Watches the extensions, or only the kinds that are named. */
+export function startExtensionsState(options: StateOptions): ExtensionsState
+export function startExtensionsState<K extends keyof ExtensionsState>(
+  options: StateOptions,
+  kinds: readonly K[],
+): Pick<ExtensionsState, K>
+export function startExtensionsState(
+  options: StateOptions,
+  kinds: readonly (keyof ExtensionsState)[] = ['claims', 'templates', 'pools', 'networkPolicies'],
+): Partial<ExtensionsState> {
+  const openers: { [K in keyof ExtensionsState]: () => ExtensionsState[K] } = {
+    claims: () =>
+      open(options, {
+        kind: SandboxClaims,
+        indexers: { [indexes.poolRef]: byField((claim: SandboxClaim) => claim.spec.warmPoolRef?.name) },
+      }),
+    templates: () => open(options, { kind: SandboxTemplates }),
+    pools: () =>
+      open(options, {
+        kind: SandboxWarmPools,
+        indexers: { [indexes.templateRef]: byField((pool: SandboxWarmPool) => pool.spec.sandboxTemplateRef?.name) },
+      }),
+    networkPolicies: () => open(options, { kind: NetworkPolicies }),
   }
+  return Object.fromEntries(kinds.map((kind) => [kind, openers[kind]()]))
 }
 
 /** Everything a Pod's controllers never read is dropped before it is kept: the spec but for its node, and finalizers. */

@@ -1,2 +1,14 @@
+export { labelDomainsFile, readLabelDomains } from './label-domains.js'
 export { type Manager, type ManagerPorts, startManager } from './manager.js'
+export {
+  type ManagerCommand,
+  type ManagerFlag,
+  managerFlags,
+  type ParsedManagerOptions,
+  parseManagerOptions,
+} from './manager-flags.js'
 export { defaultManagerOptions, type EndpointOptions, type ManagerOptions, type MetricsTls } from './manager-options.js'
+export { type BuildInfo, buildInfoGauge } from './metrics.js'
+export { startOtelTracer } from './otel-tracer.js'
+export { type ShadowPoolPorts, startShadowPools } from './shadow-pools.js'
+export type { Span, SpanAttributes, Tracer } from './tracing.js'

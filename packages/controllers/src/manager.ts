@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
-import type { KubeClient } from '@corral/kube'
+import { type KubeClient, runLeaderElection } from '@corral/kube'
 import { type Clock, type Logger, silentLogger, systemClock } from '@corral/resources'
 import {
   type ControllerMetrics,
@@ -19,6 +19,7 @@ import {
   startCoreState,
   startExtensionsState,
 } from './cluster-state.js'
+import { type Endpoints, startEndpoints } from './endpoints.js'
 import { type EventSink, eventSink, silentRecorder } from './event-recorder.js'
 import type { ManagerOptions } from './manager-options.js'
 import { claimMetrics, sandboxGauge } from './metrics.js'
@@ -42,10 +43,14 @@ export interface ManagerPorts {
 }
 
 export interface Manager {
-  /** Settles once the stores are filled and the controllers run; rejects when the manager stops before that. */
+  /** Settles once the controllers run, which takes an election won where one is held; rejects on a stop before that. */
   readonly ready: Promise<void>
+  /** Settles after a stop. Rejects when the election was lost: another manager acts, so this one must end. */
+  readonly done: Promise<void>
   readonly metrics: Registry
-  /** Stops controllers, then watches, then sends what events are left. Safe to repeat. */
+  /** Where health and metrics are served, where they are. */
+  readonly endpoints: Promise<Pick<Endpoints, 'metricsPort' | 'healthPort'>>
+  /** Stops controllers, then watches, sends what events are left, gives up the lease. Safe to repeat; never rejects. */
   stop(): Promise<void>
 }
 
@@ -86,40 +91,89 @@ export function startManager(ports: ManagerPorts): Manager {
   const controllers = [sandboxController(context)]
   if (extensions) controllers.push(...extensionControllers(context, { ...core, ...extensions }))
 
-  let running: RunningController[] = []
-  const ready = Promise.all(stores.map((store) => store.synced)).then(() => {
-    lifetime.signal.throwIfAborted()
-    running = controllers.map(({ name, workers, queue, reconcile }) => {
-      controllerMetrics.announce(name, workers)
-      const child = log.child({ controller: name })
-      return startController({
-        name,
-        workers,
-        queue,
-        reconcile,
-        metrics: controllerMetrics,
-        log: child,
-        signal: lifetime.signal,
-      })
-    })
+  const endpoints: Promise<Endpoints> = options.endpoints
+    ? startEndpoints({ options: options.endpoints, metrics, clock, log })
+    : Promise.resolve({ stop: () => Promise.resolve() })
+
+  async function act(signal: AbortSignal): Promise<void> {
+    const running: RunningController[] = controllers.map(({ name, workers, queue, reconcile }) =>
+      startController({ name, workers, queue, reconcile, metrics: controllerMetrics, log, signal }),
+    )
     log.info('controllers started', { controllers: controllers.map(({ name }) => name) })
+    markReady()
+    await Promise.all(running.map((controller) => controller.stopped))
+  }
+
+  async function run(): Promise<void> {
+    for (const { name, workers } of controllers) controllerMetrics.announce(name, workers)
+    await endpoints
+    await Promise.all(stores.map((store) => store.synced))
+    if (options.leaderElection)
+      await lead({ ...options.leaderElection, client, clock, log, act, signal: lifetime.signal })
+    else await act(lifetime.signal)
+  }
+
+  let markReady = (): void => {}
+  let failReady = (_error: unknown): void => {}
+  const ready = new Promise<void>((resolve, reject) => {
+    markReady = resolve
+    failReady = reject
   })
   ready.catch(() => {}) // whoever waits sees it; a stop before the start is no accident
+  const done = run()
+    .catch((error: unknown) => {
+      if (!lifetime.signal.aborted) throw error
+    })
+    .finally(async () => {
+      failReady(new Error('the manager stopped before its controllers ran'))
+      lifetime.abort()
+      ports.signal?.removeEventListener('abort', abort)
+      for (const { queue } of controllers) queue.close()
+      await Promise.all(stores.map((store) => store.stop()))
+      await sink.drain()
+      await endpoints.then((open) => open.stop()).catch(() => {}) // a failure to open is what `done` reports
+    })
+  done.catch(() => {}) // reported to whoever watches `done`
 
-  let stopped: Promise<void> | undefined
-  async function shutDown(): Promise<void> {
-    lifetime.abort()
-    ports.signal?.removeEventListener('abort', abort)
-    for (const { queue } of controllers) queue.close()
-    await Promise.allSettled([ready, ...running.map((controller) => controller.stopped)])
-    await Promise.all(stores.map((store) => store.stop()))
-    await sink.drain()
+  return {
+    ready,
+    done,
+    metrics,
+    endpoints,
+    stop() {
+      lifetime.abort()
+      return done.catch(() => {})
+    },
   }
-  const stop = (): Promise<void> => {
-    stopped ??= shutDown()
-    return stopped
-  }
-  return { ready, metrics, stop }
+}
+
+/** The lease of upstream's manager: ours and theirs never act at once on one cluster. */
+const leaseName = 'a3317529.agent-sandbox.x-k8s.io'
+
+async function lead(election: {
+  namespace: string
+  identity: string
+  client: KubeClient
+  clock: Clock
+  log: Logger
+  act: (signal: AbortSignal) => Promise<void>
+  signal: AbortSignal
+}): Promise<void> {
+  const { act, ...options } = election
+  let isLost = false
+  await runLeaderElection({
+    ...options,
+    name: leaseName,
+    leaseMs: 15_000,
+    renewMs: 10_000,
+    retryMs: 2_000,
+    onStarted: act,
+    onLost() {
+      isLost = true
+    },
+    releaseOnCancel: true,
+  })
+  if (isLost && !election.signal.aborted) throw new Error('leader election lost')
 }
 
 interface Context {

@@ -31,6 +31,11 @@ export class Expectations {
     return true
   }
 
+  /** Creations that were asked for and not yet seen. */
+  pendingCreations(key: ObjectKey): number {
+    return this.#current(key)?.creations ?? 0
+  }
+
   /** Records that the object with this uid is being deleted. */
   expectDeletion(key: ObjectKey, uid: string | undefined): void {
     if (!uid) return

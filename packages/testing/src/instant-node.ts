@@ -41,8 +41,10 @@ export function startInstantNode(options: InstantNodeOptions): InstantNode {
   options.signal?.addEventListener('abort', abort, { once: true })
   const pending = new Set<Promise<void>>()
   const timers = new Set<NodeJS.Timeout>()
+  /** What each Pod, by uid, has been told; its own events come back while the answer is on its way. */
+  const told = new Map<string, PodFate>()
+  const addresses = new Map<string, string>()
   let patches = 0
-  let nextAddress = 1
 
   const own = (work: Promise<void>): void => {
     const tracked = work
@@ -60,7 +62,8 @@ export function startInstantNode(options: InstantNodeOptions): InstantNode {
       return
     }
     const wanted = fate(pod)
-    if (phaseOf(pod) === wanted) return
+    if (phaseOf(pod) === wanted || told.get(pod.metadata.uid) === wanted) return
+    told.set(pod.metadata.uid, wanted)
     const { readyAfterMs = 0 } = options
     const delayMs = typeof readyAfterMs === 'function' ? readyAfterMs(pod) : readyAfterMs
     if (delayMs === 0) {
@@ -81,13 +84,14 @@ export function startInstantNode(options: InstantNodeOptions): InstantNode {
   }
 
   async function report(pod: Stored<Pod>, wanted: PodFate): Promise<void> {
-    const { name, namespace = '' } = pod.metadata
+    const { name, namespace = '', uid } = pod.metadata
     const signal = lifetime.signal
     patches += 1
     if (wanted !== 'pending' && wanted !== 'unschedulable' && nodeName && !pod.spec?.nodeName) {
       await bind(name, namespace, signal)
     }
-    const address = pod.status?.podIPs?.[0]?.ip ?? `100.64.${(nextAddress >> 8) & 255}.${nextAddress++ & 255}`
+    const address = addresses.get(uid) ?? `100.64.${(addresses.size >> 8) & 255}.${(addresses.size & 255) + 1}`
+    addresses.set(uid, address)
     const body = { status: podStatus(wanted, address) }
     await client.patch(Pods, { name, namespace }, { type: 'merge', body }, { subresource: 'status', signal })
   }

@@ -73,6 +73,9 @@ export function concernsClaim(event: ObjectEvent<Stored<Sandbox>>): boolean {
 export function offerWarm(warm: WarmQueue, event: ObjectEvent<Stored<Sandbox>>): void {
   const { object } = event
   const pool = poolOf(object)
+  const oldPool = event.type === 'update' ? poolOf(event.old) : undefined
+  if (oldPool !== undefined && oldPool !== pool)
+    warm.remove(`${object.metadata.namespace ?? ''}/${oldPool}`, keyOf(object))
   if (pool === undefined) return
   const line = `${object.metadata.namespace ?? ''}/${pool}`
   if (event.type === 'delete') {

@@ -149,7 +149,8 @@ async function settleMembers(pass: Pass, members: Members): Promise<Members> {
 async function scale(pass: Pass, members: Members): Promise<void> {
   const { key, pool, template, ports, memory } = pass
   const desired = desiredReplicas(pool)
-  const holdMs = memory.holds.remainingMs(key, members.active.length, desired)
+  const arriving = ports.expectations.pendingCreations(key)
+  const holdMs = memory.holds.remainingMs(key, members.active.length + arriving, desired)
   const action = planScale({
     pool,
     active: members.active,
@@ -184,7 +185,6 @@ async function createMembers(pass: Pass, template: Stored<SandboxTemplate>, want
     signal,
   )
   ports.expectations.lowerCreations(key, granted - result.succeeded)
-  memory.holds.created(key, result.succeeded)
   if (result.error !== undefined) pass.errors.push(result.error)
 }
 

@@ -45,7 +45,7 @@ export class ReplenishHolds {
     private readonly delayMs: number,
   ) {}
 
-  /** How long to hold, judged once per pass from the current number of members. */
+  /** How long to hold, judged once per pass from the number of members, those on their way included. */
   remainingMs(pool: ObjectKey, current: number, desired: number): number {
     if (this.delayMs <= 0) return 0
     const nowMs = this.clock.now().getTime()
@@ -54,12 +54,6 @@ export class ReplenishHolds {
     const untilMs = current >= desired ? 0 : dropped ? nowMs + this.delayMs : (known?.untilMs ?? 0)
     this.#byPool.set(pool, { lastCount: current, untilMs })
     return Math.max(0, untilMs - nowMs)
-  }
-
-  /** Members just created are not missing when they show up. */
-  created(pool: ObjectKey, count: number): void {
-    const known = this.#byPool.get(pool)
-    if (known) known.lastCount += count
   }
 
   forget(pool: ObjectKey): void {
