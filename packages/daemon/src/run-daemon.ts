@@ -1,9 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import { daemonPort } from '@corral/protocol'
-import { systemClock } from '@corral/resources'
+import type { Clock } from '@corral/resources'
 import { createDaemon } from './create-daemon.js'
 import { type ListenTarget, serveDaemon } from './daemon-server.js'
 import { jsonLogger } from './json-logger.js'
+
+/** Its own: importing the shared one would load every Kubernetes schema into a process that lives in 128 Mi. */
+const systemClock: Clock = { now: () => new Date() }
 
 const processGraceMs = 3_000
 const connectionGraceMs = 500
@@ -57,8 +60,9 @@ interface Settings {
 }
 
 function readSettings(env: NodeJS.ProcessEnv): Settings {
-  const workDir = env.CORRAL_DAEMON_WORK_DIR ?? '/tmp/work'
-  const stateDir = env.CORRAL_DAEMON_STATE_DIR ?? '/tmp/.corral-daemon'
+  const temporary = env.TMPDIR || '/tmp'
+  const workDir = env.CORRAL_DAEMON_WORK_DIR ?? `${temporary}/work`
+  const stateDir = env.CORRAL_DAEMON_STATE_DIR ?? `${temporary}/.corral-daemon`
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const port = readNumber(env, 'CORRAL_DAEMON_PORT', daemonPort)
   const listen = env.CORRAL_DAEMON_SOCKET

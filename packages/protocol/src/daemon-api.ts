@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** The port the daemon listens on inside a sandbox. */
 export const daemonPort = 8888

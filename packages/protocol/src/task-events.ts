@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import * as z from 'zod'
 
 /** Sizes nothing in an event may exceed. What is longer is cut, and says so. */
 export const eventLimits = {
