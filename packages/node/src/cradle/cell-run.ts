@@ -39,7 +39,7 @@ export interface CellWatcher {
  * this process lives the cell lives, and the other way round everything it says ends up in the log and with watchers.
  */
 export class CellRun {
-  readonly watchers = new Set<CellWatcher>()
+  readonly watchers: Set<CellWatcher> = new Set()
   readonly exited: Promise<CellExit>
   #startedAt = ''
   #reported: { exitCode: number; signal?: number } | undefined

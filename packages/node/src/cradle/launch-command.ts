@@ -78,3 +78,67 @@ export function nativeLaunchCommand(input: LaunchInput): LaunchCommand {
     fds,
   }
 }
+
+/** Descriptors the Node way of launching hands on, beside the pod's namespaces. */
+export interface NodeLaunchFds {
+  listen: number
+  seccomp: number
+  /** bwrap's options, NUL-terminated. */
+  options: number
+}
+
+export const nodeInCell = '/run/corral/node'
+
+/** The bwrap options of a cell with the Node supervisor, as they stand in the file behind `NodeLaunchFds.options`. */
+export function nodeBwrapOptions(input: LaunchInput): string[] {
+  const { supervisor, disableUserns } = input.config
+  if (supervisor.kind !== 'node') throw new TypeError('the Node supervisor is needed here')
+  const target = { source: supervisor.script, target: supervisorTarget }
+  const options = bwrapOptions({ ...input, supervisor: target, disableUserns, asPid1: false, unshareNet: false })
+  return [...options, '--ro-bind', supervisor.nodePath, nodeInCell]
+}
+
+/**
+ * The same steps with system tools: a shell joins the cgroups, nsenter enters the namespaces, setpriv drops the uid.
+ * Number 4 and 5, the namespaces, are closed again before bwrap, which hands on whatever it inherits.
+ */
+export function nodeLaunchCommand(input: LaunchInput, fds: NodeLaunchFds): LaunchCommand {
+  const { config, pod, isRoot, network } = input
+  const { supervisor } = config
+  if (supervisor.kind !== 'node') throw new TypeError('the Node supervisor is needed here')
+  const isWrapped = config.tier === 'bubblewrap'
+  const inherited = [network?.netFd ?? fds.listen, network?.userFd ?? fds.listen, fds.listen, fds.seccomp, fds.options]
+  const [listenFd, seccompFd, optionsFd] = [firstExtraFd + 2, firstExtraFd + 3, firstExtraFd + 4].map(String)
+  const enter = network
+    ? [
+        'nsenter',
+        `--net=/proc/self/fd/${firstExtraFd}`,
+        ...(network.userFd === undefined ? [] : [`--user=/proc/self/fd/${firstExtraFd + 1}`, '--preserve-credentials']),
+        '--',
+      ]
+    : []
+  const shut = ['/bin/sh', '-c', 'exec "$@" 4<&- 5<&-', 'sh']
+  const ids = [`--reuid=${pod.hostUid}`, `--regid=${pod.hostUid}`, '--clear-groups']
+  const drop = ['setpriv', ...(isRoot ? ids : []), '--no-new-privs', '--']
+  const wrap = [config.bwrapPath ?? 'bwrap', '--args', String(optionsFd), '--seccomp', String(seccompFd), '--']
+  const inside = isWrapped ? [nodeInCell, supervisorTarget] : [supervisor.nodePath, supervisor.script]
+  const command = [...enter, ...shut, ...drop, ...(isWrapped ? wrap : []), ...inside]
+  return {
+    program: '/bin/sh',
+    args: [
+      '-c',
+      'ulimit -c 0; while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"',
+      'sh',
+      ...input.cgroupFiles,
+      '--',
+      ...command,
+      'supervise',
+      String(listenFd),
+      String(controlFd),
+    ],
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    cwd: input.socketDirectory,
+    description: '',
+    fds: inherited,
+  }
+}

@@ -9,8 +9,9 @@ import { CellRun } from './cell-run.js'
 import { Cgroup, type CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
 import type { Journal } from './journal.js'
-import { type LaunchInput, nativeLaunchCommand } from './launch-command.js'
+import type { LaunchInput } from './launch-command.js'
 import { PodNetwork } from './pod-network.js'
+import { prepareLaunch } from './prepare-launch.js'
 import { withHostPaths } from './process-paths.js'
 import { killUid } from './process-table.js'
 import { type CellKey, type CellRecord, type CradleConfig, cellKeyText } from './protocol.js'
@@ -33,6 +34,8 @@ interface Pod {
 interface Cell {
   record: CellRecord
   run: CellRun | undefined
+  /** Settles after its end has been written down and announced. */
+  recorded: Promise<void>
 }
 
 /** Everything the cradle holds: pods with their namespaces and cells with their runs. One launch per cell key, ever. */
@@ -48,7 +51,8 @@ export class PodHost {
     const { config } = ports
     this.#seccompPath = join(config.dataDir, 'cradle', 'seccomp.bpf')
     writeFileSync(this.#seccompPath, seccompProgram(process.arch === 'arm64' ? 'arm64' : 'x64'))
-    for (const record of ports.journal.cells()) this.#cells.set(cellKeyText(record), { record, run: undefined })
+    for (const record of ports.journal.cells())
+      this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
   }
 
   get hasPods(): boolean {
@@ -101,9 +105,10 @@ export class PodHost {
       cgroup.remove()
     }
     let run: CellRun
+    const prepared = await prepareLaunch(input)
     try {
       run = await CellRun.start({
-        command: nativeLaunchCommand(input),
+        command: prepared.command,
         spec: {
           tty: plan.tty,
           stdin: plan.stdin,
@@ -120,6 +125,8 @@ export class PodHost {
     } catch (error) {
       cleanUp()
       throw error
+    } finally {
+      prepared.release()
     }
     const record: CellRecord = {
       podUid: plan.podUid,
@@ -131,10 +138,10 @@ export class PodHost {
       tty: plan.tty,
       directory: pod.plan.directory,
     }
-    const cell: Cell = { record, run }
+    const cell: Cell = { record, run, recorded: Promise.resolve() }
     this.#cells.set(key, cell)
     this.ports.journal.writeCell(record)
-    void this.#recordExit(cell, run, cgroup, cleanUp)
+    cell.recorded = this.#recordExit(cell, run, cgroup, cleanUp)
     return record
   }
 
@@ -167,7 +174,7 @@ export class PodHost {
       await pod.cgroup.kill()
       if (this.#isRoot && pod.plan.hostUid !== 0) await killUid(pod.plan.hostUid)
     }
-    await Promise.all(cells.map(({ run }) => run?.exited))
+    await Promise.all(cells.map(({ recorded }) => recorded))
     pod?.network?.close()
     pod?.cgroup.remove()
     this.#pods.delete(podUid)
@@ -186,8 +193,8 @@ export class PodHost {
     const cgroup = new Cgroup(cgroups, plan.podUid)
     cgroup.create(plan.limits, { hasChildren: true })
     const network =
-      config.tier === 'bubblewrap' && config.supervisor.kind === 'native'
-        ? await PodNetwork.create(plan, config.supervisor.path, (pid) => cgroup.warmUp(pid))
+      config.tier === 'bubblewrap'
+        ? await PodNetwork.create(plan, config.supervisor, (pid) => cgroup.warmUp(pid))
         : undefined
     return { plan, network, cgroup }
   }

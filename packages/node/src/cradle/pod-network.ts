@@ -6,6 +6,7 @@ import type { PodPlan } from '../isolation/isolation.js'
 import { IsolationError } from '../isolation/isolation-error.js'
 import { readDnsQuestion, writeDnsAnswer } from './dns-message.js'
 import { forward } from './egress-dial.js'
+import { type HelperCommand, networkHelper } from './network-helper.js'
 import {
   canHandOut,
   type Destination,
@@ -15,6 +16,7 @@ import {
   syntheticAddress,
   wildcardPorts,
 } from './network-plan.js'
+import type { SupervisorProgram } from './protocol.js'
 
 const setupTimeoutMs = 10_000
 
@@ -32,7 +34,7 @@ export class PodNetwork {
   private constructor(
     readonly netFd: number,
     readonly userFd: number | undefined,
-    private readonly helper: string,
+    private readonly supervisor: SupervisorProgram,
     private readonly plan: NetworkPlan,
   ) {
     this.#names = new Map(plan.names)
@@ -41,26 +43,36 @@ export class PodNetwork {
   }
 
   /**
-   * Makes the namespace with everything the pod may reach. `helper` is the compiled supervisor; `whileStarting` hears
-   * the pid of the short-lived process that does it.
+   * Makes the namespace with everything the pod may reach. `whileStarting` hears the pid of the short-lived process that does it.
    */
-  static async create(pod: PodPlan, helper: string, whileStarting: (pid: number) => void): Promise<PodNetwork> {
+  static async create(
+    pod: PodPlan,
+    supervisor: SupervisorProgram,
+    whileStarting: (pid: number) => void,
+  ): Promise<PodNetwork> {
     const plan = planNetwork(pod)
     const isRoot = process.getuid?.() === 0
-    const args = isRoot ? [] : ['--user']
+    const args: string[] = []
     for (const route of plan.routes) args.push('--route', route)
     for (const address of plan.dns) args.push('--udp', `dns=${address}:53`)
     for (const { address, port } of plan.listeners) args.push('--tcp', `tcp=${address}:${port}`)
     const wantsHandles = plan.dns.length + plan.listeners.length > 0
     let fds: { net: number; user: number | undefined } | undefined
-    const handles = await runHelper(helper, args, [], wantsHandles, whileStarting, (pid) => {
-      fds = {
-        net: openSync(`/proc/${pid}/ns/net`, 'r'),
-        user: isRoot ? undefined : openSync(`/proc/${pid}/ns/user`, 'r'),
-      }
-    })
+    const handles = await runHelper(
+      networkHelper(supervisor, 'make', isRoot),
+      args,
+      [],
+      wantsHandles,
+      whileStarting,
+      (pid) => {
+        fds = {
+          net: openSync(`/proc/${pid}/ns/net`, 'r'),
+          user: isRoot ? undefined : openSync(`/proc/${pid}/ns/user`, 'r'),
+        }
+      },
+    )
     if (!fds) throw new IsolationError('StartFailed', 'the network helper left no namespace behind')
-    const network = new PodNetwork(fds.net, fds.user, helper, plan)
+    const network = new PodNetwork(fds.net, fds.user, supervisor, plan)
     for (const handle of handles) network.#own(handle)
     return network
   }
@@ -112,11 +124,11 @@ export class PodNetwork {
   async #open(name: string, ports: readonly number[]): Promise<string> {
     const address = syntheticAddress(this.#next++)
     const fds = this.userFd === undefined ? [this.netFd] : [this.netFd, this.userFd]
-    const join = this.userFd === undefined ? ['--join', '4'] : ['--join-user', '5', '--join', '4']
+    const helper = networkHelper(this.supervisor, 'join', this.userFd === undefined)
     const listeners = ports.flatMap((port) => ['--tcp', `tcp=${address}:${port}`])
     const handles = await runHelper(
-      this.helper,
-      [...join, ...listeners],
+      helper,
+      listeners,
       fds,
       true,
       () => {},
@@ -133,7 +145,7 @@ export class PodNetwork {
 
 /** Runs the network helper; `whileReady` is called while its namespace can be opened through /proc. */
 function runHelper(
-  helper: string,
+  helper: HelperCommand,
   args: readonly string[],
   fds: readonly number[],
   wantsHandles: boolean,
@@ -141,9 +153,9 @@ function runHelper(
   whileReady: (pid: number) => void,
 ): Promise<(Server | DatagramSocket)[]> {
   return new Promise((resolve, reject) => {
-    const child: ChildProcess = spawn(helper, ['netns', ...args], {
+    const child: ChildProcess = spawn(helper.program, [...helper.args, ...args], {
       stdio: ['pipe', 'pipe', 'pipe', wantsHandles ? 'ipc' : 'ignore', ...fds],
-      env: {},
+      env: { PATH: process.env.PATH ?? '/usr/sbin:/usr/bin:/sbin:/bin' },
     })
     if (child.pid !== undefined) whileStarting(child.pid)
     const handles: (Server | DatagramSocket)[] = []

@@ -78,7 +78,6 @@ export class CradleIsolation implements Isolation {
 
   async releasePod(podUid: string): Promise<void> {
     await this.#call({ op: 'releasePod', podUid })
-    for (const [key, cell] of this.#cells) if (cell.podUid === podUid) this.#cells.delete(key)
   }
 
   async close({ endPods }: { endPods: boolean }): Promise<void> {
