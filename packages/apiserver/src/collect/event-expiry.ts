@@ -5,6 +5,8 @@ import { KeyWorker } from './key-worker.js'
 
 const EVENTS = 'events'
 const DEFAULT_TTL_MS = 60 * 60 * 1000
+/** Between two sweeps, so that an event that cannot be deleted does not keep the loop busy. */
+const MIN_PAUSE_MS = 20
 
 /** When an event is no longer of interest: an hour after it was last seen. */
 export function expiresAtMs(event: KubeObject, ttlMs: number = DEFAULT_TTL_MS): number {
@@ -32,7 +34,7 @@ export function eventExpiry({ store, clock, log }: CollectorPorts, ttlMs: number
     for (const { atMs } of expiries.values()) nextAtMs = Math.min(nextAtMs, atMs)
     if (nextAtMs < Number.POSITIVE_INFINITY) wakeAt(nextAtMs)
   }
-  const wakeAt = (atMs: number): void => worker.addAfter('sweep', Math.min(ttlMs, atMs - clock.now().getTime()))
+  const wakeAt = (atMs: number): void => worker.addAfter('sweep', Math.max(MIN_PAUSE_MS, atMs - clock.now().getTime()))
   const put = (object: KubeObject): void => {
     const ref = refOf(EVENTS, object)
     const atMs = expiresAtMs(object, ttlMs)

@@ -44,7 +44,7 @@ function mergeLists(live: readonly unknown[], applied: readonly unknown[], type:
   )
 }
 
-/** Applied items in their order; live items nobody applies keep their place before what followed them. */
+/** Applied items in their order; live items that are not applied keep their place before what followed them. */
 function mergeOrder(
   live: readonly unknown[],
   applied: readonly unknown[],
@@ -54,20 +54,21 @@ function mergeOrder(
   const elements = live.map(elementOf)
   const places = new Map(elements.map((element, i) => [element, i]))
   const wanted = new Map(applied.map((item) => [elementOf(item), item]))
+  const waiting = new Set(wanted.keys())
   const merged: unknown[] = []
   let next = 0
-  const takeOthers = (until: number): void => {
-    for (; next < until; next++) if (!wanted.has(elements[next]!)) merged.push(live[next])
-  }
-  for (const [element, item] of wanted) {
-    const place = places.get(element)
-    if (place === undefined) merged.push(merge(undefined, item))
-    else {
-      takeOthers(place)
-      merged.push(merge(live[place], item))
+  const takeOthers = (): void => {
+    for (; next < live.length && !waiting.has(elements[next]!); next++) {
+      if (!wanted.has(elements[next]!)) merged.push(live[next])
     }
   }
-  takeOthers(live.length)
+  for (const [element, item] of wanted) {
+    takeOthers()
+    const place = places.get(element)
+    merged.push(merge(place === undefined ? undefined : live[place], item))
+    waiting.delete(element)
+  }
+  takeOthers()
   const isSame = merged.length === live.length && merged.every((item, i) => item === live[i])
   return isSame ? live : merged
 }

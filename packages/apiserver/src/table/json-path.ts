@@ -32,7 +32,7 @@ export function compileJsonPath(path: string): JsonPath {
 }
 
 function parseStep(rest: string, path: string): [Step, number] {
-  const name = /^(\.\.|\.)?((?:[^.[\]\\]|\\.)+)/.exec(rest)
+  const name = /^(\.\.|\.)?((?:[^.[\]\\\s]|\\.)+)/.exec(rest)
   if (name && name[2] !== undefined && (name[1] !== undefined || !rest.startsWith('['))) {
     const key = name[2].replaceAll(/\\(.)/g, '$1')
     const step = key === '*' ? allChildren : member(key)
