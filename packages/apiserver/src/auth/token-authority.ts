@@ -13,7 +13,8 @@ export interface TokenSubject {
   readonly audiences: readonly string[]
 }
 
-const ISSUER = 'https://kubernetes.default.svc.cluster.local'
+/** Who signs, and the audience of a token that names none. */
+export const TOKEN_ISSUER = 'https://kubernetes.default.svc.cluster.local'
 const MIN_SECONDS = 600
 
 /** Signs tokens for service accounts and recognises them again. The key lives as long as its owner keeps it. */
@@ -27,9 +28,9 @@ export class TokenAuthority {
     const seconds = Math.max(requestedSeconds ?? 3600, MIN_SECONDS)
     const now = Math.floor(this.clock.now().getTime() / 1000)
     const claims = {
-      iss: ISSUER,
+      iss: TOKEN_ISSUER,
       sub: `system:serviceaccount:${subject.namespace}:${subject.name}`,
-      aud: subject.audiences.length > 0 ? subject.audiences : [ISSUER],
+      aud: subject.audiences.length > 0 ? subject.audiences : [TOKEN_ISSUER],
       iat: now,
       nbf: now,
       exp: now + seconds,

@@ -7,7 +7,7 @@ import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js
 import { timestamp } from '../write/timestamps.js'
 import { versionSchemas } from './prepare-definition.js'
 
-export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
+const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
 
 /** CustomResourceDefinitions: established the moment they are stored, since compiling happens in the same turn. */
 export const crdKind: KindDefinition = describeKind(CustomResourceDefinitions, {
@@ -28,9 +28,12 @@ export const crdKind: KindDefinition = describeKind(CustomResourceDefinitions, {
     if (!isJsonObject(spec.conversion)) spec.conversion = { strategy: 'None' }
   },
   prepareCreate(crd, { now }) {
-    const metadata = crd.metadata as { finalizers?: string[] }
-    metadata.finalizers = [...new Set([...(metadata.finalizers ?? []), CRD_FINALIZER])]
     crd.status = establishedStatus(crd, undefined, now)
+  },
+  prepareDelete(crd) {
+    const metadata = crd.metadata as { finalizers?: string[] }
+    const finalizers = [...new Set([...(metadata.finalizers ?? []), CRD_FINALIZER])]
+    return { ...crd, metadata: { ...metadata, finalizers } }
   },
   prepareUpdate(next, old, { now }) {
     next.status = establishedStatus(next, isJsonObject(old.status) ? old.status : undefined, now)

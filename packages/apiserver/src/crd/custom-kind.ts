@@ -1,5 +1,5 @@
 import type { CustomResourceDefinition, KubeObject } from '@corral/resources'
-import { type CelRules, compileCelRules } from '../cel/index.js'
+import { type CelRules, compileCelRules, hasCelRules } from '../cel/index.js'
 import type { FieldError } from '../errors/api-error.js'
 import {
   describeKind,
@@ -131,9 +131,19 @@ function lazySchema(schema: JsonSchema): LazySchema {
       const errors: FieldError[] = [...get().validate(object, old === undefined ? {} : { oldValue: old })]
       rules ??= compileCelRules(schema)
       if (errors.length === 0) errors.push(...rules.validate(object, old))
+      else if (hasCelRules(schema) && errors.some(({ reason }) => reason !== 'FieldValueDuplicate')) {
+        errors.push(RULES_SKIPPED)
+      }
       return errors
     },
   }
+}
+
+const RULES_SKIPPED: FieldError = {
+  reason: 'FieldValueInvalid',
+  field: '<nil>',
+  message:
+    'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 }
 
 const isRootPath = (path: string): boolean =>

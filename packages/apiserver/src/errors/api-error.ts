@@ -118,7 +118,7 @@ export const required = (field: string, why = ''): FieldError => ({
 export const invalidValue = (field: string, value: unknown, why: string): FieldError => ({
   reason: 'FieldValueInvalid',
   field,
-  message: `Invalid value: ${typeof value === 'object' && value !== null ? JSON.stringify(value) : quote(value)}: ${why}`,
+  message: `Invalid value: ${quote(value)}: ${why}`,
 })
 
 export const forbiddenField = (field: string, why: string): FieldError => ({
@@ -133,4 +133,5 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   message: `Unsupported value: ${quote(value)}: supported values: ${supported.map((item) => JSON.stringify(item)).join(', ')}`,
 })
 
-const quote = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : String(value))
+const quote = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'object' ? JSON.stringify(value) : String(value)

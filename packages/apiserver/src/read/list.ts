@@ -139,7 +139,7 @@ function decodeToken(text: string): PageToken {
   } catch {
     // Falls through to the refusal below: whatever it was, it is not a token of ours.
   }
-  throw badRequest('continue key is not valid')
+  throw badRequest('invalid continue token: continue key is not valid')
 }
 
 /** The version a request names; 400 when it is not a number. */
@@ -148,13 +148,8 @@ export function versionOf(query: URLSearchParams): number | undefined {
   if (text === null || text === '') return undefined
   const version = Number(text)
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(version)) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [
-      {
-        reason: 'FieldValueInvalid',
-        field: 'resourceVersion',
-        message: `Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-      },
-    ])
+    const parse = `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
+    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: ${parse}`)
   }
   return version
 }

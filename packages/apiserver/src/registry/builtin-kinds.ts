@@ -81,14 +81,17 @@ const namespaceKind = describeKind(Namespaces, {
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [{ name: 'finalize', group: '', version: 'v1', kind: 'Namespace', verbs: ['update'] }],
   selectable: fieldReaders('status.phase'),
+  defaults: labelWithName,
   prepareCreate(namespace) {
     namespace.spec = { ...(isJsonObject(namespace.spec) ? namespace.spec : {}), finalizers: ['kubernetes'] }
     namespace.status = { phase: 'Active' }
-    labelWithName(namespace)
   },
   prepareUpdate(next, old) {
     next.spec = old.spec
-    labelWithName(next)
+  },
+  prepareDelete(namespace) {
+    const { deletionGracePeriodSeconds: _grace, ...metadata } = namespace.metadata as JsonObject
+    return { ...namespace, metadata, status: { phase: 'Terminating' } }
   },
 })
 
@@ -192,7 +195,7 @@ const eventKinds: KindDefinition[] = [
       ...fieldReaders('reason', 'type', 'reportingComponent', ...INVOLVED.map((field) => `involvedObject.${field}`)),
       source: (event) => fieldReader('source.component')(event) || fieldReader('reportingComponent')(event),
     },
-    defaults(event) {
+    prepareCreate(event) {
       event.source ??= {}
       event.firstTimestamp ??= null
       event.lastTimestamp ??= null
@@ -226,6 +229,9 @@ const inertKinds: KindDefinition[] = [
     generation: 'spec',
     scale: { specReplicas: 'spec.replicas', statusReplicas: 'status.replicas' },
     subresources: [scaleRow()],
+    prepareCreate(deployment) {
+      deployment.status = {}
+    },
     defaults(deployment) {
       defaultWorkload(deployment)
       const spec = deployment.spec
@@ -243,6 +249,9 @@ const inertKinds: KindDefinition[] = [
     scale: { specReplicas: 'spec.replicas', statusReplicas: 'status.replicas' },
     subresources: [scaleRow()],
     defaults: defaultWorkload,
+    prepareCreate(set) {
+      set.status = { replicas: 0 }
+    },
   }),
   inert(PodDisruptionBudgets, {
     shortNames: ['pdb'],

@@ -24,7 +24,11 @@ export function fromEventsV1(event: KubeObject): KubeObject {
 
 function rename(event: KubeObject, apiVersion: string, nameOf: (name: string) => string | undefined): KubeObject {
   const result: JsonObject = {}
-  for (const [key, value] of Object.entries(event)) result[nameOf(key) ?? key] = value
+  for (const [key, value] of Object.entries(event)) {
+    // Empty reporters are written out in one version and left out in the other.
+    if (value === '' && key.startsWith('reporting')) continue
+    result[nameOf(key) ?? key] = value
+  }
   result.apiVersion = apiVersion
   return result as KubeObject
 }

@@ -81,6 +81,8 @@ export interface KindDefinition extends ResourceKind {
   defaults?(object: JsonObject): void
   prepareCreate?(object: JsonObject, context: WriteContext): void
   prepareUpdate?(next: JsonObject, old: JsonObject, context: WriteContext): void
+  /** Changes the state a delete leaves behind while finalizers hold the object. Gets a frozen object, returns another. */
+  prepareDelete?(marked: JsonObject): JsonObject
   validate?(object: JsonObject, old: JsonObject | undefined): FieldError[]
   /** Seconds of grace a delete gets when the caller names `requested`; 0 removes at once. */
   graceSeconds?(object: JsonObject, requested: number | undefined): number

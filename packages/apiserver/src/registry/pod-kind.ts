@@ -39,10 +39,13 @@ export const podKind: KindDefinition = describeKind(Pods, {
     'status.nominatedNodeName': fieldReader('status.nominatedNodeName'),
   },
   defaults(pod) {
-    if (isJsonObject(pod.spec)) defaultPodSpec(pod.spec)
+    if (!isJsonObject(pod.spec)) return
+    defaultPodSpec(pod.spec)
+    pod.spec.enableServiceLinks ??= true
   },
   prepareCreate(pod) {
     const spec = isJsonObject(pod.spec) ? pod.spec : {}
+    admitPodSpec(spec)
     pod.status = { phase: 'Pending', qosClass: qosClass(spec) }
   },
   validate(pod, old) {
@@ -59,6 +62,22 @@ export const podKind: KindDefinition = describeKind(Pods, {
   },
 })
 
+const TOLERATED = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
+
+/** What Kubernetes' default admission adds to a pod: a priority, and patience with a node that is not there. */
+function admitPodSpec(spec: JsonObject): void {
+  spec.priority ??= 0
+  spec.preemptionPolicy ??= 'PreemptLowerPriority'
+  const tolerations = objectsIn(spec.tolerations)
+  const missing = TOLERATED.filter((key) => !tolerations.some((each) => isTolerated(each, key)))
+  if (missing.length === 0) return
+  const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 }))
+  spec.tolerations = [...tolerations, ...added]
+}
+
+const isTolerated = (toleration: JsonObject, key: string): boolean =>
+  (toleration.key === key || !toleration.key) && (toleration.effect === 'NoExecute' || !toleration.effect)
+
 interface PodShape extends KubeObject {
   spec?: { nodeName?: string; hostNetwork?: boolean; terminationGracePeriodSeconds?: number }
   status?: { phase?: string; podIPs?: { ip: string }[] }
@@ -71,7 +90,6 @@ export function defaultPodSpec(spec: JsonObject): void {
   spec.terminationGracePeriodSeconds ??= 30
   spec.schedulerName ??= 'default-scheduler'
   spec.securityContext ??= {}
-  spec.enableServiceLinks ??= true
   if (spec.serviceAccountName && !spec.serviceAccount) spec.serviceAccount = spec.serviceAccountName
   for (const container of containersOf(spec)) defaultContainer(container)
   for (const volume of objectsIn(spec.volumes)) defaultVolume(volume)
@@ -139,12 +157,12 @@ function validatePodSpec(spec: JsonObject): FieldError[] {
       const path = `spec.${list}[${index}]`
       const name = String(container.name ?? '')
       if (!name) errors.push(required(`${path}.name`))
-      else if (seen.has(name)) {
+      if (!container.image) errors.push(required(`${path}.image`))
+      errors.push(...validateMounts(container, spec, path))
+      if (name && seen.has(name)) {
         errors.push({ reason: 'FieldValueDuplicate', field: `${path}.name`, message: `Duplicate value: "${name}"` })
       }
       seen.add(name)
-      if (!container.image) errors.push(required(`${path}.image`))
-      errors.push(...validateMounts(container, spec, path))
     }
   }
   if (!['Always', 'OnFailure', 'Never'].includes(String(spec.restartPolicy))) {

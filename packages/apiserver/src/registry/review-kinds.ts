@@ -45,7 +45,7 @@ export const reviewKinds: KindDefinition[] = [
   })),
   reviewKind(TokenReviews, async (spec, { verifyToken }) => {
     const user = await verifyToken(String(spec.token ?? ''))
-    if (!user) return { authenticated: false, user: {}, error: 'invalid bearer token' }
+    if (!user) return { user: {}, error: 'invalid bearer token' }
     return {
       authenticated: true,
       user: { username: user.name, groups: [...user.groups] },

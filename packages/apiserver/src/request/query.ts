@@ -12,7 +12,7 @@ export function queryInteger(query: URLSearchParams, name: string): number | und
   if (value === null || value === '') return undefined
   const number = Number(value)
   if (!Number.isSafeInteger(number)) {
-    throw apiError(400, 'BadRequest', `${name}: strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)
+    throw apiError(400, 'BadRequest', `strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)
   }
   return number
 }

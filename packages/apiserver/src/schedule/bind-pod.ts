@@ -27,11 +27,11 @@ function withScheduled(
   conditions: readonly Partial<Condition>[] | undefined,
   update: Pick<Condition, 'status' | 'reason' | 'message'>,
   now: Date,
-): Partial<Condition>[] {
+): object[] {
   const next = setCondition((conditions ?? []) as Condition[], { type: 'PodScheduled', ...update }, now)
   // Pod conditions leave reason and message out rather than empty.
   return next.map((condition) => {
     const { reason, message, ...rest } = condition
-    return { ...rest, ...(reason ? { reason } : {}), ...(message ? { message } : {}) }
+    return { lastProbeTime: null, ...rest, ...(reason ? { reason } : {}), ...(message ? { message } : {}) }
   })
 }

@@ -36,6 +36,11 @@ function readerOf(field: string, kind: KindDefinition): (object: KubeObject) => 
   if (field === 'metadata.name') return (object) => object.metadata?.name ?? ''
   if (field === 'metadata.namespace') return (object) => object.metadata?.namespace ?? ''
   const reader = Object.hasOwn(kind.selectable, field) ? kind.selectable[field] : undefined
+  if (!reader && !kind.isCustom && Object.keys(kind.selectable).length === 0) {
+    throw badRequest(
+      `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+    )
+  }
   if (!reader) throw badRequest(`field label not supported: ${field}`)
   return reader
 }

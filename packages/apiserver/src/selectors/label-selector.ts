@@ -50,7 +50,7 @@ class Parser {
   private readonly tokens: string[]
   private position = 0
 
-  constructor(private readonly text: string) {
+  constructor(text: string) {
     this.tokens = text.match(/[(),!]|[=!<>]=?|[^\s(),!=<>]+/g) ?? []
     // `!` directly before `=` is one operator; anywhere else it negates.
     this.tokens = joinNotEqual(this.tokens)
@@ -141,7 +141,7 @@ class Parser {
   }
 
   private failure(why: string): Error {
-    return badRequest(`unable to parse requirement: ${why} in ${JSON.stringify(this.text)}`)
+    return badRequest(`unable to parse requirement: ${why}`)
   }
 }
 

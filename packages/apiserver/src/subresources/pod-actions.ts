@@ -23,12 +23,16 @@ export async function bindingVerb(resource: ResourceRequest): Promise<ApiRespons
   const { request, context, kind, namespace = '', name = '' } = resource
   if (request.method !== 'POST') throw methodNotAllowed()
   const body = await readObject(request)
+  if (!isJsonObject(body.metadata) || body.metadata.name !== name) {
+    throw badRequest('name in URL does not match name in Binding object')
+  }
   const node = isJsonObject(body.target) ? body.target.name : undefined
   if (typeof node !== 'string' || node === '') throw badRequest('target.name must name a node')
   const pod = context.store.collection(kind.collection).findHead(namespace, name)
   if (!pod) throw notFound(kind, name)
   const { nodeName } = (pod as { spec?: { nodeName?: string } }).spec ?? {}
-  if (nodeName) throw conflict(kind, name, `pod ${name} is already assigned to node "${nodeName}"`)
+  if (nodeName)
+    throw conflict({ ...kind, plural: 'pods/binding' }, name, `pod ${name} is already assigned to node "${nodeName}"`)
   if (!parseWriteOptions(request.query, 'CreateOptions').dryRun) await bindPod(context, pod, node).committed
   return objectResponse(201, successStatus(undefined, 201))
 }

@@ -9,6 +9,8 @@ export function logVerb(resource: ResourceRequest): ApiResponse {
   const { request, context, name = '' } = resource
   const target = findStreamTarget(resource)
   const options = logOptions(request.query, target.container)
+  // A pod without a node has no log and no error either.
+  if (!target.isBound) return { status: 204, headers: {}, body: { type: 'empty' } }
   const waiting = target.status?.state?.waiting
   if (!options.previous && (waiting || !target.status)) {
     const reason = waiting?.reason ?? 'ContainerCreating'

@@ -17,11 +17,14 @@ interface ContainerStatus {
 export interface StreamTarget {
   readonly pod: PodRef
   readonly container: string
+  readonly isBound: boolean
   readonly status: ContainerStatus | undefined
 }
 
-/** Exec, attach and port-forward without an upgrade. */
-export function upgradeRequired(_resource: ResourceRequest): never {
+/** Exec, attach and port-forward without an upgrade: what is wrong with the request itself is said first. */
+export function upgradeRequired(resource: ResourceRequest): never {
+  if (resource.subresource === 'portforward') checkPortForward(resource)
+  else checkProcess(resource)
   throw badRequest('Upgrade request required')
 }
 
@@ -33,7 +36,8 @@ export function findStreamTarget(resource: ResourceRequest): StreamTarget {
   const pod = findPod(resource)
   const container = containerOf(pod, resource.request.query.get('container'))
   const statuses = [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])]
-  return { pod: refOf(pod), container, status: statuses.find((status) => status.name === container) }
+  const isBound = Boolean(pod.spec?.nodeName)
+  return { pod: refOf(pod), container, isBound, status: statuses.find((status) => status.name === container) }
 }
 
 function findPod({ context, kind, namespace = '', name = '' }: ResourceRequest): PodShape {

@@ -58,7 +58,7 @@ function checkScale(kind: KindDefinition, name: string, wanted: JsonObject, curr
 
 function toScale(object: KubeObject, paths: ScalePaths): JsonObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata ?? {}
-  const selector = paths.selector ? fieldReader(paths.selector)(object) : ''
+  const selector = paths.selector ? fieldReader(paths.selector)(object) : labelsSelected(object)
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
@@ -69,6 +69,15 @@ function toScale(object: KubeObject, paths: ScalePaths): JsonObject {
       ...(selector ? { selector } : {}),
     },
   }
+}
+
+/** The selector of a workload as text, the form in which scale shows it. */
+function labelsSelected(object: KubeObject): string {
+  const { selector } = (object as { spec?: { selector?: { matchLabels?: Record<string, string> } } }).spec ?? {}
+  return Object.entries(selector?.matchLabels ?? {})
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(',')
 }
 
 function setPath(object: JsonObject, path: string, value: unknown): void {

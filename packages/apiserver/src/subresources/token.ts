@@ -1,4 +1,5 @@
 import type { ApiResponse } from '@corral/resources'
+import { TOKEN_ISSUER } from '../auth/token-authority.js'
 import { methodNotAllowed, notFound } from '../errors/api-error.js'
 import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
@@ -20,7 +21,7 @@ export async function tokenVerb(resource: ResourceRequest): Promise<ApiResponse>
     kind: 'TokenRequest',
     apiVersion: 'authentication.k8s.io/v1',
     metadata: { name, namespace, creationTimestamp: account.metadata?.creationTimestamp },
-    spec: { audiences, expirationSeconds: seconds ?? 3600, ...spec },
+    spec: { ...spec, audiences: audiences.length > 0 ? audiences : [TOKEN_ISSUER], expirationSeconds: seconds ?? 3600 },
     status,
   })
 }

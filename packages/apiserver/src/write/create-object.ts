@@ -41,11 +41,12 @@ export function createObject(
   stampMetadata(kind, object.metadata, now, options.keepsManagedFields ?? false)
   if (kind.hasStatus && kind.isCustom) delete object.status
   kind.defaults?.(object)
-  kind.prepareCreate?.(object, writeContext(context, now, request.user))
-  validateNew(kind, object)
+  // What the server adds from here on belongs to nobody.
   if (!options.keepsManagedFields) {
     recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })
   }
+  kind.prepareCreate?.(object, writeContext(context, now, request.user))
+  validateNew(kind, object)
 
   const collection = store.collection(kind.collection)
   const namespace = object.metadata.namespace ?? ''

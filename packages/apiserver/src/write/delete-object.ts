@@ -33,7 +33,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   const errors = []
   if (dryRun.some((value) => value !== 'All')) errors.push(notSupported('dryRun', dryRun.join(','), ['All']))
   if (policy && !['Background', 'Foreground', 'Orphan'].includes(String(policy))) {
-    errors.push(notSupported('propagationPolicy', policy, ['Background', 'Foreground', 'Orphan']))
+    errors.push(notSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']))
   }
   if (policy && legacy !== undefined && legacy !== null) {
     errors.push(
@@ -75,12 +75,12 @@ export function deleteObject(
 
 function checkPreconditions(kind: KindDefinition, name: string, metadata: ObjectMeta, options: DeleteOptions): void {
   if (options.uid !== undefined && options.uid !== metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${metadata.uid}`
-    throw conflict(kind, name, why)
+    const why = `the UID in the precondition (${options.uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`
+    throw conflict({ ...kind, group: '', plural: kind.kind }, name, why)
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== metadata.resourceVersion) {
-    const why = `Precondition failed: ResourceVersion in precondition: ${options.resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`
-    throw conflict(kind, name, why)
+    const why = `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`
+    throw conflict({ ...kind, group: '', plural: kind.kind }, name, why)
   }
 }
 
@@ -109,7 +109,7 @@ function markDeleted(kind: KindDefinition, live: KubeObject, options: DeleteOpti
     deletionTimestamp: timestamp(new Date(now.getTime() + grace * 1000)),
     deletionGracePeriodSeconds: grace,
   })
-  return kind.collection === 'namespaces' ? ({ ...marked, status: { phase: 'Terminating' } } as KubeObject) : marked
+  return kind.prepareDelete ? (kind.prepareDelete(marked as JsonObject) as KubeObject) : marked
 }
 
 const FOREGROUND = 'foregroundDeletion'

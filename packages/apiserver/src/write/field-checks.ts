@@ -18,10 +18,8 @@ export function dropUnknownFields(
   if (unknown.length === 0 || validation === 'Ignore') return value
   const texts = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
   if (validation === 'Strict') {
-    const prefix = kind.isCustom
-      ? ''
-      : `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}: `
-    throw apiError(400, 'BadRequest', `${prefix}strict decoding error: ${texts.join(', ')}`)
+    const prefix = `${kind.kind} in version ${JSON.stringify(kind.version)} cannot be handled as a ${kind.kind}`
+    throw apiError(400, 'BadRequest', `${prefix}: strict decoding error: ${texts.join(', ')}`)
   }
   warnings.push(...texts)
   return value

@@ -81,7 +81,10 @@ function checkPreconditions(
   if (resourceVersion && resourceVersion !== '0') {
     if (resourceVersion !== old.metadata.resourceVersion) throw conflict(kind, target.name)
   } else if (options.isReplace && kind.needsVersionOnUpdate) {
-    throw invalid(kind, target.name, [invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')])
+    // Named by its plural here: storage refuses this, not the kind.
+    throw invalid({ group: kind.group, kind: kind.plural }, target.name, [
+      invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ])
   }
   if (uid && uid !== old.metadata.uid) {
     const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
