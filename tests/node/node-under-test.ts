@@ -5,7 +5,7 @@ import { type ApiServer, createApiServer, memoryStorage } from '@corral/apiserve
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
 import { type Isolation, type NodeAgent, type NodeOptions, startNode } from '@corral/node'
 import { Events, type Pod, Pods, type Stored, silentLogger, systemClock } from '@corral/resources'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 
 /** A node on a real API server in memory, with everything it needs and nothing left over afterwards. */
 export interface NodeUnderTest {
@@ -85,18 +85,14 @@ export async function nodeUnderTest(
         spec: { terminationGracePeriodSeconds: 2, ...spec!, nodeName },
       }),
     async until(name, describe) {
-      let pod: Stored<Pod> | undefined
-      const isThere = async () => {
-        pod = await client.find(Pods, at(name))
-        return pod !== undefined && describe(pod)
-      }
-      await expect
-        .poll(isThere, { timeout: waitMs, interval: 20 })
-        .toBe(true)
-        .catch((error: unknown) => {
-          throw new Error(`pod ${name} stays ${JSON.stringify(pod?.status, null, 1)}`, { cause: error })
-        })
-      return pod!
+      return vi.waitFor(
+        async () => {
+          const pod = await client.find(Pods, at(name))
+          if (pod && describe(pod)) return pod
+          throw new Error(`pod ${name} stays ${JSON.stringify(pod?.status, null, 1)}`)
+        },
+        { timeout: waitMs, interval: 20 },
+      )
     },
     async untilGone(name) {
       await expect.poll(() => client.find(Pods, at(name)), { timeout: waitMs, interval: 20 }).toBe(undefined)

@@ -1,4 +1,4 @@
-import type { Pod } from '@corral/resources'
+import type { Pod, PodSpec } from '@corral/resources'
 import { EgressError, egressAnnotation, parseEgress } from './egress/egress-annotation.js'
 import { refusedFields } from './fields/refused-fields.js'
 import type { EgressRule } from './isolation/isolation.js'
@@ -12,7 +12,7 @@ export interface Admission {
 
 /** The node's first look at a pod. Pure. */
 export function admitPod(pod: Pod): Admission {
-  const refused = refusedFields(pod.spec ?? { containers: [] })
+  const refused = refusedFields(withoutInjected(pod.spec ?? { containers: [] }))
   if (refused.length > 0) {
     const list = refused.map(({ path, reason }) => `${path}: ${reason}`).join('; ')
     return {
@@ -26,4 +26,10 @@ export function admitPod(pod: Pod): Admission {
     if (!(error instanceof EgressError)) throw error
     return { egress: [], refusal: { reason: error.code, message: error.message } }
   }
+}
+
+/** Volumes that an API server adds to every pod for its service account; their token is simply not in them here. */
+function withoutInjected(spec: PodSpec): PodSpec {
+  const volumes = spec.volumes?.filter((volume) => !volume.name.startsWith('kube-api-access-'))
+  return volumes ? { ...spec, volumes } : spec
 }

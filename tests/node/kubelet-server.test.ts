@@ -1,0 +1,85 @@
+import { request } from 'node:https'
+import { type HttpsEndpoint, serveHttps } from '@corral/apiserver'
+import { bubblewrapIsolation, type KubeletServer, startKubeletServer } from '@corral/node'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import WebSocket from 'ws'
+import { isReady, type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
+
+describe('the kubelet’s routes', () => {
+  let node: NodeUnderTest
+  let endpoint: HttpsEndpoint
+  let kubelet: KubeletServer
+
+  beforeAll(async () => {
+    node = await nodeUnderTest((dataDir) => bubblewrapIsolation({ dataDir }))
+    endpoint = await serveHttps({ server: node.server, port: 0, dataDir: node.dataDir })
+    const { server, ca } = endpoint.tls
+    kubelet = await startKubeletServer({
+      node: node.agent,
+      port: 0,
+      tls: { ...server, clientCa: ca.cert },
+      host: '127.0.0.1',
+    })
+    const script = 'echo ready; trap "exit 0" TERM; while :; do sleep 0.1; done'
+    await node.create('served', { containers: [{ name: 'main', image: 'busybox', command: ['sh', '-c', script] }] })
+    await node.until('served', isReady)
+  })
+  afterAll(async () => {
+    await kubelet?.close()
+    await endpoint?.close()
+    await node?.[Symbol.asyncDispose]()
+  })
+
+  const credentials = () => ({ ca: endpoint.tls.ca.cert, ...endpoint.tls.admin })
+
+  const get = (path: string, tls: object = credentials()): Promise<{ status: number; body: string }> =>
+    new Promise((resolve, reject) => {
+      request({ host: '127.0.0.1', port: kubelet.port, path, ...tls }, (response) => {
+        let body = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => {
+          body += chunk
+        })
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body }))
+      })
+        .on('error', reject)
+        .end()
+    })
+
+  it.each([
+    { path: '/healthz', status: 200, body: 'ok' },
+    { path: '/containerLogs/default/served/main', status: 200, body: 'ready\n' },
+    { path: '/containerLogs/default/served/main?tailLines=0', status: 200, body: '' },
+    { path: '/containerLogs/default/served/main?tailLines=x', status: 400, body: 'invalid log options\n' },
+    { path: '/containerLogs/default/nobody/main', status: 404, body: 'pod nobody_default is not on this node\n' },
+    { path: '/exec/default/served/main', status: 400, body: 'Upgrade request required\n' },
+    { path: '/elsewhere', status: 404, body: '404 page not found\n' },
+    { path: '/exec/default/%zz/main', status: 404, body: '404 page not found\n' },
+  ])('answer $path with $status', async ({ path, status, body }) => {
+    expect(await get(path)).toEqual({ status, body })
+  })
+
+  it('refuse a client without a certificate', async () => {
+    await expect(get('/healthz', { ca: endpoint.tls.ca.cert })).rejects.toThrow()
+  })
+
+  it('run a command and report its exit code', async () => {
+    const query = 'command=sh&command=-c&command=echo+out%3B+exit+3&output=1&error=1'
+    const url = `wss://127.0.0.1:${kubelet.port}/exec/default/served/main?${query}`
+    const socket = new WebSocket(url, 'v5.channel.k8s.io', credentials())
+    const channels = new Map<number, string>()
+    socket.on('message', (data: Buffer) => {
+      const channel = data[0] ?? 0
+      channels.set(channel, (channels.get(channel) ?? '') + data.subarray(1).toString('utf8'))
+    })
+    await new Promise<void>((resolve, reject) => {
+      socket.on('close', () => resolve())
+      socket.on('error', reject)
+    })
+    expect(channels.get(1)).toBe('out\n')
+    expect(JSON.parse(channels.get(3) ?? '{}')).toMatchObject({
+      reason: 'NonZeroExitCode',
+      details: { causes: [{ reason: 'ExitCode', message: '3' }] },
+    })
+  })
+})
