@@ -52,7 +52,12 @@ export function handlerTransport(handler: ApiHandler, user: ApiUser, userAgent =
     },
 
     async connect(request) {
-      const connection = await withDeadline(request, (signal) => handler.connect(toApi(request, signal)))
+      const connection = await withDeadline(request, async (signal) => {
+        const opened = await handler.connect(toApi(request, signal))
+        // Too late for the caller, who has been told: nobody else would end it.
+        if (signal?.aborted && 'type' in opened) endConnection(opened, signal.reason)
+        return opened
+      })
       if ('type' in connection) return endOnAbort(connection, request.signal)
       throw responseError(await toResponse(connection), `connect ${request.path}`)
     },
@@ -124,12 +129,14 @@ async function* once(bytes?: Uint8Array): AsyncGenerator<Uint8Array> {
 /** The signal keeps its meaning after the connection stands: abort ends the process or drops the stream. */
 function endOnAbort(connection: ApiConnection, signal: AbortSignal | undefined): ApiConnection {
   if (!signal) return connection
-  const end = () => {
-    if (connection.type === 'process') connection.process.kill()
-    else connection.stream.destroy(signal.reason)
-  }
+  const end = () => endConnection(connection, signal.reason)
   if (signal.aborted) end()
   else signal.addEventListener('abort', end, { once: true })
   if (connection.type === 'process') void connection.process.exited.then(() => signal.removeEventListener('abort', end))
   return connection
+}
+
+function endConnection(connection: ApiConnection, reason: unknown): void {
+  if (connection.type === 'process') connection.process.kill()
+  else connection.stream.destroy(reason instanceof Error ? reason : new Error('aborted', { cause: reason }))
 }
