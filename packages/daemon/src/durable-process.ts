@@ -38,6 +38,7 @@ export class DurableProcess implements ProcessHandle {
   /** The wrapper's own exit status, where we are its parent: it tells the end even when the disk is full. */
   #wrapperStatus: number | undefined
   #exitSeenMs: number | undefined
+  #isDiskFull = false
 
   private constructor(directory: string, meta: ProcessMeta, output: OutputLog, ports: DurablePorts) {
     this.#directory = directory
@@ -149,12 +150,23 @@ export class DurableProcess implements ProcessHandle {
     try {
       this.#pid ??= await readPid(this.#directory, 'pid')
       // Before the output is measured, so that what was written before the end is part of it.
-      const isOver = await this.#isOver()
-      const hasGrown = await this.#output.observe()
-      if (isOver) await this.#finish(isOver)
-      if (hasGrown || isOver) this.changed.notify()
+      const exit = await this.#isOver()
+      const hasGrown = await this.#observe()
+      if (exit) await this.#finish(exit)
+      if (hasGrown || exit) this.changed.notify()
     } catch (error) {
       this.#ports.log.error('process record unreadable', { id: this.#meta.id, error: String(error) })
+    }
+  }
+
+  /** A disk too full for the index hides output, but not the end of the process. */
+  async #observe(): Promise<boolean> {
+    try {
+      return await this.#output.observe()
+    } catch (error) {
+      if (!this.#isDiskFull) this.#ports.log.error('output not indexed', { id: this.#meta.id, error: String(error) })
+      this.#isDiskFull = true
+      return false
     }
   }
 
@@ -197,11 +209,12 @@ export class DurableProcess implements ProcessHandle {
     try {
       await writeFinal(this.#directory, { exit, output_bytes })
     } catch (error) {
-      // A full disk: the end is still told to those who ask now.
+      // The end is still told to those who ask now.
+      this.#isDiskFull = true
       this.#ports.log.error('process end not recorded', { id: this.#meta.id, error: String(error) })
     }
     this.#finalBytes = output_bytes
-    this.#exit = exit
+    this.#exit = this.#isDiskFull ? { ...exit, message: 'the disk of the sandbox is full' } : exit
     this.#ports.log.info('process ended', { id: this.#meta.id, exitCode: exit.exit_code })
   }
 

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { maxOutputPayloadBytes, type OutputStream } from '@corral/protocol'
@@ -24,12 +25,11 @@ export class OutputLog {
 
   /** Opens the log in a record's directory, creating or picking up the index. */
   static async open(directory: string): Promise<OutputLog> {
-    const index = await open(join(directory, 'index'), 'a+')
+    const index = await open(join(directory, 'index'), constants.O_RDWR | constants.O_CREAT, 0o600)
     const seen: Record<OutputStream, number> = { stdout: 0, stderr: 0 }
     const { size } = await index.stat()
-    // A torn last record was never shown to anyone.
+    // A torn last record was never shown to anyone; the next one is written over it.
     const indexBytes = size - (size % recordBytes)
-    if (indexBytes !== size) await index.truncate(indexBytes)
     for await (const record of readRecords(index, 0, indexBytes)) seen[record.stream] += record.length
     return new OutputLog(directory, index, indexBytes, seen)
   }
@@ -39,7 +39,10 @@ export class OutputLog {
     return this.#seen.stdout + this.#seen.stderr
   }
 
-  /** Indexes what the files have grown by. True when there was something new. Calls must not overlap. */
+  /**
+   * Indexes what the files have grown by. True when there was something new. Calls must not overlap. On a full disk it
+   * rejects and may be called again.
+   */
   async observe(): Promise<boolean> {
     const grown = await Promise.all(streams.map((stream) => this.#growth(stream)))
     const records = grown.flat()
@@ -49,7 +52,7 @@ export class OutputLog {
       bytes.writeUInt8(record.stream === 'stdout' ? 1 : 2, i * recordBytes)
       bytes.writeUInt32BE(record.length, i * recordBytes + 4)
     })
-    await this.#index.appendFile(bytes)
+    await writeExactly(this.#index, bytes, this.#indexBytes)
     for (const record of records) this.#seen[record.stream] += record.length
     this.#indexBytes += bytes.length
     return true
@@ -156,6 +159,13 @@ async function* readRecords(index: FileHandle, start: number, end: number): Asyn
     for (let i = 0; i < bytes.length; i += recordBytes) {
       yield { stream: bytes.readUInt8(i) === 2 ? 'stderr' : 'stdout', length: bytes.readUInt32BE(i + 4) }
     }
+  }
+}
+
+async function writeExactly(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, written, bytes.length - written, position + written)
+    written += bytesWritten
   }
 }
 

@@ -100,9 +100,16 @@ describe('the runner', () => {
     await expect(failure).rejects.toThrow(/ended with 1: .*EADDRINUSE/)
   })
 
-  it('answers 409 to a task once a process exists, and to a process once a task was taken', async () => {
-    const { client } = await start({ CORRAL_DAEMON_RUNNER_WORK_MS: '60000' })
+  it('answers 409 to a task once a process exists', async () => {
+    const { client } = await start()
     await client.startProcess('p', { argv: ['true'] })
     await expect(client.sendTask({ taskID: 't', message: 'm' })).rejects.toMatchObject({ code: 'ProcessesExist' })
+  })
+
+  it('answers 409 to a process once a task was taken', async () => {
+    const { client } = await start({ CORRAL_DAEMON_RUNNER_WORK_MS: '60000' })
+    await client.sendTask({ taskID: 't', message: 'm' })
+    const starting = client.startProcess('p', { argv: ['true'] })
+    await expect(starting).rejects.toMatchObject({ code: 'TaskAlreadyAccepted' })
   })
 })
