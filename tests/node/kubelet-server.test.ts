@@ -1,6 +1,7 @@
 import { request } from 'node:https'
 import { type HttpsEndpoint, serveHttps } from '@corral/apiserver'
 import { bubblewrapIsolation, type KubeletServer, startKubeletServer } from '@corral/node'
+import { Secrets } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import WebSocket from 'ws'
 import { isReady, type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
@@ -81,5 +82,27 @@ describe('the kubelet’s routes', () => {
       reason: 'NonZeroExitCode',
       details: { causes: [{ reason: 'ExitCode', message: '3' }] },
     })
+  })
+
+  it('are not needed for a probe over TLS inside the pod', async () => {
+    const base64 = (value: string): string => Buffer.from(value).toString('base64')
+    const { cert, key } = endpoint.tls.server
+    const data = { cert: base64(cert), key: base64(key) }
+    await node.client.create(Secrets, { metadata: { namespace: 'default', name: 'tls' }, data })
+    const read = (name: string) => `require('fs').readFileSync('/tls/${name}')`
+    const server = `require('https').createServer({ cert: ${read('cert')}, key: ${read('key')} }, (_, response) => response.writeHead(204).end())`
+    await node.create('secure', {
+      volumes: [{ name: 'tls', secret: { secretName: 'tls' } }],
+      containers: [
+        {
+          name: 'main',
+          image: 'node',
+          command: ['node', '-e', `${server}.listen(8443)`],
+          volumeMounts: [{ name: 'tls', mountPath: '/tls' }],
+          readinessProbe: { httpGet: { port: 8443, scheme: 'HTTPS' } },
+        },
+      ],
+    })
+    await node.until('secure', isReady)
   })
 })

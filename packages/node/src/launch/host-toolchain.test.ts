@@ -1,0 +1,57 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { hostToolchain, installationOf } from './host-toolchain.js'
+
+let root: string
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'corral-tools-'))
+})
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+/** A version manager's layout: `<home>/versions/v20/bin/node`, with npm as a link into lib. */
+function installNode(mode: number): string {
+  const prefix = join(root, 'home', 'versions', 'v20')
+  mkdirSync(join(prefix, 'bin'), { recursive: true })
+  mkdirSync(join(prefix, 'lib', 'node_modules', 'npm'), { recursive: true })
+  writeFileSync(join(prefix, 'bin', 'node'), '#!/bin/sh\n', { mode: 0o755 })
+  writeFileSync(join(prefix, 'lib', 'node_modules', 'npm', 'cli.js'), '')
+  symlinkSync('../lib/node_modules/npm/cli.js', join(prefix, 'bin', 'npm'))
+  chmodSync(root, 0o711)
+  chmodSync(join(root, 'home'), mode)
+  return join(prefix, 'bin', 'node')
+}
+
+describe('hostToolchain', () => {
+  const usr = { source: '/usr', target: '/usr', readOnly: true }
+  const options = (nodePath: string) => ({ dataDir: join(root, 'data'), nodePath, searchPath: '' })
+
+  it('is /usr alone where everything lies there', async () => {
+    expect(await hostToolchain(options('/usr/bin/env'))).toEqual({ mounts: [usr], path: [] })
+  })
+
+  it('adds an installation that everybody can reach, under a neutral name', async () => {
+    const nodePath = installNode(0o755)
+    const target = '/opt/corral/toolchain/node'
+    expect(await hostToolchain(options(nodePath))).toEqual({
+      mounts: [usr, { source: join(root, 'home', 'versions', 'v20'), target, readOnly: true }],
+      path: [`${target}/bin`],
+    })
+  })
+
+  it('copies one that lies below a private directory, once', async () => {
+    const nodePath = installNode(0o700)
+    const first = await hostToolchain(options(nodePath))
+    const source = first.mounts[1]?.source ?? ''
+    expect(source).toMatch(/data\/runtime\/[0-9a-f]{16}$/)
+    for (const file of ['bin/node', 'bin/npm', 'lib/node_modules/npm/cli.js'])
+      expect(existsSync(join(source, file)), file).toBe(true)
+    expect(await hostToolchain(options(nodePath))).toEqual(first)
+  })
+})
+
+it('finds the prefix of an executable outside /usr only', () => {
+  expect(installationOf('/usr/bin/env')).toBeUndefined()
+  expect(installationOf(installNode(0o755))).toBe(join(root, 'home', 'versions', 'v20'))
+})
