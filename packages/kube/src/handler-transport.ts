@@ -6,7 +6,6 @@ import type {
   ApiResponse,
   ApiUser,
   WatchEvent,
-  WatchFrame,
 } from '@corral/resources'
 import { withDeadline } from './deadline.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
@@ -45,7 +44,7 @@ export function handlerTransport(handler: ApiHandler, user: ApiUser, userAgent =
     async stream(request) {
       const response = await handler.handle(toApi(request))
       const { body } = response
-      if (response.status < 300 && body.type === 'stream') return body.chunks
+      if (response.status < 300 && body.type === 'stream') return untilAborted(body.chunks, request.signal)
       if (response.status < 300 && body.type === 'bytes') return once(body.bytes)
       if (response.status < 300 && body.type === 'empty') return once()
       throw responseError(await toResponse(response), `${request.method} ${request.path}`)
@@ -95,30 +94,34 @@ function parseBytes(bytes: Buffer, contentType: string | undefined): unknown {
   return contentType?.startsWith('application/json') ? JSON.parse(text) : text
 }
 
-/** Ends as soon as `signal` aborts, even while the server has nothing to say; the server sees the same signal. */
 async function* eventsOf(
   body: Extract<ApiBody, { type: 'watch' }>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<WatchEvent> {
-  const frames = body.frames[Symbol.asyncIterator]()
+  for await (const frame of untilAborted(body.frames, signal)) yield frame.event
+}
+
+/** Ends as soon as `signal` aborts, even while the server has nothing to say; the server sees the same signal. */
+async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
+  const values = source[Symbol.asyncIterator]()
   let wake = () => {}
   const abort = () => wake()
   signal?.addEventListener('abort', abort, { once: true })
   const next = () =>
-    new Promise<IteratorResult<WatchFrame> | undefined>((resolve, reject) => {
+    new Promise<IteratorResult<T> | undefined>((resolve, reject) => {
       wake = () => resolve(undefined)
-      frames.next().then(resolve, reject)
+      values.next().then(resolve, reject)
     })
   try {
     while (!signal?.aborted) {
       const result = await next()
       if (!result || result.done) return
-      yield result.value.event
+      yield result.value
     }
   } finally {
     signal?.removeEventListener('abort', abort)
-    // Not awaited: a source that waits for its next event would hold us up. Its failure has nobody left to tell.
-    void frames.return?.()?.catch(() => {})
+    // Not awaited: a source that waits for its next value would hold us up. Its failure has nobody left to tell.
+    void values.return?.()?.catch(() => {})
   }
 }
 

@@ -67,21 +67,23 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     return toResponse(await withCredentials(request, (open, options) => httpCall(open.calls, options, request)))
   }
 
+  /** `timeoutMs` bounds the wait for the headers; the body may take as long as it likes. */
   async function open(request: TransportRequest): Promise<AsyncIterable<Uint8Array>> {
     const action = `${request.method} ${request.path}`
-    const response = await withCredentials(request, async (live, options) => {
-      const signal = request.signal ? { signal: request.signal } : {}
-      try {
-        const answer = await live.streams.request({ ...options, ...signal })
+    const lifetime = linkedLifetime(request, action)
+    try {
+      const response = await withCredentials(request, async (live, options) => {
+        const answer = await live.streams.request({ ...options, signal: lifetime.signal })
         return { status: answer.statusCode, headers: answer.headers, body: answer.body }
-      } catch (error) {
-        request.signal?.throwIfAborted()
-        throw connectionError(error, action)
-      }
-    })
-    if (response.status < 300) return readable(response.body, action, request.signal)
-    const bytes = Buffer.from(await response.body.arrayBuffer())
-    throw responseError(toResponse({ ...response, bytes }), action)
+      })
+      lifetime.hasAnswered()
+      if (response.status < 300) return readable(response.body, action, request.signal, lifetime.release)
+      const bytes = Buffer.from(await response.body.arrayBuffer())
+      throw responseError(toResponse({ ...response, bytes }), action)
+    } catch (error) {
+      lifetime.release()
+      throw lifetime.signal.aborted ? lifetime.signal.reason : connectionError(error, action)
+    }
   }
 
   return {
@@ -168,16 +170,37 @@ function parseBody(bytes: Buffer, contentType: string | string[] | undefined): u
   }
 }
 
+/** A signal for one stream: aborts with the caller's, or when no headers came in time. */
+function linkedLifetime({ signal, timeoutMs }: TransportRequest, action: string) {
+  const controller = new AbortController()
+  const abort = () => controller.abort(signal?.reason)
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort, { once: true })
+  const isLate = () => controller.abort(new KubeError('Timeout', `${action}: no answer within ${timeoutMs} ms`))
+  const timer = timeoutMs === undefined ? undefined : setTimeout(isLate, timeoutMs)
+  return {
+    signal: controller.signal,
+    hasAnswered: () => clearTimeout(timer),
+    release() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    },
+  }
+}
+
 /** The bytes of a response. A lost connection throws `ConnectionLost`; an abort just ends them. */
 async function* readable(
   body: AsyncIterable<Uint8Array>,
   action: string,
   signal: AbortSignal | undefined,
+  release: () => void,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* body
   } catch (error) {
     if (signal?.aborted) return
     throw connectionError(error, action)
+  } finally {
+    release()
   }
 }

@@ -1,5 +1,5 @@
 import type { KubeObject, Stored, WatchEvent } from '@corral/resources'
-import { errorCode } from '@corral/resources'
+import { errorCode, KubeError } from '@corral/resources'
 import { type Backoff, backoffMs, sleep } from '../backoff.js'
 import type { ObservedBatch } from '../kube-client.js'
 import { eventError } from '../response-error.js'
@@ -45,6 +45,7 @@ export async function* watchLoop<T extends KubeObject>(
   let complete = false
 
   while (!signal.aborted) {
+    let retryAfterMs = 0
     try {
       for await (const input of nextInputs(state, requests, signal)) {
         if (signal.aborted) return
@@ -63,9 +64,12 @@ export async function* watchLoop<T extends KubeObject>(
       if (signal.aborted) return
       if (errorCode(error) === 'BadRequest' && state.mode !== 'initial') throw error
       onError?.(error)
+      if (error instanceof KubeError) retryAfterMs = error.retryAfterMs ?? 0
       state = stepWatch(state, { type: 'failed', error })[1]
     }
-    if (state.failures > 0) await sleep(backoffMs(state.failures - 1, reconnect, Math.random()), signal)
+    if (state.failures === 0) continue
+    const waitMs = backoffMs(state.failures - 1, reconnect, Math.random())
+    await sleep(Math.max(waitMs, Math.min(retryAfterMs, reconnect.maxMs)), signal)
   }
 }
 

@@ -11,6 +11,9 @@ import type { KubeTransport } from '../kube-transport.js'
 import { resourcePath } from '../resource-path.js'
 import { type WatchQuery, type WatchRequests, watchLoop } from './watch-loop.js'
 
+/** Servers answer a watch at once, before its first event. */
+const headersTimeoutMs = 30_000
+
 /** The pages of a list, one request each. */
 export async function* listPages<T extends KubeObject>(
   client: Pick<KubeClient, 'list'>,
@@ -80,7 +83,14 @@ function watchRequests<T extends KubeObject>(
     },
     async open(query, signal) {
       const path = resourcePath(kind, namespace)
-      const events = await transport.watch({ method: 'GET', path, query: toParams(selection, query), signal })
+      const timeoutMs = transport.inProcess ? undefined : headersTimeoutMs
+      const events = await transport.watch({
+        method: 'GET',
+        path,
+        query: toParams(selection, query),
+        signal,
+        timeoutMs,
+      })
       return transform ? transformed(events, transform) : events
     },
   }
