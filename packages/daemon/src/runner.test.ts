@@ -36,18 +36,21 @@ describe('the runner', () => {
     expect([response.status, await response.text()]).toEqual([200, 'ok'])
   })
 
-  it.each([
-    { what: 'no JSON', body: 'hello' },
-    { what: 'an empty body', body: '' },
-    { what: 'no task id', body: '{"message":"m"}' },
-    { what: 'a task id that is a path', body: '{"taskID":"../x","message":"m"}' },
-    { what: 'a message that is a number', body: '{"taskID":"a","message":1}' },
-    { what: 'a list', body: '[]' },
-  ])('S0-C5: refuses $what with 400 and stays free for a task', async ({ body }) => {
+  it('S0-C5: refuses a bad body with 400, whatever is bad about it, and stays free for a task', async () => {
     await start({ CORRAL_DAEMON_RUNNER_WORK_MS: '60000' })
-    const refused = await post(body)
-    expect(refused.status).toBe(400)
-    expect(await refused.json()).toMatchObject({ error: { code: 'BadRequest' } })
+    const badBodies = [
+      'hello',
+      '',
+      '{"message":"m"}',
+      '{"taskID":"../x","message":"m"}',
+      '{"taskID":"a","message":1}',
+      '[]',
+    ]
+    for (const body of badBodies) {
+      const refused = await post(body)
+      expect([body, refused.status]).toEqual([body, 400])
+      expect(await refused.json()).toMatchObject({ error: { code: 'BadRequest' } })
+    }
     expect((await post(task)).status).toBe(202)
   })
 
