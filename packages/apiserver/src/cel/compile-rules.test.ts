@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type JsonSchema, joinFieldErrors, type ValidationRule } from '../schema/index.js'
-import { compileCelRules, prepareCel } from './index.js'
+import { compileCelRules, prepareCel, withRuleErrors } from './index.js'
 
 const spec: JsonSchema = {
   type: 'object',
@@ -188,4 +188,22 @@ it('walks into lists and maps, with the path of what failed', () => {
 
 it('costs nothing where there are no rules', () => {
   expect(compileCelRules(spec).validate({ name: 1 })).toEqual([])
+})
+
+describe('together with the schema’s errors', () => {
+  const rules = (): ReturnType<typeof compileCelRules> => compileCelRules(withRule({ rule: 'false' }))
+  const error = (reason: 'FieldValueInvalid' | 'FieldValueRequired'): FieldError => ({
+    reason,
+    field: 'spec.x',
+    message: 'wrong',
+  })
+
+  it('rules run on a value of the right shape', () => {
+    expect(withRuleErrors([error('FieldValueInvalid')], rules(), { spec: {} })).toHaveLength(2)
+  })
+
+  it('rules do not run on a value of the wrong shape, and the answer says so', () => {
+    const errors = withRuleErrors([error('FieldValueRequired')], rules(), { spec: {} })
+    expect(joinFieldErrors(errors)).toContain('<nil>: Invalid value: null: some validation rules were not checked')
+  })
 })

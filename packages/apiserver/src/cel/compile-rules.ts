@@ -1,4 +1,11 @@
-import { duplicateValue, type FieldError, forbidden, invalidValue, requiredValue } from '../schema/field-error.js'
+import {
+  duplicateValue,
+  type FieldError,
+  type FieldErrorReason,
+  forbidden,
+  invalidValue,
+  requiredValue,
+} from '../schema/field-error.js'
 import {
   childSchemas,
   type JsonSchema,
@@ -44,6 +51,38 @@ export async function prepareCel(schema: JsonSchema): Promise<void> {
     (each['x-kubernetes-validations'] ?? []).some(({ rule }) => /\b(matches|find)\s*\(/.test(rule)),
   )
   if (usesPatterns) await loadPatternEngine()
+}
+
+/** Errors that say a value is not of its declared shape, which rules are written against. */
+const BLOCKING: ReadonlySet<FieldErrorReason> = new Set([
+  'FieldValueRequired',
+  'FieldValueTypeInvalid',
+  'FieldValueNotSupported',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+])
+
+/**
+ * Schema errors together with those of the rules. Rules are not run on a value that has not the shape they were
+ * written for; an error of its own then says so.
+ */
+export function withRuleErrors(
+  schemaErrors: readonly FieldError[],
+  rules: CelRules | undefined,
+  self: unknown,
+  oldSelf?: unknown,
+): FieldError[] {
+  if (!rules) return [...schemaErrors]
+  if (!schemaErrors.some((error) => BLOCKING.has(error.reason)))
+    return [...schemaErrors, ...rules.validate(self, oldSelf)]
+  return [
+    ...schemaErrors,
+    invalidValue(
+      '',
+      null,
+      'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+    ),
+  ]
 }
 
 /** Compiles every rule of a schema. A schema with rules needs `prepareCel` first; one without costs nothing. */
@@ -184,5 +223,6 @@ function errorFor(rule: ValidationRule, path: string, type: string, text: string
 
 function firstLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
-  return text.split('\n')[0]!.replaceAll('re2Matches', 'matches')
+  const line = text.split('\n')[0]!.replaceAll('re2Matches', 'matches')
+  return line.charAt(0).toLowerCase() + line.slice(1)
 }

@@ -1,1 +1,1 @@
-export { type CelRules, compileCelRules, hasCelRules, prepareCel } from './compile-rules.js'
+export { type CelRules, compileCelRules, hasCelRules, prepareCel, withRuleErrors } from './compile-rules.js'

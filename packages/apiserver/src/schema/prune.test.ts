@@ -45,9 +45,9 @@ it.each<{ when: string; spec: unknown; left: unknown; dropped: string[] }>([
   },
   {
     when: 'a resource is embedded',
-    spec: { pod: { apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 'b' } }, spec: { x: 1 }, more: 1 } },
+    spec: { pod: { apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 'b' }, odd: 1 }, spec: { x: 1 }, more: 1 } },
     left: { pod: { apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 'b' } }, spec: {} } },
-    dropped: ['spec.pod.spec.x', 'spec.pod.more'],
+    dropped: ['spec.pod.metadata.odd', 'spec.pod.spec.x', 'spec.pod.more'],
   },
   {
     when: 'a field is called like a property of every object',

@@ -10,7 +10,26 @@ export interface Pruned<T = unknown> {
 type Pruner = (value: unknown, path: string, unknown: string[]) => unknown
 
 /** Type metadata every resource, and every embedded resource, has whether its schema names it or not. */
-const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata'])
+const TYPE_FIELDS = new Set(['apiVersion', 'kind'])
+
+/** What metadata has, whatever a schema says about it. */
+const METADATA_FIELDS = new Set([
+  'annotations',
+  'creationTimestamp',
+  'deletionGracePeriodSeconds',
+  'deletionTimestamp',
+  'finalizers',
+  'generateName',
+  'generation',
+  'labels',
+  'managedFields',
+  'name',
+  'namespace',
+  'ownerReferences',
+  'resourceVersion',
+  'selfLink',
+  'uid',
+])
 
 /**
  * Compiles a schema to a function that drops fields the schema does not know. The input is never changed: values in
@@ -30,7 +49,7 @@ function compileNode(schema: JsonSchema, isResource: boolean): Pruner {
   const values = compileMapValues(schema)
   const properties = new Map<string, Pruner>()
   for (const [name, child] of Object.entries(schema.properties ?? {})) {
-    // Metadata of a resource is checked as ObjectMeta elsewhere; a schema may only narrow its name.
+    // Metadata is always ObjectMeta; a schema may only narrow its name.
     if (isResource && name === 'metadata') continue
     properties.set(name, compileNode(child, child['x-kubernetes-embedded-resource'] === true))
   }
@@ -39,7 +58,8 @@ function compileNode(schema: JsonSchema, isResource: boolean): Pruner {
   const pruneField = (key: string): Pruner | undefined => {
     const known = properties.get(key)
     if (known) return known
-    if (isResource && RESOURCE_FIELDS.has(key)) return keep
+    if (isResource && TYPE_FIELDS.has(key)) return keep
+    if (isResource && key === 'metadata') return pruneMetadata
     if (values) return values
     return keepsUnknown ? keep : undefined
   }
@@ -47,7 +67,7 @@ function compileNode(schema: JsonSchema, isResource: boolean): Pruner {
   return (value, path, unknown) => {
     if (Array.isArray(value)) return items ? pruneArray(value, items, path, unknown) : value
     if (!isRecord(value)) return value
-    if (keepsUnknown && !hasShape) return value
+    if (keepsUnknown && !hasShape && !isResource) return value
     return pruneRecord(value, pruneField, path, unknown)
   }
 }
@@ -59,6 +79,9 @@ function compileMapValues(schema: JsonSchema): Pruner | null {
 }
 
 const keep: Pruner = (value) => value
+
+const pruneMetadata: Pruner = (value, path, unknown) =>
+  isRecord(value) ? pruneRecord(value, (key) => (METADATA_FIELDS.has(key) ? keep : undefined), path, unknown) : value
 
 function pruneArray(value: unknown[], items: Pruner, path: string, unknown: string[]): unknown[] {
   let copy: unknown[] | undefined

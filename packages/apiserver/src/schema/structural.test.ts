@@ -78,12 +78,12 @@ describe('a CustomResourceDefinition is refused when', () => {
     {
       because: 'a version has no schema',
       change: { versions: [{ ...version, schema: {} }] },
-      field: 'spec.versions[0].schema.openAPIV3Schema',
+      field: 'spec.validation.openAPIV3Schema',
     },
     {
       because: 'a schema is not structural',
       change: { versions: [{ ...version, schema: { openAPIV3Schema: { type: 'object', properties: { a: {} } } } }] },
-      field: 'spec.versions[0].schema.openAPIV3Schema.properties[a].type',
+      field: 'spec.validation.openAPIV3Schema.properties[a].type',
     },
     {
       because: 'a column has an unknown type',

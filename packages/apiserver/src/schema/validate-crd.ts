@@ -82,7 +82,8 @@ function checkVersions(spec: JsonRecord, errors: FieldError[]): void {
     if (seen.has(version.name))
       errors.push(invalidValue('spec.versions', version.name, 'must contain unique version names'))
     seen.add(version.name)
-    checkSchema(version, path, errors)
+    // A definition with one version is judged in its internal form, which has the schema outside the version.
+    checkSchema(version, versions.length === 1 ? 'spec.validation' : `${path}.schema`, errors)
     checkColumns(version, path, errors)
     checkSubresources(version, path, errors)
     if (version.deprecationWarning !== undefined && version.deprecated !== true) {
@@ -114,9 +115,9 @@ function printVersions(versions: readonly JsonRecord[]): unknown {
 function checkSchema(version: JsonRecord, path: string, errors: FieldError[]): void {
   const holder = isRecord(version.schema) ? version.schema : undefined
   const schema = holder && isRecord(holder.openAPIV3Schema) ? holder.openAPIV3Schema : undefined
-  if (!schema) errors.push(requiredValue(`${path}.schema.openAPIV3Schema`, 'schemas are required'))
+  if (!schema) errors.push(requiredValue(`${path}.openAPIV3Schema`, 'schemas are required'))
   // The shape of a schema is what checkStructural is about to judge; unknown keywords are ignored.
-  else errors.push(...checkStructural(schema as JsonSchema, `${path}.schema.openAPIV3Schema`))
+  else errors.push(...checkStructural(schema as JsonSchema, `${path}.openAPIV3Schema`))
 }
 
 function checkColumns(version: JsonRecord, path: string, errors: FieldError[]): void {

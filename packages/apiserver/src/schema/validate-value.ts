@@ -3,7 +3,7 @@ import { formatCheck } from './format.js'
 import type { JsonSchema } from './json-schema.js'
 import { jsonEqual } from './json-value.js'
 import { type PatternMatcher, patternMatcher } from './pattern.js'
-import type { Check } from './validate-context.js'
+import type { Check, ValidationContext } from './validate-context.js'
 
 /** JSON type of a value in the schema's words. */
 export function jsonTypeOf(value: unknown): string {
@@ -34,28 +34,37 @@ export function compileStringChecks(schema: JsonSchema): Check | undefined {
   const { minLength, maxLength, pattern } = schema
   const format = formatCheck(schema.format)
   if (minLength === undefined && maxLength === undefined && pattern === undefined && !format) return undefined
-  let matcher: PatternMatcher | undefined
+  const checkText = compileTextCheck(schema)
   return (value, context) => {
     if (typeof value !== 'string') return
-    if (maxLength !== undefined && value.length > maxLength && characters(value) > maxLength) {
-      context.add(tooLong(context.field(), maxLength))
-    }
-    if (minLength !== undefined && characters(value) < minLength) {
-      const field = context.field()
-      context.add(invalidValue(field, value, `${field} in body should be at least ${minLength} chars long`))
-    }
-    if (pattern !== undefined) {
-      matcher ??= patternMatcher(pattern)
-      if (!matcher(value)) {
-        const field = context.field()
-        context.add(invalidValue(field, value, `${field} in body should match '${pattern}'`))
-      }
-    }
+    checkText(value, context)
     if (format && !format(value)) {
       const field = context.field()
       context.add(
         typeInvalid(field, value, `${field} in body must be of type ${schema.format}: ${JSON.stringify(value)}`),
       )
+    }
+  }
+}
+
+/** Length and pattern: the first that fails is the one reported. */
+function compileTextCheck({
+  minLength,
+  maxLength,
+  pattern,
+}: JsonSchema): (value: string, context: ValidationContext) => void {
+  let matcher: PatternMatcher | undefined
+  return (value, context) => {
+    if (maxLength !== undefined && value.length > maxLength && characters(value) > maxLength) {
+      context.add(tooLong(context.field(), maxLength))
+    } else if (minLength !== undefined && characters(value) < minLength) {
+      const field = context.field()
+      context.add(invalidValue(field, value, `${field} in body should be at least ${minLength} chars long`))
+    } else if (pattern !== undefined) {
+      matcher ??= patternMatcher(pattern)
+      if (matcher(value)) return
+      const field = context.field()
+      context.add(invalidValue(field, value, `${field} in body should match '${pattern}'`))
     }
   }
 }

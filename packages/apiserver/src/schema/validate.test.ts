@@ -144,7 +144,7 @@ describe('each keyword refuses a bad value in Kubernetes’ words', () => {
       when: 'no alternative of anyOf fits',
       schema: { type: 'integer', anyOf: [{ minimum: 5 }, { maximum: 1 }] },
       value: 3,
-      says: '<nil>: Invalid value: "": "spec.x" must validate at least one schema (anyOf)',
+      says: '[<nil>: Invalid value: "": "spec.x" must validate at least one schema (anyOf), spec.x: Invalid value: 3: spec.x in body should be greater than or equal to 5]',
     },
     {
       when: 'two alternatives of oneOf fit',

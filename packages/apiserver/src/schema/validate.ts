@@ -11,12 +11,8 @@ import { compileEnum, compileNumberChecks, compileStringChecks, compileType, jso
  */
 export function compileCheck(schema: JsonSchema, isResource = false): Check {
   const typeOf = compileType(schema)
-  const rules = compact([
-    compileJunctors(schema),
-    compileStringChecks(schema),
-    compileNumberChecks(schema),
-    compileEnum(schema),
-  ])
+  const checkEnum = compileEnum(schema)
+  const rules = compact([compileJunctors(schema), compileStringChecks(schema), compileNumberChecks(schema), checkEnum])
   const record = compileRecord(schema, isResource || schema['x-kubernetes-embedded-resource'] === true)
   const array = compileArray(schema)
 
@@ -28,6 +24,7 @@ export function compileCheck(schema: JsonSchema, isResource = false): Check {
         const field = context.field()
         const actual = jsonTypeOf(value)
         context.add(typeInvalid(field, actual, `${field} in body must be of type ${expected}: "${actual}"`))
+        if (value !== null) checkEnum?.(value, context)
         return
       }
     }
@@ -136,11 +133,15 @@ function compileJunctors(schema: JsonSchema): Check | undefined {
   if (!anyOf && !oneOf && !allOf && !not) return undefined
   return (value, context) => {
     const fail = (text: string): void => context.add(invalidValue('', '', `${JSON.stringify(context.field())} ${text}`))
-    if (anyOf && !anyOf.some((check) => passes(check, value))) fail('must validate at least one schema (anyOf)')
+    if (anyOf && !anyOf.some((check) => passes(check, value))) {
+      fail('must validate at least one schema (anyOf)')
+      anyOf[0]!(value, context)
+    }
     if (oneOf) {
       const valid = oneOf.filter((check) => passes(check, value)).length
       const found = valid === 0 ? 'Found none valid' : `Found ${valid} valid alternatives`
       if (valid !== 1) fail(`must validate one and only one schema (oneOf). ${found}`)
+      if (valid === 0) oneOf[0]!(value, context)
     }
     if (allOf) {
       const valid = allOf.filter((check) => passes(check, value)).length
