@@ -1,8 +1,9 @@
 import type { KubeError } from '@corral/resources'
 
-/** What a condition says about a failure. */
+/** What a condition says about a failure: the server's words, without the request that the client puts before them. */
 export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof Error)) return String(error)
+  return error.name === 'KubeError' ? error.message.replace(/^(GET|POST|PUT|PATCH|DELETE) \/\S*: /, '') : error.message
 }
 
 /** Several failures in one message, one per line. */

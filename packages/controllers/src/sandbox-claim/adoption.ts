@@ -9,6 +9,7 @@ import {
   type SandboxTemplate,
   type Stored,
 } from '@corral/resources'
+import { errorText } from '../error-text.js'
 import { annotations, labels } from '../names.js'
 import { poolOf, whyNotCandidate } from './adoptable.js'
 import { adoptionPatch } from './adoption-patch.js'
@@ -163,7 +164,7 @@ function conflict(detail: string): ClaimProblem {
 /** The server's own words stay in the log; the condition only says that somebody else was writing. */
 function concurrentWrite(detail: string, cause: unknown): ClaimProblem {
   const text = `adoption write conflict: ${detail}`
-  return new ClaimProblem('AdoptionConflict', `${text}: ${(cause as Error).message}`, {
+  return new ClaimProblem('AdoptionConflict', `${text}: ${errorText(cause)}`, {
     cause,
     shown: `${text} (conflicting concurrent write)`,
   })
