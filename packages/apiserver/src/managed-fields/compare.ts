@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord, jsonEqual, ownValue } from '../schema/json-value.js'
-import { type FieldSet, fieldNode, memberSet } from './field-set.js'
+import { type FieldSet, fieldNode, memberSet, unionSets } from './field-set.js'
 import { fieldElement, itemElement, itemsByElement, valueElement } from './path-element.js'
 import { anyType, leafType, type TypeSchema } from './type-schema.js'
 
@@ -18,10 +18,8 @@ const same: Comparison = { changed: undefined, removed: undefined }
  */
 export function compareObjects(before: unknown, after: unknown, type: TypeSchema): Comparison {
   if (before === after) return same
-  if (before === undefined || before === null) {
-    return after === undefined || after === null ? same : { changed: addedSet(after, type), removed: undefined }
-  }
-  if (after === undefined || after === null) return { changed: undefined, removed: addedSet(before, type) }
+  if (before === undefined) return { changed: addedSet(after, type), removed: undefined }
+  if (after === undefined) return { changed: undefined, removed: addedSet(before, type) }
 
   if ((type.kind === 'record' || type.kind === 'any') && isRecord(before) && isRecord(after)) {
     return compareRecords(before, after, (name) => (type.kind === 'any' ? anyType : type.field(name)))
@@ -45,7 +43,7 @@ function compareRecords(before: JsonRecord, after: JsonRecord, typeOf: (name: st
     const next = ownValue(after, name)
     if (old === next) return
     const type = typeOf(name)
-    const difference = compareObjects(old ?? implicitValue(type, next), next ?? implicitValue(type, old), type)
+    const difference = compareObjects(orImplicit(old, type), orImplicit(next, type), type)
     if (difference.changed) changed = withChild(changed, fieldElement(name), difference.changed)
     if (difference.removed) removed = withChild(removed, fieldElement(name), difference.removed)
   }
@@ -54,9 +52,9 @@ function compareRecords(before: JsonRecord, after: JsonRecord, typeOf: (name: st
   return { changed, removed }
 }
 
-/** What stands at an implicit place nobody has filled. */
-function implicitValue(type: TypeSchema, other: unknown): unknown {
-  if (!('implicit' in type) || !type.implicit || other === undefined) return undefined
+/** What stands at a place: an implicit one that nobody has filled is empty rather than absent. */
+function orImplicit(value: unknown, type: TypeSchema): unknown {
+  if (value !== undefined || !('implicit' in type) || !type.implicit) return value
   return type.kind === 'record' ? {} : []
 }
 
@@ -92,14 +90,13 @@ function valuesByElement(list: readonly unknown[]): Map<string, unknown> {
   return new Map(list.map((value) => [valueElement(value), value]))
 }
 
-/** Every path that comes into being with a value, the places on the way included unless they are implicit. */
+/** Every path that comes into being with a value, the places on the way included. */
 function addedSet(value: unknown, type: TypeSchema): FieldSet | undefined {
+  if (value === undefined) return undefined
   const children: Record<string, FieldSet> = {}
   if ((type.kind === 'record' || type.kind === 'any') && isRecord(value)) {
     for (const name of Object.keys(value)) {
-      const child = type.kind === 'any' ? anyType : type.field(name)
-      const field = value[name]
-      const set = compareObjects(implicitValue(child, field), field, child).changed
+      const set = addedSet(value[name], type.kind === 'any' ? anyType : type.field(name))
       if (set) children[fieldElement(name)] = set
     }
   } else if (type.kind === 'list' && Array.isArray(value)) {
@@ -116,15 +113,15 @@ export function appliedSet(value: unknown, type: TypeSchema): FieldSet | undefin
   if ((type.kind === 'record' || type.kind === 'any') && isRecord(value)) {
     for (const name of Object.keys(value)) {
       const set = appliedSet(value[name], type.kind === 'any' ? anyType : type.field(name))
-      if (set) children[fieldElement(name)] = set
+      if (!set) continue
+      const isEntry = type.kind === 'any' || type.isEntry(name)
+      children[fieldElement(name)] = isEntry ? asMember(set) : set
     }
     return fieldNode(Object.keys(value).length === 0, children)
   }
   if (type.kind === 'list' && Array.isArray(value)) {
     for (const item of value) {
-      const set = appliedSet(item, type.item)
-      children[itemElement(item, type)] =
-        set === undefined ? memberSet : (fieldNode(true, withoutSelf(set)) ?? memberSet)
+      children[itemElement(item, type)] = asMember(appliedSet(item, type.item))
     }
     return fieldNode(value.length === 0, children)
   }
@@ -135,7 +132,7 @@ export function appliedSet(value: unknown, type: TypeSchema): FieldSet | undefin
   return memberSet
 }
 
-function withoutSelf(set: FieldSet): Record<string, FieldSet> {
-  const { '.': _self, ...children } = set
-  return children
+/** A set that holds the place itself too. */
+function asMember(set: FieldSet | undefined): FieldSet {
+  return unionSets(set, memberSet) ?? memberSet
 }

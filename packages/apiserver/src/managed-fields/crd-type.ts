@@ -25,7 +25,8 @@ function schemaType(schema: JsonSchema, table: FieldTable): TypeSchema {
   }
   if (schema.type === 'object') {
     if (schema['x-kubernetes-map-type'] === 'atomic') return leafType
-    return recordType((name) => propertyType(schema, name, table))
+    const isEntry = (name: string): boolean => !schema.properties || !Object.hasOwn(schema.properties, name)
+    return recordType((name) => propertyType(schema, name, table), { isEntry })
   }
   if (schema.type === 'array') return listType(schema, table)
   return schema['x-kubernetes-preserve-unknown-fields'] ? anyType : leafType

@@ -44,31 +44,34 @@ function mergeLists(live: readonly unknown[], applied: readonly unknown[], type:
   )
 }
 
-/** Applied items in their order; live items that are not applied keep their place before what followed them. */
+/**
+ * Applied items in the applied order; live items that are not applied stay behind the shared item they followed. A
+ * shared live item that is not the next one due is passed over and taken where the applied list has it.
+ */
 function mergeOrder(
   live: readonly unknown[],
   applied: readonly unknown[],
   elementOf: (item: unknown) => string,
   merge: (old: unknown, item: unknown) => unknown,
 ): readonly unknown[] {
-  const elements = live.map(elementOf)
-  const places = new Map(elements.map((element, i) => [element, i]))
-  const wanted = new Map(applied.map((item) => [elementOf(item), item]))
-  const waiting = new Set(wanted.keys())
+  const liveItems = new Map(live.map((item) => [elementOf(item), item]))
+  const waiting = [...liveItems]
+  const wanted = [...new Map(applied.map((item) => [elementOf(item), item]))]
+  const isWanted = new Set(wanted.map(([element]) => element))
   const merged: unknown[] = []
-  let next = 0
-  const takeOthers = (): void => {
-    for (; next < live.length && !waiting.has(elements[next]!); next++) {
-      if (!wanted.has(elements[next]!)) merged.push(live[next])
+  /** Takes live items up to the shared one that is due next. */
+  const takeLive = (due: string | undefined): void => {
+    for (let next = waiting[0]; next !== undefined && next[0] !== due; next = waiting[0]) {
+      if (!isWanted.has(next[0])) merged.push(next[1])
+      waiting.shift()
     }
   }
-  for (const [element, item] of wanted) {
-    takeOthers()
-    const place = places.get(element)
-    merged.push(merge(place === undefined ? undefined : live[place], item))
-    waiting.delete(element)
+  for (const [i, [element, item]] of wanted.entries()) {
+    takeLive(wanted.slice(i).find(([each]) => liveItems.has(each))?.[0])
+    merged.push(merge(liveItems.get(element), item))
+    if (waiting[0]?.[0] === element) waiting.shift()
   }
-  takeOthers()
+  takeLive(undefined)
   const isSame = merged.length === live.length && merged.every((item, i) => item === live[i])
   return isSame ? live : merged
 }

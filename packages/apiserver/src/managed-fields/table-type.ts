@@ -27,10 +27,13 @@ function namedType(table: FieldTable, name: string, implicit: boolean, cache: Ma
   const key = implicit ? `${name}!` : name
   let type = cache.get(key)
   if (!type) {
-    type = recordType((field) => {
-      const found = info.field(field)
-      return found ? fieldType(table, found, cache) : anyType
-    }, implicit)
+    type = recordType(
+      (field) => {
+        const found = info.field(field)
+        return found ? fieldType(table, found, cache) : anyType
+      },
+      { implicit },
+    )
     cache.set(key, type)
   }
   return type
@@ -45,7 +48,7 @@ function fieldType(table: FieldTable, field: FieldInfo, cache: Map<string, Recor
       return field.mapType === 'atomic' ? leafType : namedType(table, type.ref, !field.pointer, cache)
     case 'map':
       if (field.mapType === 'atomic') return leafType
-      return recordType(() => elementType(table, type.values, cache), !field.omitEmpty)
+      return mapType(table, type.values, cache, !field.omitEmpty)
     case 'array':
       return arrayType(table, field, type.items, cache)
   }
@@ -67,5 +70,9 @@ function arrayType(table: FieldTable, field: FieldInfo, items: FieldType, cache:
 
 function elementType(table: FieldTable, type: FieldType, cache: Map<string, RecordType>): TypeSchema {
   if (type.kind === 'ref') return namedType(table, type.ref, false, cache)
-  return type.kind === 'map' ? recordType(() => elementType(table, type.values, cache)) : leafType
+  return type.kind === 'map' ? mapType(table, type.values, cache, false) : leafType
+}
+
+function mapType(table: FieldTable, values: FieldType, cache: Map<string, RecordType>, implicit: boolean): RecordType {
+  return recordType(() => elementType(table, values, cache), { implicit, isEntry: () => true })
 }

@@ -135,6 +135,7 @@ describe('built-in types', () => {
             '.': {},
             'f:image': {},
             'f:name': {},
+            'f:resources': {},
             'f:ports': {
               '.': {},
               'k:{"containerPort":80,"protocol":"TCP"}': { '.': {}, 'f:containerPort': {} },

@@ -14,6 +14,8 @@ export interface RecordType {
   readonly kind: 'record'
   readonly implicit: boolean
   field(name: string): TypeSchema
+  /** Whether a name is an entry of a map rather than a declared field: whoever applies an entry owns it as such. */
+  isEntry(name: string): boolean
 }
 
 /** A list of scalars, owned value by value. */
@@ -41,11 +43,15 @@ export const leafType: LeafType = { kind: 'leaf' }
 export const anyType: AnyType = { kind: 'any' }
 
 /** A record type whose fields are worked out when they are first asked for. */
-export function recordType(resolve: (name: string) => TypeSchema, implicit = false): RecordType {
+export function recordType(
+  resolve: (name: string) => TypeSchema,
+  options: { readonly implicit?: boolean; readonly isEntry?: (name: string) => boolean } = {},
+): RecordType {
   const known = new Map<string, TypeSchema>()
   return {
     kind: 'record',
-    implicit,
+    implicit: options.implicit ?? false,
+    isEntry: options.isEntry ?? (() => false),
     field(name) {
       let type = known.get(name)
       if (!type) {
