@@ -1,11 +1,12 @@
 export { type ApiServer, type ApiServerOptions, createApiServer } from './api-server.js'
 export { ADMIN_GROUP, systemUser } from './auth/access.js'
-export { ensureToken, type KeyPair, type TlsMaterial } from './http/certificates.js'
+export { ensureCertificates, ensureToken, type KeyPair, type TlsMaterial } from './http/certificates.js'
 export { type KubeconfigOptions, kubeconfigFor, writeKubeconfig } from './http/kubeconfig.js'
 export { type HttpsEndpoint, type ServeHttpsOptions, serveHttps } from './http/serve-https.js'
 export { memoryStorage } from './storage/memory-storage.js'
 export { type SqliteStorageOptions, sqliteStorage } from './storage/sqlite-storage.js'
 export {
+  type HistoryEntry,
   type Storage,
   type StorageContents,
   StorageError,

@@ -4,6 +4,7 @@ import type { KubeObject } from '@corral/resources'
 import { jsonBytes, rememberJson } from '../store/json-bytes.js'
 import { freezeJson } from '../store/plain-json.js'
 import {
+  type HistoryEntry,
   type Storage,
   type StorageContents,
   StorageError,
@@ -46,7 +47,7 @@ class SqliteStorage implements Storage {
   readonly durability: 'normal' | 'full'
   private database: Database | undefined
   private lock: StorageLock | undefined
-  private statements: ReturnType<typeof prepareStatements> | undefined
+  private statements: Statements | undefined
   private reservedRv = 0
   private lastRv = 0
   private logRows = 0
@@ -76,24 +77,25 @@ class SqliteStorage implements Storage {
     }
   }
 
-  private load(statements: ReturnType<typeof prepareStatements>): StorageContents {
-    const rows = (statements.allRows.all() as CurRow[]).map((row) => ({
-      collection: row.gr,
-      namespace: row.ns,
-      name: row.name,
-      object: parseObject(row.v),
-    }))
-    const history = (statements.logTail.all(LOG_TAIL) as LogRow[]).reverse().map(
-      (row): StorageWrite => ({
+  private load(statements: Statements): StorageContents {
+    const living = new Map<number, KubeObject>()
+    const rows = (statements.allRows.all() as CurRow[]).map((row) => {
+      const object = parseObject(row.v)
+      living.set(row.rv, object)
+      return { collection: row.gr, namespace: row.ns, name: row.name, object }
+    })
+    const history = (statements.logTail.all(LOG_TAIL) as LogRow[]).reverse().map((row): HistoryEntry => {
+      const object = row.v ? parseObject(row.v) : living.get(row.rv)
+      return {
         rv: row.rv,
         collection: row.gr,
         namespace: row.ns,
         name: row.name,
         operation: OPERATIONS[row.op]!,
         previousRv: row.prev_rv,
-        object: parseObject(row.v),
-      }),
-    )
+        ...(object ? { object } : {}),
+      }
+    })
     const newestLogged = history.at(-1)?.rv ?? 0
     const cleanRv = readNumber(statements, 'clean_rv')
     this.reservedRv = readNumber(statements, 'rv_reserved')
@@ -105,7 +107,7 @@ class SqliteStorage implements Storage {
     return { rows, history, lastRv: this.lastRv }
   }
 
-  private reserve(statements: ReturnType<typeof prepareStatements>): void {
+  private reserve(statements: Statements): void {
     this.reservedRv = this.lastRv + RV_BLOCK
     statements.setMeta.run('rv_reserved', String(this.reservedRv))
   }
@@ -113,18 +115,21 @@ class SqliteStorage implements Storage {
   commit(writes: readonly StorageWrite[]): void {
     const { database, statements } = this
     if (!database || !statements) throw new StorageError('StorageClosed', 'the storage is closed')
-    database.exec('BEGIN IMMEDIATE')
+    statements.begin.run()
     try {
       for (const write of writes) {
         const { rv, collection, namespace, name, operation, previousRv, object } = write
         const bytes = jsonBytes(object)
-        if (operation === 'delete') statements.remove.run(collection, namespace, name)
-        else statements.upsert.run(collection, namespace, name, rv, object.metadata?.uid ?? '', bytes)
-        statements.append.run(rv, collection, namespace, name, OPERATIONS.indexOf(operation), previousRv, bytes)
+        if (operation === 'create') statements.insert.run(collection, namespace, name, rv, bytes)
+        else if (operation === 'update') statements.replace.run(rv, bytes, collection, namespace, name)
+        else statements.remove.run(collection, namespace, name)
+        // The newest state of a living object is in `cur`; the log repeats only what would be gone.
+        const last = operation === 'delete' ? bytes : null
+        statements.append.run(rv, collection, namespace, name, OPERATIONS.indexOf(operation), previousRv, last)
         this.lastRv = rv
       }
       if (this.lastRv >= this.reservedRv - RV_BLOCK / 10) this.reserve(statements)
-      database.exec('COMMIT')
+      statements.commit.run()
     } catch (error) {
       database.exec('ROLLBACK')
       throw error
@@ -134,7 +139,7 @@ class SqliteStorage implements Storage {
   }
 
   /** Drops the oldest log rows in one small transaction; the compaction version moves in the same one. */
-  private compact(database: Database, statements: ReturnType<typeof prepareStatements>): void {
+  private compact(database: Database, statements: Statements): void {
     database.exec('BEGIN IMMEDIATE')
     const floor = (
       statements.nthOldest.get(Math.min(COMPACT_BATCH, this.logRows - LOG_TAIL)) as { rv: number } | undefined
@@ -166,25 +171,43 @@ class SqliteStorage implements Storage {
   }
 }
 
+type Statements = Record<
+  | 'allRows'
+  | 'logTail'
+  | 'countLog'
+  | 'nthOldest'
+  | 'trimLog'
+  | 'getMeta'
+  | 'setMeta'
+  | 'insert'
+  | 'replace'
+  | 'remove'
+  | 'append'
+  | 'begin'
+  | 'commit',
+  Statement
+>
+
 const OPERATIONS: readonly StorageOperation[] = ['create', 'update', 'delete']
 
 interface CurRow {
   gr: string
   ns: string
   name: string
+  rv: number
   v: Uint8Array
 }
-interface LogRow extends CurRow {
-  rv: number
+interface LogRow extends Omit<CurRow, 'v'> {
   op: number
   prev_rv: number
+  v: Uint8Array | null
 }
 
 function createTables(database: Database): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS meta (k TEXT PRIMARY KEY, v TEXT) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS cur (gr TEXT, ns TEXT, name TEXT, rv INTEGER, uid TEXT, v BLOB,
-      PRIMARY KEY (gr, ns, name)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS cur (id INTEGER PRIMARY KEY, gr TEXT, ns TEXT, name TEXT, rv INTEGER, v BLOB);
+    CREATE UNIQUE INDEX IF NOT EXISTS cur_key ON cur (gr, ns, name);
     CREATE TABLE IF NOT EXISTS log (rv INTEGER PRIMARY KEY, gr TEXT, ns TEXT, name TEXT, op INTEGER, prev_rv INTEGER,
       v BLOB);`)
   const found = database.prepare('SELECT v FROM meta WHERE k = ?').get('schema') as { v: string } | undefined
@@ -194,28 +217,25 @@ function createTables(database: Database): void {
   if (!found) database.prepare('INSERT INTO meta VALUES (?, ?)').run('schema', String(SCHEMA_VERSION))
 }
 
-function prepareStatements(
-  database: Database,
-): Record<
-  'allRows' | 'logTail' | 'countLog' | 'nthOldest' | 'trimLog' | 'getMeta' | 'setMeta' | 'upsert' | 'remove' | 'append',
-  Statement
-> {
+function prepareStatements(database: Database): Statements {
   return {
-    allRows: database.prepare('SELECT gr, ns, name, v FROM cur'),
+    allRows: database.prepare('SELECT gr, ns, name, rv, v FROM cur'),
     logTail: database.prepare('SELECT rv, gr, ns, name, op, prev_rv, v FROM log ORDER BY rv DESC LIMIT ?'),
     countLog: database.prepare('SELECT count(*) AS n FROM log'),
     nthOldest: database.prepare('SELECT rv FROM log ORDER BY rv LIMIT 1 OFFSET ?'),
     trimLog: database.prepare('DELETE FROM log WHERE rv < ?'),
     getMeta: database.prepare('SELECT v FROM meta WHERE k = ?'),
     setMeta: database.prepare('INSERT INTO meta VALUES (?, ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v'),
-    upsert: database.prepare(`INSERT INTO cur VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT (gr, ns, name) DO UPDATE SET rv = excluded.rv, uid = excluded.uid, v = excluded.v`),
+    insert: database.prepare('INSERT INTO cur (gr, ns, name, rv, v) VALUES (?, ?, ?, ?, ?)'),
+    replace: database.prepare('UPDATE cur SET rv = ?, v = ? WHERE gr = ? AND ns = ? AND name = ?'),
     remove: database.prepare('DELETE FROM cur WHERE gr = ? AND ns = ? AND name = ?'),
+    begin: database.prepare('BEGIN IMMEDIATE'),
+    commit: database.prepare('COMMIT'),
     append: database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)'),
   }
 }
 
-function readNumber(statements: ReturnType<typeof prepareStatements>, key: string): number {
+function readNumber(statements: Statements, key: string): number {
   return Number((statements.getMeta.get(key) as { v: string } | undefined)?.v ?? 0)
 }
 

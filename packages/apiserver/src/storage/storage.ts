@@ -14,6 +14,9 @@ export interface StorageWrite {
   readonly object: KubeObject
 }
 
+/** A past write. Its object is absent when a later write of the same object has replaced it. */
+export type HistoryEntry = Omit<StorageWrite, 'object'> & { readonly object?: KubeObject }
+
 export interface StorageRow {
   readonly collection: string
   readonly namespace: string
@@ -25,7 +28,7 @@ export interface StorageContents {
   /** Every live object, frozen. */
   readonly rows: readonly StorageRow[]
   /** The newest writes that are still known, oldest first. */
-  readonly history: readonly StorageWrite[]
+  readonly history: readonly HistoryEntry[]
   /** Every version handed out from now on is greater than this one. */
   readonly lastRv: number
 }

@@ -20,6 +20,16 @@ export class Collection {
     this.ring = new EventRing(floorRv)
   }
 
+  /** The same objects with a history that begins after `floorRv`. */
+  withFloor(floorRv: number): Collection {
+    const copy = new Collection(this.name, floorRv)
+    for (const [namespace, objects] of this.namespaces) {
+      copy.namespaces.set(namespace, objects)
+      copy.count += objects.size
+    }
+    return copy
+  }
+
   get size(): number {
     return this.count
   }

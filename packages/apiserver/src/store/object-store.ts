@@ -1,5 +1,5 @@
 import type { Clock, KubeObject } from '@corral/resources'
-import type { Storage, StorageWrite } from '../storage/storage.js'
+import type { HistoryEntry, Storage, StorageWrite } from '../storage/storage.js'
 import { Collection } from './collection.js'
 import type { StoreEvent } from './event-ring.js'
 import { freezeJson } from './plain-json.js'
@@ -46,22 +46,33 @@ export class ObjectStore {
     this.visibleRv = contents.lastRv
     this.startRv = contents.lastRv
     for (const row of contents.rows) this.collection(row.collection).put(row.namespace, row.name, row.object)
-    const floors = historyFloors(contents.history)
-    const reach = contents.history[0]?.rv
-    if (reach === undefined) return
-    this.startRv = Math.max(reach - 1, 0)
-    for (const [name, old] of this.collections) {
-      const fresh = new Collection(name, Math.max(this.startRv, floors.get(name) ?? 0))
-      for (const object of old.list()) fresh.put(object.metadata?.namespace ?? '', object.metadata?.name ?? '', object)
-      this.collections.set(name, fresh)
+    this.replay(contents.history)
+  }
+
+  /**
+   * Fills the rings with the part of the history that is complete, so that watchers can resume across a restart. An entry
+   * whose object or previous state is not known makes everything up to it unknown.
+   */
+  private replay(history: readonly HistoryEntry[]): void {
+    const first = history[0]
+    if (!first) return
+    this.startRv = Math.max(first.rv - 1, 0)
+    const floors = new Map<string, number>()
+    for (const { collection, rv, object, operation } of history) {
+      if (!object || operation === 'update') floors.set(collection, rv)
     }
-    const known = new Map<string, KubeObject>()
-    for (const write of contents.history) {
-      const key = `${write.collection}/${write.namespace}/${write.name}`
-      const collection = this.collection(write.collection)
-      if (write.rv > collection.ring.floorRv) collection.ring.push(this.eventOf(write, known.get(key)))
-      if (write.operation === 'delete') known.delete(key)
-      else known.set(key, write.object)
+    for (const [name, loaded] of this.collections) {
+      this.collections.set(name, loaded.withFloor(Math.max(this.startRv, floors.get(name) ?? 0)))
+    }
+    for (const [name, floor] of floors) {
+      if (!this.collections.has(name)) this.collections.set(name, new Collection(name, Math.max(this.startRv, floor)))
+    }
+    for (const entry of history) {
+      const { ring } = this.collection(entry.collection)
+      const { object } = entry
+      if (!object || entry.rv <= ring.floorRv) continue
+      // A deleted object's last state is its previous one but for the version.
+      ring.push(this.eventOf({ ...entry, object }, entry.operation === 'delete' ? object : undefined))
     }
   }
 
@@ -195,17 +206,6 @@ export class ObjectStore {
       frames: new Map(),
     }
   }
-}
-
-/** Per collection the newest write whose previous state is not part of the history: events up to it cannot be replayed. */
-function historyFloors(history: readonly StorageWrite[]): Map<string, number> {
-  const floors = new Map<string, number>()
-  const seen = new Set<number>()
-  for (const write of history) {
-    if (write.previousRv !== 0 && !seen.has(write.previousRv)) floors.set(write.collection, write.rv)
-    seen.add(write.rv)
-  }
-  return floors
 }
 
 function newBatch(): Batch {
