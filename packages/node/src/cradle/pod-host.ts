@@ -169,7 +169,7 @@ export class PodHost {
   async releasePod(podUid: string): Promise<void> {
     const pod = await this.#pods.get(podUid)?.catch(() => undefined)
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
-    await Promise.all(cells.map(({ run }) => run?.kill()))
+    await Promise.all(cells.map(async ({ run }) => await run?.kill()))
     if (pod) {
       await pod.cgroup.kill()
       if (this.#isRoot && pod.plan.hostUid !== 0) await killUid(pod.plan.hostUid)
