@@ -34,7 +34,7 @@ await build({
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   sourcemap: true,
-  external: ['@photostructure/sqlite', '@lydell/node-pty'],
+  external: ['@photostructure/sqlite', '@lydell/node-pty', '@peculiar/x509', 'reflect-metadata'],
 })
 await build({
   ...common,
@@ -44,5 +44,8 @@ await build({
   minify: true,
 })
 const cradle = 'packages/node/src/cradle/main.ts'
+const supervisor = 'packages/node/src/cradle/node-supervisor.ts'
 if (existsSync(join(root, cradle)))
   await build({ ...common, entryPoints: [cradle], outfile: join(out, 'cradle.mjs'), minify: true })
+if (existsSync(join(root, supervisor)))
+  await build({ ...common, entryPoints: [supervisor], outfile: join(out, 'supervisor.mjs'), minify: true })

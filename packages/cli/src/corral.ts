@@ -2,7 +2,12 @@ import { Command, CommanderError } from 'commander'
 import pc from 'picocolors'
 import { CliError } from './cli-error.js'
 import { addAgentCommand } from './commands/agent.js'
+import { addControllerCommand } from './commands/controller.js'
 import { addConvertCommand } from './commands/convert.js'
+import { addDoctorCommand } from './commands/doctor.js'
+import { addMeasureCommand } from './commands/measure.js'
+import { addOrchestrateCommand } from './commands/orchestrate.js'
+import { addPartCommands } from './commands/parts.js'
 import { addRunCommand } from './commands/run.js'
 import { addSandboxCommand } from './commands/sandbox.js'
 import { addSecretCommand } from './commands/secret.js'
@@ -28,6 +33,11 @@ function buildProgram(): Command {
   addAgentCommand(program)
   addSecretCommand(program)
   addConvertCommand(program)
+  addDoctorCommand(program)
+  addOrchestrateCommand(program)
+  addMeasureCommand(program)
+  addPartCommands(program)
+  addControllerCommand(program)
   return program
 }
 

@@ -13,6 +13,7 @@ interface UpOptions {
   apiPort: number
   readyFile?: string
   isolation?: Tier
+  allowProcess?: boolean
   maxTasks: number
   warm: number
   agent: string
@@ -38,9 +39,9 @@ export function addUpCommand(program: Command): void {
       new Option('--isolation <tier>', 'insist on a tier; "process" is not a sandbox').choices([
         'bubblewrap',
         'process',
-        'gvisor',
       ]),
     )
+    .option('--allow-process', 'go on without a sandbox where none works (not for code you do not trust)')
     .option('--max-tasks <n>', 'tasks that run at once; the rest queue', parseCount, 10)
     .option('--warm <n>', 'sandboxes kept ready', parseCount, 2)
     .option('--agent <name>', 'agent of tasks that name none', 'claude')
@@ -66,6 +67,7 @@ async function up(options: UpOptions): Promise<void> {
     apiPort: options.apiPort,
     ...(options.readyFile ? { readyFile: options.readyFile } : {}),
     ...(options.isolation ? { isolation: options.isolation } : {}),
+    ...(options.allowProcess ? { allowProcess: true } : {}),
     maxConcurrent: options.maxTasks,
     warmSandboxes: options.warm,
     defaultAgent: options.agent,

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { CliError } from '../cli-error.js'
 
 /** Names of everything the platform keeps. Nothing is written outside. */
@@ -68,6 +68,18 @@ export function prepareDataDirectory(directory: DataDirectory): void {
       hint: 'Use that version, or start with another --data-dir.',
     })
   writeAtomically(file, `${schemaVersion}\n`, 0o644)
+  checkReachable(directory)
+}
+
+/** Started by root, every sandbox has a user of its own, who must get to what is bound in from here. */
+function checkReachable(directory: DataDirectory): void {
+  if (process.getuid?.() !== 0) return
+  for (let path = resolve(directory.path); path !== '/'; path = dirname(path)) {
+    if ((statSync(path).mode & 0o001) !== 0) continue
+    throw new CliError(`the users of sandboxes cannot pass through ${path}`, {
+      hint: `Allow it with \`chmod o+x ${path}\`, or start with another --data-dir.`,
+    })
+  }
 }
 
 export interface DirectoryLock {

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { createApiServer, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
 import { defaultManagerOptions, startManager, startShadowPools } from '@corral/controllers'
 import { inProcessKubeClient } from '@corral/kube'
-import { type Isolation, pickIsolation, startNode, type Tier } from '@corral/node'
+import { type Isolation, pickIsolation, processIsolation, startNode, type Tier } from '@corral/node'
 import { embeddedCrds, type Logger, systemClock } from '@corral/resources'
 import { Registry } from 'prom-client'
 import { daemonImages } from './daemon-image.js'
@@ -19,7 +19,7 @@ import {
 } from './data-directory.js'
 import { brokerService, brokerServicePort, ensureDefaults, platformNamespace } from './defaults.js'
 import { listenRemembered } from './free-port.js'
-import { installRuntime } from './runtime-files.js'
+import { installRuntime, type RuntimeFiles } from './runtime-files.js'
 import { startTaskPlatform } from './task-platform.js'
 
 export interface PlatformOptions {
@@ -29,6 +29,8 @@ export interface PlatformOptions {
   readyFile?: string
   /** Undefined: the best tier that isolates; `process` only when asked for by name. */
   isolation?: Tier
+  /** Fall back to the `process` tier where nothing better works, instead of refusing to start. */
+  allowProcess?: boolean
   maxConcurrent: number
   warmSandboxes: number
   defaultAgent: string
@@ -82,6 +84,7 @@ async function assemble(
   const registry = new Registry()
 
   const picking = pick(options, directory)
+  picking.catch(() => undefined) // looked at below; an earlier failure must not leave it unowned
   const api = await createApiServer({
     storage: sqliteStorage({ directory: directory.api }),
     crds: embeddedCrds(),
@@ -150,7 +153,7 @@ async function assemble(
   api.setPodStreams(node.podStreams)
   stops.push(() => node.stop({ endPods: true }))
   stops.push(() => tasks.stop({ graceMs: taskStopGraceMs }))
-  await Promise.all([manager.ready, node.ready, tasks.ready])
+  await Promise.all([manager.ready, shadowPools.ready, node.ready, tasks.ready])
 
   isReady = true
   writePorts(directory, { http: tasks.http.port, api: https.port, broker: tasks.broker.port })
@@ -168,17 +171,26 @@ async function assemble(
   return { ready, remedy, isBusy: () => tasks.isBusy(), stop: unwind }
 }
 
-async function pick(
-  options: PlatformOptions,
-  directory: DataDirectory,
-): Promise<{ isolation: Isolation; runtime: ReturnType<typeof installRuntime>; remedy: string | undefined }> {
+interface Picked {
+  isolation: Isolation
+  runtime: RuntimeFiles
+  remedy: string | undefined
+}
+
+async function pick(options: PlatformOptions, directory: DataDirectory): Promise<Picked> {
   const runtime = installRuntime(directory.runtime)
-  const { isolation, report } = await pickIsolation({
+  const isolationOptions = {
     dataDir: directory.path,
     cradleEntry: runtime.cradle,
-    ...(runtime.supervisor ? { supervisorPath: runtime.supervisor } : {}),
-    ...(options.isolation ? { tier: options.isolation } : {}),
+    supervisorPath: runtime.supervisor ?? null,
+    ...(runtime.supervisorScript ? { supervisorScript: runtime.supervisorScript } : {}),
     log: options.log.child({ part: 'isolation' }),
+  }
+  if (options.isolation === 'process')
+    return { isolation: processIsolation(isolationOptions), runtime, remedy: undefined }
+  const { isolation, rejected } = await pickIsolation({
+    ...isolationOptions,
+    allowProcess: options.allowProcess === true,
   })
-  return { isolation, runtime, remedy: report.remedy }
+  return { isolation, runtime, remedy: rejected[0]?.remedy }
 }

@@ -10,7 +10,10 @@ export interface RuntimeFiles {
   directory: string
   daemon: string
   cradle: string
+  /** The compiled supervisor, where set-up found a compiler. */
   supervisor: string | undefined
+  /** The supervisor in JavaScript, which needs none. */
+  supervisorScript: string | undefined
 }
 
 /**
@@ -18,7 +21,9 @@ export interface RuntimeFiles {
  * reachable by its user, and a running sandbox keeps its files when the installation is replaced.
  */
 export function installRuntime(runtimeDirectory: string, bundle: string = bundleDirectory()): RuntimeFiles {
-  const sources = ['daemon.mjs', 'cradle.mjs', 'corral-supervisor'].filter((name) => existsSync(join(bundle, name)))
+  const sources = ['daemon.mjs', 'cradle.mjs', 'supervisor.mjs', 'corral-supervisor'].filter((name) =>
+    existsSync(join(bundle, name)),
+  )
   if (!sources.includes('daemon.mjs') || !sources.includes('cradle.mjs'))
     throw new CliError(`the build in ${bundle} is incomplete`, { hint: 'Run `npm run build`.' })
   const digest = createHash('sha256')
@@ -34,12 +39,13 @@ export function installRuntime(runtimeDirectory: string, bundle: string = bundle
     }
     renameSync(half, directory)
   }
-  const supervisor = join(directory, 'corral-supervisor')
+  const ifThere = (name: string): string | undefined => (sources.includes(name) ? join(directory, name) : undefined)
   return {
     directory,
     daemon: join(directory, 'daemon.mjs'),
     cradle: join(directory, 'cradle.mjs'),
-    supervisor: existsSync(supervisor) ? supervisor : undefined,
+    supervisor: ifThere('corral-supervisor'),
+    supervisorScript: ifThere('supervisor.mjs'),
   }
 }
 
