@@ -184,23 +184,22 @@ export class DurableProcess implements ProcessHandle {
     return now - this.#exitSeenMs >= drainMs ? exit : undefined
   }
 
+  /** By the wrapper's file, by its own exit status where we are its parent, or by its absence. */
   async #readExit(): Promise<ProcessExitRecord | undefined> {
-    const path = join(this.#directory, 'exit')
-    const text = await readIfPresent(path)
-    if (text !== undefined) {
-      const status = parseExitStatus(text) ?? this.#wrapperStatus
-      const { mtime } = await stat(path)
-      return status === undefined
-        ? lostRecord('the exit status could not be written', mtime)
-        : exitRecord(status, mtime)
-    }
-    if (this.#wrapperStatus !== undefined) return exitRecord(this.#wrapperStatus, this.#ports.clock.now())
+    const { clock } = this.#ports
+    const written = await this.#writtenExit()
+    if (written) return written
+    if (this.#wrapperStatus !== undefined) return exitRecord(this.#wrapperStatus, clock.now())
     const wrapper = await readPid(this.#directory, 'wrapper')
     if (wrapper === undefined || isWrapperAlive(wrapper, this.#directory)) return undefined
     // The wrapper may have written its last words between the two looks.
-    const late = parseExitStatus((await readIfPresent(path)) ?? '')
-    if (late !== undefined) return exitRecord(late, this.#ports.clock.now())
-    return lostRecord('the process and its wrapper were killed', this.#ports.clock.now())
+    return (await this.#writtenExit()) ?? lostRecord('the process and its wrapper were killed', clock.now())
+  }
+
+  async #writtenExit(): Promise<ProcessExitRecord | undefined> {
+    const path = join(this.#directory, 'exit')
+    const status = parseExitStatus((await readIfPresent(path)) ?? '')
+    return status === undefined ? undefined : exitRecord(status, (await stat(path)).mtime)
   }
 
   async #finish(exit: ProcessExitRecord): Promise<void> {

@@ -4,10 +4,7 @@ import { delimiter, join } from 'node:path'
 /** Programs the wrapper calls, by absolute path: the payload's PATH must not decide. */
 export interface WrapperTools {
   readonly cat: string
-  readonly mkdir: string
   readonly mkfifo: string
-  readonly mv: string
-  readonly rm: string
   readonly setsid: string
   readonly sleep: string
 }
@@ -22,10 +19,7 @@ export function findWrapperTools(path: string): WrapperTools {
   }
   const tools = {
     cat: find('cat'),
-    mkdir: find('mkdir'),
     mkfifo: find('mkfifo'),
-    mv: find('mv'),
-    rm: find('rm'),
     setsid: find('setsid'),
     sleep: find('sleep'),
   }
@@ -54,7 +48,7 @@ function isExecutable(file: string): boolean {
 /**
  * The script that runs a process so that it needs no daemon: `sh -c SCRIPT corral-process DIRECTORY STDIN ARGV...`.
  *
- * - `started/` is a latch: of two wrappers for one record, one runs.
+ * - `started` is a latch, created only where it is absent: of two wrappers for one record, one runs.
  * - Output goes through pipes to two `cat`s, not straight into files: a script that says `> /dev/stderr` would truncate
  *   a file, and a pipe keeps what was written.
  * - The payload is leader of its own session: signals to its group miss the wrapper, which therefore always lives to
@@ -62,12 +56,13 @@ function isExecutable(file: string): boolean {
  * - An open stdin is a FIFO that a `sleep` holds open; ending the `sleep` is what closes it.
  * - `drained` says that every writer is gone. A background child may hold the pipes long after `exit`.
  *
- * Variables have odd names because an assignment would change a variable of the same name in the payload's environment.
+ * Files are written in one piece that ends with a line end: a reader that finds none looks again. Every program less is
+ * a millisecond less, so the shell's own words do what they can. Variables have odd names because an assignment would change a variable of the same name in the payload's environment.
  */
 export function wrapperScript(tools: WrapperTools): string {
   const q = shellQuote
   return `
-${q(tools.mkdir)} "$1/started" 2>/dev/null || exit 125
+(set -C; : >"$1/started") 2>/dev/null || exit 125
 echo $$ >"$1/wrapper"
 trap : HUP INT QUIT TERM USR1 USR2 PIPE ALRM
 ${q(tools.mkfifo)} "$1/out" "$1/err" "$1/in" || exit 126
@@ -80,13 +75,12 @@ if [ "$2" = open ]; then
   echo "$__corral_k" >"$1/keeper"
 fi
 shift 2
-${q(tools.setsid)} /bin/sh -c 'echo $$ >"$0/pid.new"; ${tools.mv} "$0/pid.new" "$0/pid"; exec "$@"' "$__corral_d" "$@" <"$__corral_in" >"$__corral_d/out" 2>"$__corral_d/err"
+${q(tools.setsid)} /bin/sh -c 'echo $$ >"$0/pid"; exec "$@"' "$__corral_d" "$@" <"$__corral_in" >"$__corral_d/out" 2>"$__corral_d/err"
 __corral_c=$?
-echo "$__corral_c" >"$__corral_d/exit.new" && ${q(tools.mv)} "$__corral_d/exit.new" "$__corral_d/exit"
+echo "$__corral_c" >"$__corral_d/exit"
 if [ -n "$__corral_k" ]; then kill "$__corral_k" 2>/dev/null; fi
 wait "$__corral_o" "$__corral_e" 2>/dev/null
 : >"$__corral_d/drained"
-${q(tools.rm)} -f "$__corral_d/in" "$__corral_d/out" "$__corral_d/err"
 exit "$__corral_c"
 `
 }
