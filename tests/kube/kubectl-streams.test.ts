@@ -87,6 +87,19 @@ describe.each(kubectls)('kubectl $version', ({ version, path }) => {
     }
   })
 
+  test('exec -it brings the size of the terminal', async () => {
+    const command = `stty cols 101 rows 33; exec ${path} exec -it p -- cat`
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
+    const closed = new Promise((resolve) => terminal.once('close', resolve))
+    try {
+      await expect.poll(() => cluster.resizes, { timeout: 10_000 }).toContain('101x33')
+    } finally {
+      // The end of the process ends kubectl, and that the terminal.
+      cluster.processes.at(-1)?.kill('SIGKILL')
+      expect(await closed).toBe(137)
+    }
+  })
+
   test('killing kubectl ends the process in the pod', async () => {
     const before = cluster.processes.length
     const child = spawn(path ?? '', ['exec', 'p', '--', 'sleep', '600'], { env, stdio: 'ignore' })

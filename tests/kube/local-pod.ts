@@ -44,8 +44,7 @@ export function spawnProcess(
       stderr,
       exited,
       async writeStdin(chunk) {
-        if (!stdin.write(chunk))
-          await new Promise<void>((resolve) => stdin.once('drain', resolve).once('close', resolve))
+        if (!stdin.write(chunk)) await drained(stdin)
       },
       endStdin: () => void stdin.end(),
       resize: (columns, rows) => void resizes.push(`${columns}x${rows}`),
