@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import {
   type ApiConnection,
   type ApiHandler,
@@ -89,6 +90,8 @@ class EmbeddedApiServer implements ApiServer {
       tokens: new TokenAuthority(clock, options.tokenKey),
       podStreams: () => this.podStreams,
     }
+    // One listener per running watch is no leak.
+    setMaxListeners(0, this.closing.signal)
     this.openApi = new OpenApiPages(this.context.registry)
     this.ready = new Promise((resolve) => {
       this.markReady = resolve

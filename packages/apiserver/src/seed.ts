@@ -5,7 +5,7 @@ import { prepareWrite } from './crd/prepare-definition.js'
 import type { ServerContext } from './server-context.js'
 import { copyJson, type JsonObject } from './store/plain-json.js'
 import { createObject, type WriteRequest } from './write/create-object.js'
-import { identify } from './write/identity.js'
+import { type Identified, identify } from './write/identity.js'
 import { updateObject } from './write/update-object.js'
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
@@ -49,12 +49,9 @@ async function installDefinition(context: ServerContext, crd: CustomResourceDefi
     return createObject(context, crdKind, body, systemWrite).committed
   }
   const target = { namespace: '', name, subresource: '' }
-  return updateObject(context, crdKind, target, systemWrite, (current) => {
-    const metadata = {
-      ...(current.metadata as object),
-      ...body.metadata,
-      finalizers: (current.metadata as { finalizers?: string[] }).finalizers ?? [],
-    }
-    return { ...body, metadata }
-  }).committed
+  const change = (current: JsonObject): Identified => {
+    const { finalizers: _ours, ...metadata } = body.metadata
+    return { ...body, metadata: { ...(current.metadata as Identified['metadata']), ...metadata } }
+  }
+  return updateObject(context, crdKind, target, systemWrite, change).committed
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
@@ -49,6 +50,7 @@ export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpo
   const authenticate = authenticator({ token, authenticateToken: (text) => server.authenticateToken(text) })
   const origins = new Set(options.allowedOrigins ?? [])
   const closing = new AbortController()
+  setMaxListeners(0, closing.signal) // One listener per running stream is no leak.
   const sockets = new Set<Socket>()
 
   const listener = createServer({

@@ -1,0 +1,184 @@
+import { embeddedCrds } from '@corral/resources'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { APPLY, MERGE, openServer, type ServerCaller, STRATEGIC } from '../testing/server-caller.test-suite.js'
+
+let api: ServerCaller
+beforeAll(async () => {
+  api = await openServer({ crds: embeddedCrds() })
+})
+afterAll(() => api.server.close())
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const widgets = '/apis/example.com/v1/namespaces/default/widgets'
+
+const definition = (rule = "self.size != 'huge'"): object => ({
+  metadata: { name: 'widgets.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'widgets', kind: 'Widget' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        subresources: {
+          status: {},
+          scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
+        },
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
+                type: 'object',
+                required: ['size'],
+                properties: {
+                  size: { type: 'string', enum: ['small', 'large', 'huge'] },
+                  count: { type: 'integer', minimum: 1, default: 2 },
+                  replicas: { type: 'integer' },
+                },
+                'x-kubernetes-validations': [{ rule, message: 'huge is too much' }],
+              },
+              status: { type: 'object', properties: { replicas: { type: 'integer' } } },
+            },
+          },
+        },
+      },
+    ],
+  },
+})
+const widget = (name: string, spec: object, extra: object = {}): object => ({
+  apiVersion: 'example.com/v1',
+  kind: 'Widget',
+  metadata: { name },
+  spec,
+  ...extra,
+})
+
+describe('a definition', () => {
+  it('104: is established and served in the moment it is created', async () => {
+    const { value, status } = await api.call('POST', definitions, definition())
+    expect(status).toBe(201)
+    expect(
+      value.status.conditions.map((each: { type: string; status: string }) => `${each.type}=${each.status}`),
+    ).toEqual(['NamesAccepted=True', 'Established=True'])
+    expect((await api.call('GET', '/apis/example.com/v1')).value.resources[0].name).toBe('widgets')
+    expect((await api.call('POST', widgets, widget('first', { size: 'small' }))).status).toBe(201)
+  })
+
+  it('105, 106: prunes unknown fields and fills in defaults', async () => {
+    const { value } = await api.call('POST', widgets, widget('pruned', { size: 'small', wings: 2 }))
+    expect(value.spec).toEqual({ size: 'small', count: 2 })
+  })
+
+  it('32, 46: needs apiVersion and kind, and drops the status of a new object', async () => {
+    expect((await api.call('POST', widgets, { metadata: { name: 'bare' } })).status).toBe(400)
+    const { value } = await api.call('POST', widgets, widget('status', { size: 'small' }, { status: { replicas: 3 } }))
+    expect(value.status).toBeUndefined()
+  })
+
+  it.each<{ what: string; spec: object; field: string }>([
+    { what: 'a missing field', spec: {}, field: 'spec.size' },
+    { what: 'a value outside the enumeration', spec: { size: 'tiny' }, field: 'spec.size' },
+    { what: 'a number too small', spec: { size: 'small', count: 0 }, field: 'spec.count' },
+    { what: '107: a broken rule', spec: { size: 'huge' }, field: 'spec' },
+  ])('107: refuses $what', async ({ spec, field }) => {
+    const { status, value } = await api.call('POST', widgets, widget('bad', spec))
+    expect(status).toBe(422)
+    expect(value.details.causes[0].field).toBe(field)
+  })
+
+  it('44: counts generations of the spec only', async () => {
+    const url = `${widgets}/first`
+    const generation = async (patch: object, at = url): Promise<number> =>
+      (await api.call('PATCH', at, patch, MERGE)).value.metadata.generation
+    expect(await generation({ metadata: { labels: { a: 'b' } } })).toBe(1)
+    expect(await generation({ status: { replicas: 1 } }, `${url}/status`)).toBe(1)
+    expect(await generation({ spec: { size: 'large' } })).toBe(2)
+  })
+
+  it('41, 55: wants a version on PUT and no strategic patch', async () => {
+    expect((await api.call('PUT', `${widgets}/first`, widget('first', { size: 'small' }))).status).toBe(422)
+    expect((await api.call('PATCH', `${widgets}/first`, {}, STRATEGIC)).status).toBe(415)
+  })
+
+  it('112: scales', async () => {
+    const { value } = await api.call('PATCH', `${widgets}/first/scale`, { spec: { replicas: 4 } }, MERGE)
+    expect(value).toMatchObject({ kind: 'Scale', apiVersion: 'autoscaling/v1', spec: { replicas: 4 } })
+    expect((await api.call('GET', `${widgets}/first`)).value.spec.replicas).toBe(4)
+    const stale = { ...value, metadata: { ...value.metadata, resourceVersion: '1' } }
+    expect((await api.call('PUT', `${widgets}/first/scale`, stale)).status).toBe(409)
+  })
+
+  it('114: a changed schema holds for the next write', async () => {
+    const patch = {
+      spec: { versions: (definition("self.size != 'large'") as { spec: { versions: object[] } }).spec.versions },
+    }
+    expect((await api.call('PATCH', `${definitions}/widgets.example.com`, patch, MERGE)).status).toBe(200)
+    expect((await api.call('POST', widgets, widget('big', { size: 'large' }))).status).toBe(422)
+    expect((await api.call('POST', widgets, widget('vast', { size: 'huge' }))).status).toBe(201)
+  })
+
+  it('109: an unknown function in a rule is refused', async () => {
+    const broken = definition('self.size.fly()')
+    const named = { ...broken, metadata: { name: 'widgets.example.com' } }
+    const patch = { spec: (named as { spec: object }).spec }
+    expect((await api.call('PATCH', `${definitions}/widgets.example.com`, patch, MERGE)).status).toBe(422)
+  })
+
+  it('102: takes its objects along, and can come back', async () => {
+    await api.call('DELETE', `${definitions}/widgets.example.com`)
+    await expect
+      .poll(async () => (await api.call('GET', `${definitions}/widgets.example.com`)).status, { timeout: 5_000 })
+      .toBe(404)
+    expect((await api.call('GET', widgets)).status).toBe(404)
+    expect((await api.call('POST', definitions, definition())).status).toBe(201)
+    expect((await api.call('GET', widgets)).value.items).toEqual([])
+  })
+})
+
+describe('the Agent Sandbox kinds', () => {
+  const beta = '/apis/agents.x-k8s.io/v1beta1/namespaces/default/sandboxes'
+  const alpha = '/apis/agents.x-k8s.io/v1alpha1/namespaces/default/sandboxes'
+  const template = { spec: { containers: [{ name: 'c', image: 'example/c' }] } }
+
+  it('110, 111: written in one version, read in the other, with a warning in the old one', async () => {
+    const body = {
+      apiVersion: 'agents.x-k8s.io/v1alpha1',
+      kind: 'Sandbox',
+      metadata: { name: 'old' },
+      spec: { podTemplate: template, replicas: 0 },
+    }
+    const created = await api.call('POST', alpha, body)
+    expect(created.status).toBe(201)
+    expect(created.response.headers.warning).toContain('deprecated')
+    expect(created.value.spec.replicas).toBe(0)
+    const { value } = await api.call('GET', `${beta}/old`)
+    expect(value.apiVersion).toBe('agents.x-k8s.io/v1beta1')
+    expect(value.spec.operatingMode).toBe('Suspended')
+    expect((await api.call('GET', `${alpha}/old`)).value.spec.replicas).toBe(0)
+  })
+
+  it('47: a template has no status', async () => {
+    const templates = '/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/default/sandboxtemplates'
+    const body = {
+      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+      kind: 'SandboxTemplate',
+      metadata: { name: 't' },
+      spec: { podTemplate: template },
+    }
+    expect((await api.call('POST', templates, body)).status).toBe(201)
+    expect((await api.call('GET', `${templates}/t/status`)).status).toBe(404)
+  })
+
+  it('113: applying the definitions again changes nothing', async () => {
+    for (const crd of embeddedCrds()) {
+      const url = `${definitions}/${crd.metadata?.name}?fieldManager=t&force=true`
+      const first = await api.call('PATCH', url, crd, APPLY)
+      expect(first.status).toBe(200)
+      const second = await api.call('PATCH', url, crd, APPLY)
+      expect(second.value.metadata.resourceVersion).toBe(first.value.metadata.resourceVersion)
+    }
+  })
+})
