@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createSecureServer } from 'node:http2'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type ApiRequest, defineKind, type KubeObject } from '@corral/resources'
@@ -277,6 +278,36 @@ describe('a client over TLS', () => {
     server.answer((_, response) => json(response, 200, thing('a')))
     await Promise.all(Array.from({ length: 60 }, () => client.get(things, { name: 'a' })))
     expect(server.connections).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('a client that offers HTTP/2', () => {
+  it('shares one connection where the server agrees', async () => {
+    const sessions = new Set<unknown>()
+    const modern = createSecureServer(certificate, (request, response) => {
+      sessions.add(request.stream.session)
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(thing(request.url.split('/').at(-1) ?? '')))
+    })
+    await new Promise<void>((resolve) => modern.listen(0, '127.0.0.1', resolve))
+    const { port } = modern.address() as AddressInfo
+    const both = kubeClientFromConfig(access(port), { allowH2: true, connections: 1 })
+    try {
+      const names = ['a', 'b', 'c', 'd']
+      const found = await Promise.all(names.map((name) => both.get(things, { name })))
+      expect(found.map((object) => object.metadata.name)).toEqual(names)
+      expect(sessions.size).toBe(1)
+    } finally {
+      await both.close()
+      await new Promise((resolve) => modern.close(resolve))
+    }
+  })
+
+  it('speaks HTTP/1.1 where it does not', async () => {
+    await client.close()
+    client = kubeClientFromConfig(access(server.port), { allowH2: true })
+    server.answer((_, response) => json(response, 200, thing('a')))
+    expect((await client.get(things, { name: 'a' })).metadata.name).toBe('a')
   })
 })
 

@@ -110,7 +110,6 @@ function openPools(access: ClusterAccess, { cert, key }: Credentials, options: H
   const { ca, rejectUnauthorized, servername } = access.tls
   const shared: Pool.Options = {
     allowH2,
-    pipelining: allowH2 ? 100 : 1,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
