@@ -57,7 +57,7 @@ export function eventRecorder(options: {
         namespace,
         ...(metadata.name ? { name: metadata.name } : {}),
         ...(metadata.uid ? { uid: metadata.uid } : {}),
-        ...(container ? { fieldPath: `spec.containers{${container}}` } : {}),
+        ...(container ? { fieldPath: fieldPathOf(pod, container) } : {}),
       },
       type,
       reason,
@@ -84,4 +84,9 @@ export function eventRecorder(options: {
     },
     flush: () => queue,
   }
+}
+
+function fieldPathOf(pod: Pod, container: string): string {
+  const isInit = pod.spec?.initContainers?.some((entry) => entry.name === container)
+  return `spec.${isInit ? 'initContainers' : 'containers'}{${container}}`
 }

@@ -62,6 +62,8 @@ export interface NodeAgent {
 }
 
 const defaultPidsLimit = 4096
+const registerTries = 6
+const firstRetryMs = 100
 const defaultUpkeepMs = 30_000
 const shutdownGraceSeconds = 5
 
@@ -136,7 +138,7 @@ async function becomeReady(
   pods: PodSet,
 ): Promise<void> {
   const { informer, policies, provisioner } = sources
-  await Promise.all([registerNode(registration), provisioner.ready, policies.hasSynced])
+  await Promise.all([register(registration), provisioner.ready, policies.hasSynced])
   policies.subscribe({ add: (policy) => pods.policyChanged(policy), update: (policy) => pods.policyChanged(policy) })
   informer.subscribe({
     add: (pod) => pods.observe(pod),
@@ -148,6 +150,20 @@ async function becomeReady(
   })
   await informer.hasSynced
   await pods.sweep()
+}
+
+/** A server that is just coming up is asked a few times. */
+async function register(registration: Parameters<typeof registerNode>[0]): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await registerNode(registration)
+      return
+    } catch (error) {
+      if (tries === registerTries || registration.signal.aborted) throw error
+      registration.log.warn('node not registered yet', { error })
+      await sleep(firstRetryMs * 2 ** tries, undefined, { signal: registration.signal })
+    }
+  }
 }
 
 async function repeat(work: () => Promise<void>, everyMs: number, signal: AbortSignal): Promise<void> {

@@ -23,7 +23,7 @@ export interface Leftovers {
   cells: readonly Cell[]
 }
 
-export interface PodSetPorts extends PodWorkerPorts {
+export interface PodSetPorts extends Omit<PodWorkerPorts, 'isUidInUse'> {
   findClaim(namespace: string, name: string): Stored<PersistentVolumeClaim> | undefined
   policies(): readonly NetworkPolicy[]
 }
@@ -115,6 +115,13 @@ export class PodSet implements StreamTargets {
     return { file, ended: previous ? Promise.resolve() : worker.containers.ended(container) }
   }
 
+  /** Whether a pod other than this one runs as that user. */
+  #isUidInUse(hostUid: number, exceptPodUid: string): boolean {
+    return [...this.#workers.values()].some(
+      ({ record }) => record.hostUid === hostUid && record.podUid !== exceptPodUid,
+    )
+  }
+
   #find(pod: PodRef): PodWorker | undefined {
     if (pod.uid) return this.#workers.get(pod.uid)
     return [...this.#workers.values()].find(
@@ -134,7 +141,11 @@ export class PodSet implements StreamTargets {
     const hasCell = (container: string): boolean => cells.some((cell) => cell.container === container)
     const containers = recoverContainers(pod, known, hasCell, this.ports.clock.now())
     const worker = new PodWorker(
-      { ...this.ports, log: this.ports.log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }) },
+      {
+        ...this.ports,
+        isUidInUse: (hostUid) => this.#isUidInUse(hostUid, uid),
+        log: this.ports.log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
+      },
       { pod, record, containers, cells, egress, hasDirectory: known !== undefined, onEnded: () => this.#ended(uid) },
     )
     this.#workers.set(uid, worker)
@@ -196,10 +207,11 @@ export class PodSet implements StreamTargets {
   }
 
   #ended(uid: string): void {
-    const record = this.#workers.get(uid)?.record
+    const worker = this.#workers.get(uid)
+    if (!worker) return
+    const { record } = worker
     this.#workers.delete(uid)
-    this.#over.add(uid)
-    if (!record) return
+    if (!worker.isObjectGone) this.#over.add(uid)
     this.#uids.release(record.hostUid)
     this.#addresses.release(podAddressIndex(record.podIP))
   }

@@ -12,7 +12,7 @@ export interface ContainerMounts {
   mounts: BindMount[]
   tmpfs: { target: string; sizeBytes?: number }[]
   /** Directories below a volume that must exist before the launch. */
-  subPaths: { root: string; relative: string; source: string }[]
+  subPaths: { root: string; relative: string; source: string; readOnly: boolean }[]
 }
 
 /** Where each `volumeMount` of the container comes from. `subPathExpr` is expanded with the container's environment. */
@@ -51,7 +51,7 @@ function addMount(
     )
   }
   const source = posix.join(volume.path, relative)
-  if (relative) result.subPaths.push({ root: volume.path, relative, source })
+  if (relative) result.subPaths.push({ root: volume.path, relative, source, readOnly: volume.readOnly })
   result.mounts.push({ source, target, readOnly: volume.readOnly || (mount.readOnly ?? false) })
 }
 

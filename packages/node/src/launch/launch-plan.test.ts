@@ -225,7 +225,7 @@ describe('the mounts', () => {
       ),
     )
     expect(plan.mounts.at(-1)).toEqual({ source: '/v/data/pods/x', target: '/a', readOnly: false })
-    expect(subPaths).toEqual([{ root: '/v/data', relative: 'pods/x', source: '/v/data/pods/x' }])
+    expect(subPaths).toEqual([{ root: '/v/data', relative: 'pods/x', source: '/v/data/pods/x', readOnly: false }])
   })
 
   it.each(['../other', '/etc', 'a/../../b'])('refuse the sub-path %s', (subPath) => {

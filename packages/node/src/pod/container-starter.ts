@@ -8,7 +8,8 @@ import { LaunchError } from '../launch/launch-error.js'
 import { launchPlan, logFile, type PodPaths, type Toolchain, terminationFile } from '../launch/launch-plan.js'
 import type { ClaimDirectories } from '../volumes/claim-directories.js'
 import { loadConfigSources } from '../volumes/config-sources.js'
-import { makeSubPaths, readyVolumes } from '../volumes/pod-volumes.js'
+import { readyVolumes } from '../volumes/pod-volumes.js'
+import { makeSubPaths } from '../volumes/sub-paths.js'
 import { ownedFile, removeFile } from './pod-directories.js'
 
 export interface StarterPorts {
@@ -18,6 +19,8 @@ export interface StarterPorts {
   images: ImageMap
   toolchain: Toolchain
   pidsLimit?: number | undefined
+  /** Whether another pod runs as that user of the host. */
+  isUidInUse(hostUid: number): boolean
 }
 
 export interface StartInput {
@@ -38,7 +41,7 @@ export async function startContainer(ports: StarterPorts, input: StartInput): Pr
   const { pod, container, attempt, paths, hostUid } = input
   const sources = await loadConfigSources(ports.client, pod, input.signal)
   const directory = join(paths.directory, 'volumes')
-  const volumes = await readyVolumes({ ...input, client: ports.client, claims: ports.claims, sources, directory })
+  const volumes = await readyVolumes({ ...input, ...ports, sources, directory })
   const image = findImage(ports.images, container.image ?? '')
   const { plan, subPaths } = launchPlan({
     ...input,

@@ -12,7 +12,7 @@ export interface FinishedRun {
 }
 
 /** Why the node ends a container that would have gone on. */
-export type StopCause = 'PodDeleted' | 'PodFailed' | 'PodFinished' | 'Unhealthy' | 'PostStartFailed' | 'NodeStopping'
+export type StopCause = 'PodDeleted' | 'PodFailed' | 'PodFinished' | 'Unhealthy' | 'NodeStopping'
 
 /** What the node knows of one container. The fields up to `waiting` survive a restart of the node. */
 export interface ContainerState {

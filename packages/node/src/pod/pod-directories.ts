@@ -1,7 +1,7 @@
 import {
   chmodSync,
-  chownSync,
   closeSync,
+  lchownSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -96,8 +96,9 @@ export function ownedFile(path: string, hostUid: number): void {
   giveTo(path, hostUid)
 }
 
+/** Hands a file over to the pod’s user where this process may. A link is handed over itself, never what it points to. */
 export function giveTo(path: string, hostUid: number): void {
-  if (process.getuid?.() === 0) chownSync(path, hostUid, hostUid)
+  if (process.getuid?.() === 0) lchownSync(path, hostUid, hostUid)
 }
 
 export function removeFile(path: string): void {

@@ -46,6 +46,7 @@ export class PodWorker {
   #pod: Stored<Pod>
   #lastStatus: PodStatus | undefined
   #isObjectGone = false
+  #isObjectSeenGone = false
   #isPrepared: boolean
   #hasDirectory: boolean
   #isDirty = false
@@ -78,6 +79,11 @@ export class PodWorker {
     return this.#pod
   }
 
+  /** Whether the object has been seen to go. */
+  get isObjectGone(): boolean {
+    return this.#isObjectSeenGone
+  }
+
   get record(): PodRecord {
     return this.#record
   }
@@ -90,6 +96,7 @@ export class PodWorker {
 
   /** The object is gone: whatever still runs is ended at once. */
   objectGone(): void {
+    this.#isObjectSeenGone = true
     this.#isObjectGone = true
     this.wake()
   }
@@ -122,17 +129,17 @@ export class PodWorker {
     await this.containers.detach()
     await this.#ports.isolation.releasePod(this.#record.podUid)
     this.#save()
-    await this.#writeStatus()
+    await this.#writeStatus().catch((error: unknown) => this.#ports.log.warn('last status not written', { error }))
   }
 
   /** What changes without an event: files that come from the API, and how full the pod's directories are. */
   async upkeep(): Promise<void> {
     if (this.#life.signal.aborted || !this.#isPrepared || !hasUpkeep(this.#pod.spec)) return
     const { podUid, hostUid, podIP } = this.#record
-    const { client, claims, directories, facts } = this.#ports
+    const { client, directories, facts } = this.#ports
     const directory = join(directories.paths(podUid).directory, 'volumes')
     const place = { directory, hostUid, facts: { ...facts, podIP }, signal: this.#life.signal }
-    await refreshVolumes({ ...place, pod: this.#pod, client, claims })
+    await refreshVolumes({ ...place, pod: this.#pod, client })
     const exceeded = await exceededVolume(this.#pod.spec, directory)
     if (!exceeded || this.#life.signal.aborted) return
     const message = `Usage of EmptyDir volume "${exceeded.name}" exceeds the limit "${exceeded.limit}".`

@@ -53,7 +53,12 @@ export function runContainer(options: RunningContainerOptions): RunningContainer
     void guarded.finally(() => work.delete(guarded))
   }
 
-  const exited = cell.exited.then((exit) => {
+  const lost = (): CellExit => {
+    const { startedAt } = cell
+    return { exitCode: 137, oomKilled: false, startedAt, finishedAt: options.now().toISOString(), lost: true }
+  }
+  // The exit of a detached cell belongs to the next node process.
+  void cell.exited.catch(lost).then((exit) => {
     const isDetached = life.signal.aborted
     life.abort()
     if (!isDetached) on.exited(exit)
@@ -145,8 +150,6 @@ export function runContainer(options: RunningContainerOptions): RunningContainer
     settled: (async () => {
       await new Promise<void>((resolve) => life.signal.addEventListener('abort', () => resolve(), { once: true }))
       while (work.size > 0) await Promise.all(work)
-      // The exit of a detached cell belongs to the next node process.
-      void exited
     })(),
   }
 }

@@ -1,11 +1,10 @@
-import { mkdirSync, realpathSync } from 'node:fs'
-import { join, sep } from 'node:path'
+import { join } from 'node:path'
 import type { KubeClient } from '@corral/kube'
 import { isAlreadyExists, PersistentVolumeClaims, type Pod, type Volume } from '@corral/resources'
 import { quantityValue } from '../launch/amounts.js'
-import type { ContainerMounts, ReadyVolume } from '../launch/container-mounts.js'
+import type { ReadyVolume } from '../launch/container-mounts.js'
 import { LaunchError } from '../launch/launch-error.js'
-import { giveTo, ownedDirectory } from '../pod/pod-directories.js'
+import { ownedDirectory } from '../pod/pod-directories.js'
 import type { ClaimDirectories } from './claim-directories.js'
 import { ephemeralClaims } from './claim-plan.js'
 import { type VolumeFilesInput, volumeFiles } from './volume-files.js'
@@ -17,6 +16,7 @@ export interface PodVolumesInput extends VolumeFilesInput {
   /** `<data>/pods/<uid>/volumes`. */
   directory: string
   hostUid: number
+  isUidInUse(hostUid: number): boolean
   signal: AbortSignal
 }
 
@@ -66,13 +66,21 @@ async function readyVolume(volume: Volume, input: PodVolumesInput): Promise<Read
 
 async function claimPath(
   claimName: string,
-  { client, claims, pod, hostUid, signal }: PodVolumesInput,
+  { client, claims, pod, hostUid, isUidInUse, signal }: PodVolumesInput,
 ): Promise<string> {
   const namespace = pod.metadata?.namespace ?? ''
   const claim = await client.find(PersistentVolumeClaims, { namespace, name: claimName }, { signal })
   if (!claim) throw new LaunchError('FailedMount', `persistentvolumeclaim "${claimName}" not found`)
   if (claim.status?.phase !== 'Bound') {
     throw new LaunchError('FailedMount', `persistentvolumeclaim "${claimName}" is not bound yet`)
+  }
+  const owner = claims.ownerOf(claim.metadata.uid)
+  // Handing files over while somebody may be moving them about would follow wherever they point.
+  if (owner !== undefined && owner !== hostUid && isUidInUse(owner)) {
+    throw new LaunchError(
+      'FailedMount',
+      `persistentvolumeclaim "${claimName}" is in use by a pod that runs as another user`,
+    )
   }
   return claims.claim(claim.metadata.uid, hostUid)
 }
@@ -81,33 +89,4 @@ async function claimPath(
 function mountCount(pod: Pod, volume: string): number {
   const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]
   return containers.filter((container) => container.volumeMounts?.some((mount) => mount.name === volume)).length
-}
-
-/**
- * Makes the directories below volumes that `subPath` names. Each must still lie inside its volume once links are
- * followed, since what is in a volume was put there by the pod.
- */
-export function makeSubPaths(subPaths: ContainerMounts['subPaths'], hostUid: number): void {
-  for (const { root, relative, source } of subPaths) {
-    let current = realpathSync(root)
-    for (const part of relative.split('/').filter(Boolean)) {
-      const next = join(current, part)
-      const real = realOrMade(next, hostUid)
-      if (real !== realpathSync(root) && !real.startsWith(realpathSync(root) + sep)) {
-        throw new LaunchError('CreateContainerConfigError', `subPath "${relative}" leads out of its volume (${source})`)
-      }
-      current = real
-    }
-  }
-}
-
-function realOrMade(path: string, hostUid: number): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    // Not there yet: kubelet makes a directory, so do we.
-    mkdirSync(path)
-    giveTo(path, hostUid)
-    return path
-  }
 }

@@ -16,7 +16,7 @@ export function hasUpkeep(spec: PodSpec | undefined): spec is PodSpec {
 }
 
 /** Brings files that come from ConfigMaps, Secrets and the pod itself up to date. */
-export async function refreshVolumes(input: Omit<PodVolumesInput, 'sources'>): Promise<void> {
+export async function refreshVolumes(input: Omit<PodVolumesInput, 'sources' | 'isUidInUse' | 'claims'>): Promise<void> {
   const sources = await loadConfigSources(input.client, input.pod, input.signal)
   for (const volume of input.pod.spec?.volumes ?? []) {
     const files = volumeFiles(volume, { ...input, sources })

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { claimDirectories } from './claim-directories.js'
 import { ephemeralClaims, planClaim } from './claim-plan.js'
 import { directorySize } from './directory-size.js'
-import { makeSubPaths } from './pod-volumes.js'
+import { makeSubPaths } from './sub-paths.js'
 import { volumeFiles } from './volume-files.js'
 import { writeVolume } from './write-volume.js'
 
@@ -112,18 +112,37 @@ describe('writeVolume', () => {
 })
 
 describe('sub-paths', () => {
-  it('are made where they are missing', () => {
-    makeSubPaths([{ root: directory, relative: 'a/b', source: join(directory, 'a/b') }], process.getuid?.() ?? 0)
+  const below = (relative: string, readOnly = false) => ({
+    root: directory,
+    relative,
+    source: join(directory, relative),
+    readOnly,
+  })
+  const uid = process.getuid?.() ?? 0
+
+  it('are made where they are missing, and may be a file', () => {
+    makeSubPaths([below('a/b')], uid)
     expect(statSync(join(directory, 'a/b')).isDirectory()).toBe(true)
+    writeFileSync(join(directory, 'a/f'), '')
+    expect(() => makeSubPaths([below('a/f'), below('a/b')], uid)).not.toThrow()
   })
 
-  it('never follow a link out of the volume', () => {
-    const outside = mkdtempSync(join(tmpdir(), 'corral-outside-'))
-    symlinkSync(outside, join(directory, 'out'))
-    const subPath = { root: directory, relative: 'out/x', source: join(directory, 'out/x') }
-    expect(() => makeSubPaths([subPath], 0)).toThrow(/leads out of its volume/)
-    expect(existsSync(join(outside, 'x'))).toBe(false)
-    rmSync(outside, { recursive: true })
+  it.each([
+    { where: 'a directory outside', to: () => tmpdir() },
+    { where: 'a file outside', to: () => '/etc/hostname' },
+    { where: 'another place in the volume', to: () => 'inside' },
+  ])('never follow a link of the pod to $where', ({ to }) => {
+    mkdirSync(join(directory, 'inside'))
+    symlinkSync(to(), join(directory, 'link'))
+    expect(() => makeSubPaths([below('link')], uid)).toThrow(/leads out of its volume/)
+    expect(() => makeSubPaths([below('link/x')], uid)).toThrow(/leads out of its volume/)
+    expect(existsSync(join(directory, 'inside', 'x'))).toBe(false)
+  })
+
+  it('follow the links that files from the API hang on', async () => {
+    await writeVolume(directory, [{ path: 'v', content: bytes('1'), mode: 0o644 }], uid)
+    expect(() => makeSubPaths([below('v', true)], uid)).not.toThrow()
+    expect(() => makeSubPaths([below('none', true)], uid)).toThrow(/failed to prepare subPath/)
   })
 })
 
