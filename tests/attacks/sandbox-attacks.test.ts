@@ -5,6 +5,7 @@ import { homedir, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pidsOfUid } from '../../packages/node/src/cradle/process-table.js'
 import type { Cell } from '../../packages/node/src/isolation/isolation.js'
 import {
   compiledSupervisor,
@@ -120,10 +121,12 @@ describe.skipIf(!hasBubblewrap || !supervisor)('attacks on the sandbox (bubblewr
   })
 
   it.skipIf(!isRoot)('a fork bomb stops at its limit and leaves the others alone', async () => {
+    const pod = bench.pod()
     const bomb = await bench.start('i=0; while [ $i -lt 300 ]; do sleep 60 & i=$((i+1)); done; echo all; wait', {
+      pod,
       plan: { limits: { pids: 40 } },
     })
-    const pids = (): number => countProcesses(bomb.podUid)
+    const pids = (): number => pidsOfUid(pod.hostUid).length
     await expect.poll(pids, { timeout: 10_000 }).toBeGreaterThan(20)
     expect(pids()).toBeLessThanOrEqual(40)
     expect(await bench.run(victim, 'echo fine')).toMatchObject({ stdout: 'fine\n' })
@@ -200,24 +203,4 @@ describe.skipIf(!hasBubblewrap || !supervisor)('attacks on the sandbox (bubblewr
 async function outside(script: string): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { timeout: 20_000 })
   return stdout
-}
-
-function countProcesses(podUid: string): number {
-  let most = 0
-  const walk = (directory: string, isPod: boolean, depth: number): number => {
-    let count = isPod ? lines(join(directory, 'cgroup.procs')) : 0
-    for (const entry of readdirSync(directory, { withFileTypes: true })) {
-      if (entry.isDirectory() && depth < 7)
-        count += walk(join(directory, entry.name), isPod || entry.name === podUid, depth + 1)
-    }
-    return count
-  }
-  for (const name of readdirSync('/sys/fs/cgroup', { withFileTypes: true })) {
-    if (name.isDirectory()) most = Math.max(most, walk(join('/sys/fs/cgroup', name.name), name.name === podUid, 0))
-  }
-  return most
-}
-
-function lines(path: string): number {
-  return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean).length : 0
 }

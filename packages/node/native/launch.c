@@ -1,9 +1,10 @@
 /*
- * launch: turns the calling process into a cell. Reads its description from standard input until end of file, a list
- * of NUL-terminated records whose first character says what they are:
+ * launch [CGROUP_FILE...]: turns the calling process into a cell. Joins the given groups at once, so that a launcher can
+ * be kept ready in its group, then reads its description from standard input until end of file, a list of
+ * NUL-terminated records whose first character says what they are:
  *
- *   g PATH     a cgroup.procs file to join            n FD   network namespace to enter
- *   u FD       user namespace to enter first          l NAME=VALUE  resource limit (soft and hard)
+ *   n PATH     network namespace to enter             l NAME=VALUE  resource limit (soft and hard)
+ *   u PATH     user namespace to enter before it
  *   s PATH     unix socket to bind and listen on      c FD   control connection, handed to the supervisor
  *   f PATH     seccomp program for bwrap              U ID / G ID  host uid and gid to become
  *   b ARG      argument for bwrap, in order           e PATH the program to execute: bwrap, or the supervisor itself
@@ -64,6 +65,12 @@ static void join_cgroup(const char *path) {
   close(fd);
 }
 
+static void enter(const char *path, int kind) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || setns(fd, kind)) fail("enter namespace", path);
+  close(fd);
+}
+
 static int listen_at(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (strlen(path) >= sizeof address.sun_path) errno = ENAMETOOLONG, fail("socket", path);
@@ -111,9 +118,10 @@ static void close_others(const int *keep, int count) {
 }
 
 int launch_main(int argc, char **argv) {
-  (void)argc, (void)argv;
+  for (int i = 0; i < argc; i++) join_cgroup(argv[i]);
   size_t length = 0;
   char *text = read_description(&length);
+  if (!length) return 0; /* A launcher kept ready that is not needed after all. */
   int options = (int)syscall(SYS_memfd_create, "cell", 0);
   FILE *list = options < 0 ? NULL : fdopen(options, "w");
   if (!list) fail("memory file", NULL);
@@ -127,13 +135,8 @@ int launch_main(int argc, char **argv) {
   for (char *record = text; record < text + length; record += strlen(record) + 1) {
     char *value = record + 1;
     switch (record[0]) {
-      case 'g': join_cgroup(value); break;
-      case 'u':
-        if (setns(atoi(value), CLONE_NEWUSER)) fail("enter user namespace", NULL);
-        break;
-      case 'n':
-        if (setns(atoi(value), CLONE_NEWNET)) fail("enter network namespace", NULL);
-        break;
+      case 'u': enter(value, CLONE_NEWUSER); break;
+      case 'n': enter(value, CLONE_NEWNET); break;
       case 'l': limit(value); break;
       case 's': {
         int fd = listen_at(value);

@@ -21,7 +21,9 @@ const askedEndMs = 1_000
 const maxProblemBytes = 8_192
 
 export interface CellRunInput {
-  command: LaunchCommand
+  /** Started by `spawnLauncher`, perhaps long ago. */
+  launcher: ChildProcess
+  description: string
   spec: ProcessSpec
   log: ContainerLog
   cgroup: Cgroup
@@ -32,6 +34,16 @@ export interface CellRunInput {
 export interface CellWatcher {
   output(stream: OutputStream, chunk: Buffer): void
   ended(exit: CellExit): void
+}
+
+/** Starts the program that becomes a cell once it has read its description. */
+export function spawnLauncher(command: Omit<LaunchCommand, 'description'>): ChildProcess {
+  return spawn(command.program, command.args, {
+    cwd: command.cwd,
+    env: command.env,
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...command.fds],
+  })
 }
 
 /**
@@ -50,13 +62,8 @@ export class CellRun {
   readonly #control: Duplex
 
   private constructor(private readonly input: CellRunInput) {
-    const { command, spec } = input
-    this.#child = spawn(command.program, command.args, {
-      cwd: command.cwd,
-      env: command.env,
-      detached: true,
-      stdio: ['pipe', 'ignore', 'pipe', 'pipe', ...command.fds],
-    })
+    const { launcher, description, spec } = input
+    this.#child = launcher
     this.#control = this.#child.stdio[3] as Duplex
     this.exited = this.#follow()
     const ignore = (): void => {
@@ -64,7 +71,7 @@ export class CellRun {
     }
     this.#child.stdin?.on('error', ignore)
     this.#control.on('error', ignore)
-    this.#child.stdin?.end(command.description)
+    this.#child.stdin?.end(description)
     this.#control.write(encodeFrame(Frame.main, encodeSpec(spec)))
   }
 

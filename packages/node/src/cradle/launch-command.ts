@@ -40,13 +40,12 @@ const openFiles = 65_536
 export function nativeLaunchCommand(input: LaunchInput): LaunchCommand {
   const { config, pod, isRoot } = input
   if (config.supervisor.kind !== 'native') throw new TypeError('a compiled supervisor is needed here')
-  const records = input.cgroupFiles.map((path) => `g${path}`)
-  const fds: number[] = []
+  const records: string[] = []
   if (input.network) {
     const { netFd, userFd } = input.network
-    fds.push(netFd)
-    if (userFd !== undefined) records.push(`u${firstExtraFd + fds.push(userFd) - 1}`)
-    records.push(`n${firstExtraFd}`)
+    // By path, not by inheritance: the launcher may have been started before the namespace existed.
+    if (userFd !== undefined) records.push(`u/proc/${process.pid}/fd/${userFd}`)
+    records.push(`n/proc/${process.pid}/fd/${netFd}`)
   }
   records.push(`lnofile=${openFiles}`, 'lcore=0')
   // Per uid, so it means something only where every pod has its own.
@@ -70,13 +69,18 @@ export function nativeLaunchCommand(input: LaunchInput): LaunchCommand {
   }
   records.push('asupervise', 'a@listen', 'a@control')
   return {
-    program: config.supervisor.path,
-    args: ['launch'],
-    env: {},
-    cwd: input.socketDirectory,
+    ...nativeLauncher(config.supervisor.path, input.cgroupFiles, input.socketDirectory),
     description: records.map((record) => `${record}\0`).join(''),
-    fds,
   }
+}
+
+/** A launcher that has joined its groups and waits for its description. */
+export function nativeLauncher(
+  path: string,
+  cgroupFiles: readonly string[],
+  socketDirectory: string,
+): Omit<LaunchCommand, 'description'> {
+  return { program: path, args: ['launch', ...cgroupFiles], env: {}, cwd: socketDirectory, fds: [] }
 }
 
 /** Descriptors the Node way of launching hands on, beside the pod's namespaces. */

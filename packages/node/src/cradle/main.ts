@@ -40,7 +40,7 @@ async function main(): Promise<void> {
     if (isEnding) return
     isEnding = true
     server.close()
-    await pods.releaseAll()
+    await pods.close()
     new Cgroup(cgroups, '').remove()
     rmSync(cradleSocketName, { force: true })
     rmSync('cradle.pid', { force: true })

@@ -5,8 +5,8 @@ import type { CellExit, LaunchPlan, PodPlan } from '../isolation/isolation.js'
 import { IsolationError } from '../isolation/isolation-error.js'
 import { cellEnvironment, etcContents } from '../isolation/profile.js'
 import { seccompProgram } from '../isolation/seccomp.js'
-import { CellRun } from './cell-run.js'
-import { Cgroup, type CgroupSupport } from './cgroups.js'
+import { CellRun, spawnLauncher } from './cell-run.js'
+import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
 import type { Journal } from './journal.js'
 import type { LaunchInput } from './launch-command.js'
@@ -15,6 +15,7 @@ import { prepareLaunch } from './prepare-launch.js'
 import { withHostPaths } from './process-paths.js'
 import { killUid } from './process-table.js'
 import { type CellKey, type CellRecord, type CradleConfig, cellKeyText } from './protocol.js'
+import { discard, type Slot, Slots } from './slots.js'
 
 export interface PodHostPorts {
   config: CradleConfig
@@ -28,7 +29,7 @@ export interface PodHostPorts {
 interface Pod {
   plan: PodPlan
   network: PodNetwork | undefined
-  cgroup: Cgroup
+  slot: Slot
 }
 
 interface Cell {
@@ -45,10 +46,13 @@ export class PodHost {
   readonly #host = readHostLayout()
   readonly #isRoot = process.getuid?.() === 0
   readonly #seccompPath: string
+  readonly #slots: Slots
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
-    const { config } = ports
+    const { config, cgroups, socketDirectory } = ports
+    const launcherPath = config.supervisor.kind === 'native' ? config.supervisor.path : undefined
+    this.#slots = new Slots({ cgroups, launcherPath, socketDirectory, spares: 2 })
     this.#seccompPath = join(config.dataDir, 'cradle', 'seccomp.bpf')
     writeFileSync(this.#seccompPath, seccompProgram(process.arch === 'arm64' ? 'arm64' : 'x64'))
     for (const record of ports.journal.cells())
@@ -81,7 +85,9 @@ export class PodHost {
     const key = cellKeyText(plan)
     const known = this.#cells.get(key)
     if (known) return known.record
-    const cgroup = pod.cgroup.child(`${plan.container}-${plan.attempt}`)
+    const ready = pod.slot.first
+    pod.slot.first = undefined
+    const cgroup = ready?.cgroup ?? pod.slot.cgroup.child(`${plan.container}-${plan.attempt}`)
     cgroup.create(plan.limits, { hasChildren: false })
     const socket = `c${process.pid.toString(36)}-${(this.#sockets++).toString(36)}`
     const directories = this.#makeDirectories(pod.plan, plan)
@@ -108,7 +114,8 @@ export class PodHost {
     const prepared = await prepareLaunch(input)
     try {
       run = await CellRun.start({
-        command: prepared.command,
+        launcher: ready?.launcher ?? spawnLauncher(prepared.command),
+        description: prepared.command.description,
         spec: {
           tty: plan.tty,
           stdin: plan.stdin,
@@ -171,12 +178,12 @@ export class PodHost {
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
     await Promise.all(cells.map(async ({ run }) => await run?.kill()))
     if (pod) {
-      await pod.cgroup.kill()
+      await discard(pod.slot)
       if (this.#isRoot && pod.plan.hostUid !== 0) await killUid(pod.plan.hostUid)
     }
     await Promise.all(cells.map(({ recorded }) => recorded))
     pod?.network?.close()
-    pod?.cgroup.remove()
+    pod?.slot.cgroup.remove()
     this.#pods.delete(podUid)
     for (const { record } of cells) this.#cells.delete(cellKeyText(record))
     this.ports.journal.removePod(podUid)
@@ -187,16 +194,27 @@ export class PodHost {
     await Promise.all([...uids].map((podUid) => this.releasePod(podUid)))
   }
 
+  /** No more pods: ends everything, what was kept ready included. */
+  async close(): Promise<void> {
+    await Promise.all([this.releaseAll(), this.#slots.close()])
+  }
+
   async #makePod(plan: PodPlan): Promise<Pod> {
-    const { config, cgroups, journal } = this.ports
+    const { config, journal } = this.ports
     journal.writePod(plan)
-    const cgroup = new Cgroup(cgroups, plan.podUid)
-    cgroup.create(plan.limits, { hasChildren: true })
-    const network =
-      config.tier === 'bubblewrap'
-        ? await PodNetwork.create(plan, config.supervisor, (pid) => cgroup.warmUp(pid))
-        : undefined
-    return { plan, network, cgroup }
+    const slot = this.#slots.take()
+    slot.cgroup.create(plan.limits, { hasChildren: true })
+    const warmUp = (pid: number): void => {
+      if (!slot.first) slot.cgroup.warmUp(pid)
+    }
+    try {
+      const network =
+        config.tier === 'bubblewrap' ? await PodNetwork.create(plan, config.supervisor, warmUp) : undefined
+      return { plan, network, slot }
+    } catch (error) {
+      await discard(slot)
+      throw error
+    }
   }
 
   async #recordExit(cell: Cell, run: CellRun, cgroup: Cgroup, cleanUp: () => void): Promise<void> {

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { parseCgroupMounts, parseOwnCgroups } from '../cradle/cgroups.js'
 import { pidsOfUid } from '../cradle/process-table.js'
 import type { Cell } from './isolation.js'
 import { openWorkbench, text, until, type Variant, type Workbench } from './workbench.test-suite.js'
@@ -241,10 +242,12 @@ export function describeIsolation(variant: Variant): void {
         const pod = bench.pod()
         await bench.isolation.preparePod(pod)
         const cell = await bench.isolation.launch(bench.plan(pod, 'sleep 600 & sleep 600'))
+        const groups = isRoot ? pidsOfUid(pod.hostUid).flatMap(cgroupsOf) : []
+        if (isRoot) expect(groups.length).toBeGreaterThan(0)
         await bench.isolation.releasePod(pod.podUid)
         await cell.exited
         if (isRoot) expect(pidsOfUid(pod.hostUid)).toEqual([])
-        expect(cgroupsNamed(pod.podUid)).toEqual([])
+        expect(groups.filter((path) => existsSync(path))).toEqual([])
         const journal = readdirSync(join(bench.dataDir, 'cradle', 'journal'))
         expect(journal.filter((name) => name.includes(pod.podUid))).toEqual([])
         await bench.isolation.releasePod(pod.podUid)
@@ -298,17 +301,14 @@ export function describeIsolation(variant: Variant): void {
   })
 }
 
-function cgroupsNamed(name: string): string[] {
-  if (!existsSync('/sys/fs/cgroup')) return []
-  const found: string[] = []
-  const walk = (directory: string, depth: number): void => {
-    for (const entry of readdirSync(directory, { withFileTypes: true })) {
-      if (!entry.isDirectory()) continue
-      const path = join(directory, entry.name)
-      if (entry.name === name) found.push(path)
-      else if (depth < 6 && statSync(path, { throwIfNoEntry: false })) walk(path, depth + 1)
-    }
-  }
-  walk('/sys/fs/cgroup', 0)
-  return found
+/** The directories of the control groups a process is in, those made for cells only. */
+function cgroupsOf(pid: number): string[] {
+  const own = parseOwnCgroups(readFileSync(`/proc/${pid}/cgroup`, 'utf8'))
+  const mounts = parseCgroupMounts(readFileSync('/proc/self/mounts', 'utf8'))
+  return mounts
+    .map(({ path, type, options }) => {
+      const name = type === 'cgroup2' ? '' : [...own.keys()].find((key) => key && options.includes(key))
+      return join(path, own.get(name ?? '') ?? '')
+    })
+    .filter((path) => path.includes('/corral-'))
 }
