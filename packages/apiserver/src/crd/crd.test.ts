@@ -121,9 +121,7 @@ describe('a definition', () => {
   })
 
   it('109: an unknown function in a rule is refused', async () => {
-    const broken = definition('self.size.fly()')
-    const named = { ...broken, metadata: { name: 'widgets.example.com' } }
-    const patch = { spec: (named as { spec: object }).spec }
+    const patch = { spec: (definition('self.size.fly()') as { spec: object }).spec }
     expect((await api.call('PATCH', `${definitions}/widgets.example.com`, patch, MERGE)).status).toBe(422)
   })
 
