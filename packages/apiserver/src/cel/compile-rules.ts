@@ -6,13 +6,7 @@ import {
   invalidValue,
   requiredValue,
 } from '../schema/field-error.js'
-import {
-  childSchemas,
-  type JsonSchema,
-  mapValueSchema,
-  someSchema,
-  type ValidationRule,
-} from '../schema/json-schema.js'
+import { type JsonSchema, someSchema, type ValidationRule } from '../schema/json-schema.js'
 import { isRecord, jsonEqual, ownValue } from '../schema/json-value.js'
 import { correlateItems } from '../schema/list-type.js'
 import { loadPatternEngine } from '../schema/pattern.js'
@@ -40,8 +34,17 @@ interface CompiledRule {
 
 /** Whether a schema has CEL rules at all. */
 export function hasCelRules(schema: JsonSchema): boolean {
-  return someSchema(schema, (each) => (each['x-kubernetes-validations']?.length ?? 0) > 0)
+  let hasRules = known.get(schema)
+  if (hasRules === undefined) {
+    hasRules = (schema['x-kubernetes-validations']?.length ?? 0) > 0
+    // Every child is asked, so that each answer is known when its own turn comes.
+    for (const [, child] of childSchemas(schema)) hasRules = hasCelRules(child) || hasRules
+    known.set(schema, hasRules)
+  }
+  return hasRules
 }
+
+const known = new WeakMap<JsonSchema, boolean>()
 
 /** Loads what `compileCelRules` needs for this schema: nothing at all where it has no rules. */
 export async function prepareCel(schema: JsonSchema): Promise<void> {
@@ -109,12 +112,13 @@ function compileNode(schema: JsonSchema, path: string, compileErrors: FieldError
   const properties: [string, NodeCheck][] = []
   let items: NodeCheck | undefined
   let values: NodeCheck | undefined
-  for (const [step, child] of childSchemas(schema)) {
-    const check = compileNode(child, `${path}.${step}`, compileErrors)
+  for (const [name, child] of childSchemas(schema)) {
+    const step = child === schema.items ? 'items' : name === '' ? 'additionalProperties' : `properties[${name}]`
+    const check = hasCelRules(child) ? compileNode(child, `${path}.${step}`, compileErrors) : undefined
     if (!check) continue
-    if (child === schema.items) items = check
-    else if (child === mapValueSchema(schema)) values = check
-    else properties.push([step.slice('properties['.length, -1), check])
+    if (step === 'items') items = check
+    else if (step === 'additionalProperties') values = check
+    else properties.push([name, check])
   }
 
   return (value, old, at, errors) => {
@@ -136,6 +140,17 @@ function compileNode(schema: JsonSchema, path: string, compileErrors: FieldError
       values(value[key], before && ownValue(before, key), `${at}[${key}]`, errors)
     }
   }
+}
+
+/** The schemas of a value's parts, by property name; items and map values have none. */
+function* childSchemas({
+  properties,
+  items,
+  additionalProperties,
+}: JsonSchema): Iterable<readonly [name: string, child: JsonSchema]> {
+  for (const name in properties) yield [name, properties[name]!]
+  if (typeof additionalProperties === 'object') yield ['', additionalProperties]
+  if (items) yield ['', items]
 }
 
 function compileRule(

@@ -1,9 +1,14 @@
-import { type JsonSchema, mapValueSchema, someSchema } from './json-schema.js'
-import { isRecord, type JsonRecord, jsonCopy, ownValue, setKey } from './json-value.js'
+import { type JsonSchema, mapValueSchema } from './json-schema.js'
+import { isRecord, type JsonRecord, jsonCopy, setKey } from './json-value.js'
 
 type Defaulter = (value: unknown) => unknown
 
-const unchanged: Defaulter = (value) => value
+/** One property or map value: its default, whether null may stay, and what is below. */
+interface Place {
+  readonly fallback: unknown
+  readonly nullable: boolean
+  readonly apply: Defaulter
+}
 
 /**
  * Compiles a schema to a function that fills in its defaults where the parent exists, replaces a `null` the schema does
@@ -11,103 +16,70 @@ const unchanged: Defaulter = (value) => value
  * returned as it is.
  */
 export function compileDefaults(schema: JsonSchema): Defaulter {
-  return compileNode(schema)
-}
-
-function compileNode(schema: JsonSchema): Defaulter {
-  const record = compileRecord(schema)
-  const items = schema.items
-  if (!items) return (value) => (isRecord(value) ? record(value) : value)
-  const item = compileNode(items)
-  const replacesNull = items.nullable !== true && items.default !== undefined
-  return (value) => {
-    if (isRecord(value)) return record(value)
-    return Array.isArray(value) ? defaultArray(value, item, replacesNull ? items.default : undefined) : value
-  }
-}
-
-function defaultArray(value: unknown[], item: Defaulter, fallback: unknown): unknown[] {
-  let copy: unknown[] | undefined
-  for (let i = 0; i < value.length; i++) {
-    const before = value[i] === null && fallback !== undefined ? jsonCopy(fallback) : value[i]
-    const after = item(before)
-    if (after === value[i]) continue
-    copy ??= value.slice()
-    copy[i] = after
-  }
-  return copy ?? value
-}
-
-interface Property {
-  readonly name: string
-  readonly fallback: unknown
-  readonly nullable: boolean
-  readonly apply: Defaulter
-}
-
-function compileRecord(schema: JsonSchema): (value: JsonRecord) => JsonRecord {
-  const properties: Property[] = []
+  const places = new Map<string, Place>()
+  /** Properties that appear even where the value does not mention them. */
+  const defaulted: [string, Place][] = []
   for (const [name, child] of Object.entries(schema.properties ?? {})) {
-    properties.push({
-      name,
-      fallback: child.default,
-      nullable: child.nullable === true || (child.type === undefined && !child['x-kubernetes-int-or-string']),
-      // Scalars have nothing below them; skipping them keeps the walk short.
-      apply: someSchema(child, (each) => each.type === 'object' || each.type === 'array')
-        ? compileNode(child)
-        : unchanged,
-    })
+    const place = placeOf(child)
+    places.set(name, place)
+    if (place.fallback !== undefined) defaulted.push([name, place])
   }
   const values = mapValueSchema(schema)
-  const applyValues = values ? compileNode(values) : undefined
-  const dropsNullValues = values !== undefined && values.nullable !== true && values.type !== undefined
+  const valuePlace = values && placeOf(values)
+  const item = schema.items && placeOf(schema.items)
 
   return (value) => {
+    if (Array.isArray(value)) return item ? defaultItems(value, item) : value
+    if (!isRecord(value)) return value
     let copy: JsonRecord | undefined
-    for (const property of properties) {
-      const before = ownValue(value, property.name)
-      const after = defaultProperty(before, property)
+    for (const name of Object.keys(value)) {
+      const place = places.get(name) ?? valuePlace
+      const before = value[name]
+      if (!place || (typeof before !== 'object' && before !== undefined)) continue
+      const after = defaultAt(before, place)
       if (after === before) continue
       copy ??= copyRecord(value)
-      if (after === undefined) delete copy[property.name]
-      else setKey(copy, property.name, after)
+      if (after === undefined) delete copy[name]
+      else setKey(copy, name, after)
     }
-    if (applyValues && values) copy = defaultValues(value, copy, schema, values, applyValues, dropsNullValues)
+    for (const [name, place] of defaulted) {
+      if (Object.hasOwn(value, name)) continue
+      copy ??= copyRecord(value)
+      setKey(copy, name, place.apply(jsonCopy(place.fallback)))
+    }
     return copy ?? value
   }
 }
 
-function defaultProperty(before: unknown, property: Property): unknown {
-  if (before === undefined) {
-    return property.fallback === undefined ? undefined : property.apply(jsonCopy(property.fallback))
+function placeOf(schema: JsonSchema): Place {
+  let apply: Defaulter | undefined
+  const isTyped = schema.type !== undefined || schema['x-kubernetes-int-or-string'] === true
+  return {
+    fallback: schema.default,
+    nullable: schema.nullable === true || !isTyped,
+    // Compiled when a value first needs it: most of a large schema never does.
+    apply: (value) => {
+      apply ??= compileDefaults(schema)
+      return apply(value)
+    },
   }
-  if (before === null) {
-    if (property.nullable) return null
-    return property.fallback === undefined ? undefined : property.apply(jsonCopy(property.fallback))
-  }
-  return property.apply(before)
 }
 
-function defaultValues(
-  value: JsonRecord,
-  started: JsonRecord | undefined,
-  schema: JsonSchema,
-  values: JsonSchema,
-  apply: Defaulter,
-  dropsNull: boolean,
-): JsonRecord | undefined {
-  let copy = started
-  for (const key of Object.keys(value)) {
-    if (schema.properties && Object.hasOwn(schema.properties, key)) continue
-    const before = value[key]
-    const filled = before === null && dropsNull ? jsonCopy(values.default) : before
-    const after = filled === undefined ? undefined : apply(filled)
+function defaultAt(before: unknown, { fallback, nullable, apply }: Place): unknown {
+  if (before !== undefined && (before !== null || nullable)) return before === null ? null : apply(before)
+  return fallback === undefined ? undefined : apply(jsonCopy(fallback))
+}
+
+function defaultItems(list: unknown[], place: Place): unknown[] {
+  let copy: unknown[] | undefined
+  for (const [i, before] of list.entries()) {
+    // An item cannot be dropped without moving the others; validation reports the null instead.
+    const after = before === null && place.fallback === undefined ? null : defaultAt(before, place)
     if (after === before) continue
-    copy ??= copyRecord(value)
-    if (after === undefined) delete copy[key]
-    else setKey(copy, key, after)
+    copy ??= list.slice()
+    copy[i] = after
   }
-  return copy
+  return copy ?? list
 }
 
 function copyRecord(value: JsonRecord): JsonRecord {

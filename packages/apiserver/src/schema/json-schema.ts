@@ -54,20 +54,16 @@ export function mapValueSchema(schema: JsonSchema): JsonSchema | undefined {
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
 }
 
-/** Every schema directly below `schema` that describes part of the value, with the step that leads to it. */
-export function* childSchemas(schema: JsonSchema): Iterable<readonly [step: string, child: JsonSchema]> {
-  for (const [name, child] of Object.entries(schema.properties ?? {})) yield [`properties[${name}]`, child]
-  const values = mapValueSchema(schema)
-  if (values) yield ['additionalProperties', values]
-  if (schema.items) yield ['items', schema.items]
-}
-
 /** Whether any schema in the tree, junctors included, satisfies `test`. */
 export function someSchema(schema: JsonSchema, test: (schema: JsonSchema) => boolean): boolean {
   if (test(schema)) return true
-  for (const [, child] of childSchemas(schema)) if (someSchema(child, test)) return true
+  const { properties, items, not } = schema
+  for (const name in properties) if (someSchema(properties[name]!, test)) return true
+  const values = mapValueSchema(schema)
+  if (values && someSchema(values, test)) return true
+  if (items && someSchema(items, test)) return true
   for (const list of [schema.anyOf, schema.oneOf, schema.allOf]) {
     if (list?.some((part) => someSchema(part, test))) return true
   }
-  return schema.not ? someSchema(schema.not, test) : false
+  return not ? someSchema(not, test) : false
 }

@@ -6,6 +6,8 @@ export type PatternMatcher = (text: string) => boolean
 
 let re2: typeof RE2JS | undefined
 const matchers = new Map<string, PatternMatcher>()
+/** The same few patterns stand in a schema hundreds of times. */
+const plainness = new Map<string, boolean>()
 const MAX_CACHED = 2_000
 
 /** Loads the RE2 engine. Safe to repeat; needed only for patterns that `isPlainPattern` refuses. */
@@ -59,6 +61,16 @@ function compilePattern(pattern: string): PatternMatcher {
  * repeats something.
  */
 export function isPlainPattern(pattern: string): boolean {
+  let isPlain = plainness.get(pattern)
+  if (isPlain === undefined) {
+    isPlain = judgePattern(pattern)
+    if (plainness.size >= MAX_CACHED) plainness.clear()
+    plainness.set(pattern, isPlain)
+  }
+  return isPlain
+}
+
+function judgePattern(pattern: string): boolean {
   const groups: { repeats: boolean }[] = [{ repeats: false }]
   let closed: { repeats: boolean } | undefined
   for (let i = 0; i < pattern.length; i++) {

@@ -45,13 +45,13 @@ export function compilePrune(schema: JsonSchema): (value: unknown) => Pruned {
 
 function compileNode(schema: JsonSchema, isResource: boolean): Pruner {
   const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true
-  const items = schema.items ? compileNode(schema.items, schema.items['x-kubernetes-embedded-resource'] === true) : null
+  const items = schema.items ? lazyNode(schema.items) : null
   const values = compileMapValues(schema)
   const properties = new Map<string, Pruner>()
   for (const [name, child] of Object.entries(schema.properties ?? {})) {
     // Metadata is always ObjectMeta; a schema may only narrow its name.
     if (isResource && name === 'metadata') continue
-    properties.set(name, compileNode(child, child['x-kubernetes-embedded-resource'] === true))
+    properties.set(name, lazyNode(child))
   }
   const hasShape = properties.size > 0 || values !== null
 
@@ -72,10 +72,19 @@ function compileNode(schema: JsonSchema, isResource: boolean): Pruner {
   }
 }
 
+/** A pruner that is compiled when a value first needs it. */
+function lazyNode(schema: JsonSchema): Pruner {
+  let pruner: Pruner | undefined
+  return (value, path, unknown) => {
+    pruner ??= compileNode(schema, schema['x-kubernetes-embedded-resource'] === true)
+    return pruner(value, path, unknown)
+  }
+}
+
 function compileMapValues(schema: JsonSchema): Pruner | null {
   if (schema.additionalProperties === true) return keep
   const values = mapValueSchema(schema)
-  return values ? compileNode(values, values['x-kubernetes-embedded-resource'] === true) : null
+  return values ? lazyNode(values) : null
 }
 
 const keep: Pruner = (value) => value

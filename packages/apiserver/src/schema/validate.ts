@@ -35,45 +35,42 @@ export function compileCheck(schema: JsonSchema, isResource = false): Check {
   }
 }
 
+/** A check that is compiled when a value first needs it: most of a large schema never does. */
+function lazyCheck(schema: JsonSchema): Check {
+  let check: Check | undefined
+  return (value, context, old) => {
+    check ??= compileCheck(schema)
+    check(value, context, old)
+  }
+}
+
 function compileRecord(schema: JsonSchema, isResource: boolean): Check | undefined {
-  const properties: [string, Check][] = []
-  for (const [name, child] of Object.entries(schema.properties ?? {})) properties.push([name, compileCheck(child)])
+  const properties = new Map<string, Check>()
+  for (const [name, child] of Object.entries(schema.properties ?? {})) properties.set(name, lazyCheck(child))
   const values = mapValueSchema(schema)
-  const checkValue = values ? compileCheck(values) : undefined
+  const checkValue = values ? lazyCheck(values) : undefined
   const required = schema.required ?? []
   const { minProperties, maxProperties } = schema
-  if (
-    !properties.length &&
-    !checkValue &&
-    !required.length &&
-    minProperties === undefined &&
-    maxProperties === undefined
-  )
+  const isOpen = minProperties === undefined && maxProperties === undefined
+  if (properties.size === 0 && !checkValue && required.length === 0 && isOpen) {
     return isResource ? checkEmbedded : undefined
-  const known = new Set(properties.map(([name]) => name))
+  }
 
   return (value, context, old) => {
     // Reached only for objects; see the dispatch above.
     const object = value as JsonRecord
     const before = isRecord(old) ? old : undefined
-    checkCount(Object.keys(object).length, minProperties, maxProperties, 'properties', context)
+    if (!isOpen) checkCount(Object.keys(object).length, minProperties, maxProperties, 'properties', context)
     for (const name of required) {
       if (ownValue(object, name) === undefined) context.add(requiredValue(context.field(name)))
     }
-    for (const [name, check] of properties) {
-      const child = ownValue(object, name)
-      if (child === undefined) continue
+    // Over the value, which is small, rather than the schema, which knows everything a pod may have.
+    for (const name of Object.keys(object)) {
+      const check = properties.get(name) ?? checkValue
+      if (!check || object[name] === undefined) continue
       context.push(name)
-      check(child, context, before && ownValue(before, name))
+      check(object[name], context, before && ownValue(before, name))
       context.pop()
-    }
-    if (checkValue) {
-      for (const key of Object.keys(object)) {
-        if (known.has(key)) continue
-        context.push(key)
-        checkValue(object[key], context, before && ownValue(before, key))
-        context.pop()
-      }
     }
     if (isResource && context.field() !== '') checkEmbedded(object, context)
   }
@@ -92,7 +89,7 @@ const checkEmbedded: Check = (value, context) => {
 
 function compileArray(schema: JsonSchema): Check | undefined {
   const { minItems, maxItems, items } = schema
-  const checkItem = items ? compileCheck(items) : undefined
+  const checkItem = items ? lazyCheck(items) : undefined
   const listType = compileListType(schema)
   if (!checkItem && !listType && minItems === undefined && maxItems === undefined) return undefined
   return (value, context, old) => {
