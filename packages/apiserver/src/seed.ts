@@ -1,9 +1,8 @@
 import { type CustomResourceDefinition, Namespaces, ServiceAccounts } from '@corral/resources'
 import { systemUser } from './auth/access.js'
 import { crdKind } from './crd/crd-kind.js'
-import { prepareWrite } from './crd/prepare-definition.js'
 import type { ServerContext } from './server-context.js'
-import { copyJson, type JsonObject } from './store/plain-json.js'
+import { copyJson, equalJson, type JsonObject } from './store/plain-json.js'
 import { createObject, type WriteRequest } from './write/create-object.js'
 import { type Identified, identify } from './write/identity.js'
 import { updateObject } from './write/update-object.js'
@@ -41,17 +40,18 @@ function ensureServiceAccount(context: ServerContext, namespace: string): void {
   createObject(context, kind, identify(kind, body, namespace, undefined), systemWrite)
 }
 
+/** Definitions the server brings along are generated and tested with it, so they are not validated once more. */
 async function installDefinition(context: ServerContext, crd: CustomResourceDefinition): Promise<void> {
   const name = crd.metadata?.name ?? ''
   const body = identify(crdKind, copyJson(crd) as unknown as JsonObject, undefined, name)
-  await prepareWrite(crdKind, body)
-  if (!context.store.collection(crdKind.collection).findHead('', name)) {
-    return createObject(context, crdKind, body, systemWrite).committed
-  }
+  crdKind.defaults?.(body)
+  const live = context.store.collection(crdKind.collection).findHead('', name)
+  if (!live) return createObject(context, crdKind, body, systemWrite, { isTrusted: true }).committed
+  if (equalJson(body.spec, (live as JsonObject).spec)) return
   const target = { namespace: '', name, subresource: '' }
   const change = (current: JsonObject): Identified => {
     const { finalizers: _ours, ...metadata } = body.metadata
     return { ...body, metadata: { ...(current.metadata as Identified['metadata']), ...metadata } }
   }
-  return updateObject(context, crdKind, target, systemWrite, change).committed
+  return updateObject(context, crdKind, target, systemWrite, change, { isTrusted: true }).committed
 }

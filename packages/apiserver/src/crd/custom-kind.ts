@@ -1,6 +1,5 @@
 import type { CustomResourceDefinition, KubeObject } from '@corral/resources'
-import { type CelRules, compileCelRules, hasCelRules } from '../cel/index.js'
-import type { FieldError } from '../errors/api-error.js'
+import { type CelRules, compileCelRules, hasCelRules, withRuleErrors } from '../cel/index.js'
 import {
   describeKind,
   type KindDefinition,
@@ -128,22 +127,12 @@ function lazySchema(schema: JsonSchema): LazySchema {
     },
     applyDefaults: (object) => get().applyDefaults(object),
     validate(object, old) {
-      const errors: FieldError[] = [...get().validate(object, old === undefined ? {} : { oldValue: old })]
+      const errors = get().validate(object, old === undefined ? {} : { oldValue: old })
+      if (!hasCelRules(schema)) return errors
       rules ??= compileCelRules(schema)
-      if (errors.length === 0) errors.push(...rules.validate(object, old))
-      else if (hasCelRules(schema) && errors.some(({ reason }) => reason !== 'FieldValueDuplicate')) {
-        errors.push(RULES_SKIPPED)
-      }
-      return errors
+      return withRuleErrors(errors, rules, object, old)
     },
   }
-}
-
-const RULES_SKIPPED: FieldError = {
-  reason: 'FieldValueInvalid',
-  field: '<nil>',
-  message:
-    'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 }
 
 const isRootPath = (path: string): boolean =>
