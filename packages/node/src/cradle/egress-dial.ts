@@ -46,7 +46,11 @@ export function forward(inside: Socket, destination: Destination): void {
 async function open(destination: Destination): Promise<Socket> {
   if (destination.kind === 'service') {
     const { target } = destination
-    return await connected('socketPath' in target ? connect({ path: target.socketPath }) : connect(target))
+    return await connected(
+      'socketPath' in target
+        ? connect({ path: target.socketPath, allowHalfOpen: true })
+        : connect({ ...target, allowHalfOpen: true }),
+    )
   }
   const { host, port, mayBeLoopback } = destination
   const addresses = isIP(host) ? [host] : (await lookup(host, { all: true })).map(({ address }) => address)
@@ -54,7 +58,7 @@ async function open(destination: Destination): Promise<Socket> {
   let failure: unknown = new Error(`${host} leads to no address a pod may reach`)
   for (const address of usable) {
     try {
-      return await connected(connect({ host: address, port }))
+      return await connected(connect({ host: address, port, allowHalfOpen: true }))
     } catch (error) {
       failure = error
     }

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PodPlan } from '../isolation/isolation.js'
+import type { CgroupSupport } from './cgroups.js'
 import { type CellKey, type CellRecord, cellKeyText } from './protocol.js'
 
 export interface PodRecord {
@@ -23,6 +24,15 @@ export class Journal {
   writePod(pod: PodPlan): void {
     const record: PodRecord = { podUid: pod.podUid, hostUid: pod.hostUid, directory: pod.directory }
     this.#write(`pod.${pod.podUid}.json`, record)
+  }
+
+  /** Where this cradle makes its control groups: a later one, started elsewhere, may make its own in another place. */
+  writeGroups(groups: CgroupSupport): void {
+    this.#write('groups.json', groups)
+  }
+
+  groups(): CgroupSupport | undefined {
+    return this.#read<CgroupSupport>('groups.')[0]
   }
 
   writeCell(cell: CellRecord): void {

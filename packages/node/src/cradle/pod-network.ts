@@ -90,6 +90,8 @@ export class PodNetwork {
       // A listener that fails refuses connections from inside; the pod itself goes on.
     })
     if (handle instanceof Server) {
+      // Not in Node's types, but what a server made with this option has; a handed-over one is made without options.
+      ;(handle as Server & { allowHalfOpen: boolean }).allowHalfOpen = true
       handle.on('connection', (socket) => {
         const destination = this.#destinations.get(`${socket.localAddress}:${socket.localPort}`)
         if (destination) forward(socket, destination)

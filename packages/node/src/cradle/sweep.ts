@@ -8,14 +8,8 @@ import { killUid } from './process-table.js'
  */
 export async function sweep(ports: { journal: Journal; cgroups: CgroupSupport; now: () => Date }): Promise<void> {
   const { journal, cgroups, now } = ports
-  const root = new Cgroup(cgroups, '')
-  await Promise.all(
-    root.children().map(async (name) => {
-      const group = root.child(name)
-      await group.kill()
-      group.remove()
-    }),
-  )
+  for (const groups of [cgroups, journal.groups()]) if (groups) await emptyGroups(new Cgroup(groups, ''))
+  journal.writeGroups(cgroups)
   const isRoot = process.getuid?.() === 0
   for (const { hostUid } of journal.pods()) if (isRoot && hostUid !== 0) await killUid(hostUid)
   const at = now().toISOString()
@@ -27,4 +21,14 @@ export async function sweep(ports: { journal: Journal; cgroups: CgroupSupport; n
   for (const { podUid } of journal.pods()) {
     if (!journal.cells().some((cell) => cell.podUid === podUid)) journal.removePod(podUid)
   }
+}
+
+async function emptyGroups(root: Cgroup): Promise<void> {
+  await Promise.all(
+    root.children().map(async (name) => {
+      const group = root.child(name)
+      await group.kill()
+      group.remove()
+    }),
+  )
 }

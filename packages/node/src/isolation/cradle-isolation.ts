@@ -22,7 +22,7 @@ export interface CradleIsolationOptions {
   cradleEntry: string
   supervisor: () => SupervisorProgram
   bwrapPath?: string
-  disableUserns: boolean
+  disableUserns: () => boolean
   lonelyAfterMs: number
   probe: () => Promise<ProbeReport>
   log?: Logger
@@ -57,6 +57,14 @@ export class CradleIsolation implements Isolation {
   async limits(): Promise<ProbeReport['limits']> {
     this.#client ??= this.#open()
     return (await this.#client).hello.limits
+  }
+
+  /** Ends a cradle that holds nothing, so that the next call starts one with the options of then. */
+  async restartIfIdle(): Promise<void> {
+    if ((await this.#call<CellRecord[]>({ op: 'list' })).length > 0) return
+    const client = await this.#client
+    this.#client = undefined
+    if (client) await this.#drain(client)
   }
 
   async preparePod(plan: PodPlan): Promise<void> {
@@ -118,7 +126,7 @@ export class CradleIsolation implements Isolation {
       dataDir: this.#dataDir,
       tier: this.tier,
       supervisor: supervisor(),
-      disableUserns,
+      disableUserns: disableUserns(),
       lonelyAfterMs,
       ...(bwrapPath === undefined ? {} : { bwrapPath }),
     }

@@ -27,18 +27,25 @@ const tenMinutesMs = 10 * 60_000
 /** Cells in namespaces, made by bubblewrap: the default on Linux. */
 export function bubblewrapIsolation(options: IsolationOptions): Isolation {
   const bwrapPath = findOnPath('bwrap')
+  let disableUserns = true
   const isolation: CradleIsolation = new CradleIsolation({
     ...common(options),
     tier: 'bubblewrap',
     bwrapPath: bwrapPath ?? '/usr/bin/bwrap',
-    probe: () => {
-      if (bwrapPath === undefined) return Promise.resolve(unusable('bubblewrap', 'no bubblewrap on this machine'))
-      return probeTier('bubblewrap', {
-        isolation,
-        dataDir: options.dataDir,
-        limits: () => isolation.limits(),
-        programs: [bwrapPath, options.supervisorPath ?? defaultSupervisorPath()],
-      })
+    disableUserns: () => disableUserns,
+    probe: async () => {
+      if (bwrapPath === undefined) return unusable('bubblewrap', 'no bubblewrap on this machine')
+      const { dataDir } = options
+      const programs = [bwrapPath, options.supervisorPath ?? defaultSupervisorPath()]
+      const input = { isolation, dataDir, limits: () => isolation.limits(), programs }
+      const report = await probeTier('bubblewrap', input)
+      if (report.usable || !report.checks.some(({ detail }) => /userns|user namespace/i.test(detail ?? '')))
+        return report
+      // Some kernels refuse this one option; the system call filter refuses new namespaces all the same.
+      disableUserns = false
+      await isolation.restartIfIdle()
+      const second = await probeTier('bubblewrap', { ...input, programs: [...programs, 'without --disable-userns'] })
+      return second.usable ? second : report
     },
   })
   return isolation
@@ -100,7 +107,7 @@ function common(options: IsolationOptions): Omit<ConstructorParameters<typeof Cr
     nodePath,
     cradleEntry: options.cradleEntry ?? defaultCradleEntry(),
     supervisor: () => findSupervisor(options, nodePath),
-    disableUserns: true,
+    disableUserns: () => true,
     lonelyAfterMs: options.lonelyAfterMs ?? tenMinutesMs,
     ...(options.log ? { log: options.log } : {}),
   }

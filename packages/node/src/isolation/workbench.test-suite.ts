@@ -48,10 +48,14 @@ const bundling = {
 
 let numbers = 0
 
-export function openWorkbench(variant: Variant): Workbench {
-  const dataDir = mkdtempSync(join(tmpdir(), 'corral-isolation-'))
-  chmodSync(dataDir, 0o711)
-  mkdirSync(join(dataDir, 'pods'))
+export function openWorkbench(
+  variant: Variant,
+  { lonelyAfterMs = 60_000, below = '' }: { lonelyAfterMs?: number; below?: string } = {},
+): Workbench {
+  const root = mkdtempSync(join(tmpdir(), 'corral-isolation-'))
+  chmodSync(root, 0o711)
+  const dataDir = join(root, below)
+  mkdirSync(join(dataDir, 'pods'), { recursive: true })
   chmodSync(join(dataDir, 'pods'), 0o711)
   const bundle = (entry: string, name: string): string => {
     const outfile = join(dataDir, name)
@@ -65,7 +69,7 @@ export function openWorkbench(variant: Variant): Workbench {
     ...(usesNode
       ? { supervisorPath: null, supervisorScript: bundle('cradle/node-supervisor.ts', 'node-supervisor.mjs') }
       : {}),
-    lonelyAfterMs: 60_000,
+    lonelyAfterMs,
   }
   const open = (): Isolation => (variant === 'process' ? processIsolation(options) : bubblewrapIsolation(options))
   const isolation = open()
@@ -155,7 +159,7 @@ export function openWorkbench(variant: Variant): Workbench {
     },
     async [Symbol.asyncDispose]() {
       await isolation.close({ endPods: true })
-      rmSync(dataDir, { recursive: true, force: true })
+      rmSync(root, { recursive: true, force: true })
     },
   }
   return workbench
