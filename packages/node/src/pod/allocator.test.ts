@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { numberPool, podAddress, podAddressIndex } from './allocator.js'
+import { hostUidPool, numberPool, podAddress, podAddressIndex } from './allocator.js'
 
 describe('numberPool', () => {
+  it('begins where it is told and comes round to the first', () => {
+    const pool = numberPool(1, 3, 3)
+    expect([pool.take(), pool.take(), pool.take()]).toEqual([3, 1, 2])
+  })
+
+  it('gives the users of two nodes of one machine different numbers', () => {
+    const firsts = new Set(Array.from({ length: 20 }, () => hostUidPool().take()))
+    expect(firsts.size).toBeGreaterThan(15)
+  })
+
   it('reuses a number as late as possible', () => {
     const pool = numberPool(1, 3)
     expect([pool.take(), pool.take()]).toEqual([1, 2])

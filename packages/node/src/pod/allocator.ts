@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+
 /** Numbers that are given to one holder at a time; a number is reused as late as possible. */
 export interface NumberPool {
   /** `isTaken` rules out numbers that are held elsewhere. */
@@ -7,9 +9,9 @@ export interface NumberPool {
   release(value: number): void
 }
 
-export function numberPool(first: number, last: number): NumberPool {
+export function numberPool(first: number, last: number, start: number = first): NumberPool {
   const held = new Map<number, number>()
-  let next = first
+  let next = start
   return {
     take(isTaken = () => false) {
       for (let tries = 0; tries <= last - first; tries++) {
@@ -37,7 +39,12 @@ export function numberPool(first: number, last: number): NumberPool {
 export const firstHostUid = 200_000
 const lastHostUid = 265_535
 
-export const hostUidPool = (): NumberPool => numberPool(firstHostUid, lastHostUid)
+/**
+ * Begins anywhere in the range: two nodes of one machine know nothing of each other, and whoever ends a pod ends every
+ * process of its user.
+ */
+export const hostUidPool = (start: number = randomInt(firstHostUid, lastHostUid)): NumberPool =>
+  numberPool(firstHostUid, lastHostUid, start)
 
 /** Addresses of 100.64.0.0/10, counted from 100.64.0.2. */
 export const podAddressPool = (): NumberPool => numberPool(2, 2 ** 22 - 2)
