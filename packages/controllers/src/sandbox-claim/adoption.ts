@@ -49,7 +49,7 @@ export async function assign(
       if (fresh.metadata.uid !== claim.metadata.uid) {
         throw conflict(`claim ${claim.metadata.name} was deleted and recreated during adoption`)
       }
-      const assigned = fresh.metadata.annotations?.[annotations.assignedSandbox]
+      const assigned = fresh.metadata.annotations?.[annotations.assignedSandbox] || fresh.status?.sandbox?.name
       if (assigned && assigned !== sandboxName) {
         throw conflict(`claim ${claim.metadata.name} already assigned sandbox ${assigned}`)
       }

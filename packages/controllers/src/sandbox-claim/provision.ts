@@ -2,9 +2,11 @@ import {
   errorCode,
   isAlreadyExists,
   isConditionTrue,
+  isConflict,
   isControlledBy,
   type Sandbox,
   type SandboxClaim,
+  SandboxClaims,
   Sandboxes,
   type SandboxTemplate,
   type SandboxWarmPool,
@@ -34,8 +36,21 @@ export type Provision = { kind: 'sandbox'; sandbox: Stored<Sandbox> } | { kind: 
 
 /** Finds, adopts or creates the claim's sandbox. Throws a `ClaimProblem` or whatever the server answered. */
 export async function provision(draft: ClaimDraft, ports: ClaimPorts, signal: AbortSignal): Promise<Provision> {
-  const { state, clock } = ports
   checkAdditionalMetadata(draft.claim.spec.additionalPodMetadata, ports.options.labelDomains)
+  for (let tries = 3; tries > 0; tries -= 1) {
+    const outcome = await provisionOnce(draft, ports, signal)
+    if (outcome !== 'outdated') return outcome
+  }
+  throw new Error(`claim ${quote(draft.claim.metadata.name)} keeps changing while its sandbox is sought`)
+}
+
+/** `outdated` says that the claim had changed since it was read; the draft now holds what the server has. */
+async function provisionOnce(
+  draft: ClaimDraft,
+  ports: ClaimPorts,
+  signal: AbortSignal,
+): Promise<Provision | 'outdated'> {
+  const { state, clock } = ports
   const namespace = draft.claim.metadata.namespace ?? ''
   const plan = planClaim({ claim: draft.claim, findSandbox: (name) => state.sandboxes.get(`${namespace}/${name}`) })
   if (plan.dropReference) await dropReference(draft, plan.dropReference, ports, signal)
@@ -59,10 +74,10 @@ export async function provision(draft: ClaimDraft, ports: ClaimPorts, signal: Ab
       if (adopted) return { kind: 'sandbox', sandbox: adopted }
       const retryAfterMs = pending > 0 ? warmRetryAfterMs(draft.claim, clock.now()) : undefined
       if (retryAfterMs !== undefined) return { kind: 'wait', retryAfterMs }
-      return { kind: 'sandbox', sandbox: await startCold(draft, ports, signal) }
+      return startCold(draft, ports, signal)
     }
     case 'cold':
-      return { kind: 'sandbox', sandbox: await startCold(draft, ports, signal) }
+      return startCold(draft, ports, signal)
   }
 }
 
@@ -128,9 +143,39 @@ async function completeTransfer(
   }
 }
 
-async function startCold(draft: ClaimDraft, ports: ClaimPorts, signal: AbortSignal): Promise<Stored<Sandbox>> {
-  await flushStamps(draft, ports, signal)
-  const { claim } = draft
+async function startCold(draft: ClaimDraft, ports: ClaimPorts, signal: AbortSignal): Promise<Provision | 'outdated'> {
+  // A create cannot be locked to the claim's version. Only a claim known to be current may get a sandbox of its own:
+  // on an old view it may have one already.
+  if (!(await isCurrent(draft, ports, signal))) return 'outdated'
+  return { kind: 'sandbox', sandbox: await createCold(draft.claim, ports, signal) }
+}
+
+/** Confirms the draft with the server, by the stamps' own write where there is one. */
+async function isCurrent(draft: ClaimDraft, ports: ClaimPorts, signal: AbortSignal): Promise<boolean> {
+  const { name, namespace = '', resourceVersion } = draft.claim.metadata
+  if (Object.keys(draft.stamps).length > 0 && !ports.options.disableObservabilityAnnotations) {
+    try {
+      const body = { metadata: { resourceVersion, annotations: draft.stamps } }
+      draft.claim = await patchClaim(draft.claim, body, ports, signal)
+      draft.stamps = {}
+      return true
+    } catch (error) {
+      if (!isConflict(error)) throw error
+    }
+  }
+  const fresh = await ports.client.get(SandboxClaims, { name, namespace }, { signal })
+  if (fresh.metadata.resourceVersion === resourceVersion) return true
+  draft.claim = fresh
+  const known = fresh.metadata.annotations ?? {}
+  draft.stamps = Object.fromEntries(Object.entries(draft.stamps).filter(([key]) => !known[key]))
+  return false
+}
+
+async function createCold(
+  claim: Stored<SandboxClaim>,
+  ports: ClaimPorts,
+  signal: AbortSignal,
+): Promise<Stored<Sandbox>> {
   const template = getTemplate(claim, ports)
   const desired = coldSandbox(claim, template)
   const ref = { name: claim.metadata.name, namespace: claim.metadata.namespace ?? '' }

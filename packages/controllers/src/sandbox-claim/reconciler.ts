@@ -62,11 +62,11 @@ async function reconcileClaim(
 ): Promise<ReconcileResult> {
   const { clock } = ports
   const { signal } = request
-  const before = draft.claim.status ?? {}
-  const isExpired = claimExpiry(draft.claim, before.conditions, clock.now()).expired
-  if (isExpired && !isMarkedExpired(before.conditions)) {
+  const seen = draft.claim.status ?? {}
+  const isExpired = claimExpiry(draft.claim, seen.conditions, clock.now()).expired
+  if (isExpired && !isMarkedExpired(seen.conditions)) {
     await flushStamps(draft, ports, signal)
-    return recordExpiry(draft, before, markClaimExpired(draft.claim, before, clock.now()), ports, signal)
+    return recordExpiry(draft, seen, markClaimExpired(draft.claim, seen, clock.now()), ports, signal)
   }
   const policy = draft.claim.spec.lifecycle?.shutdownPolicy
   if (isExpired && (policy === 'Delete' || policy === 'DeleteForeground')) {
@@ -92,6 +92,7 @@ async function reconcileClaim(
   }
   await flushStamps(draft, ports, signal)
 
+  const before = draft.claim.status ?? {} // every write on the way brought back what the server has
   const now = clock.now()
   let status = claimStatus({ claim: draft.claim, sandbox, problem, isExpired, now })
   const expiry = claimExpiry(draft.claim, status.conditions, now)
