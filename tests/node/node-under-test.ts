@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type ApiServer, createApiServer, memoryStorage } from '@corral/apiserver'
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
 import { type Isolation, type NodeAgent, type NodeOptions, startNode } from '@corral/node'
-import { Events, type Pod, Pods, type Stored, silentLogger, systemClock } from '@corral/resources'
+import { Events, embeddedCrds, type Pod, Pods, type Stored, silentLogger, systemClock } from '@corral/resources'
 import { expect, vi } from 'vitest'
 
 /** A node on a real API server in memory, with everything it needs and nothing left over afterwards. */
@@ -39,7 +39,7 @@ export async function nodeUnderTest(
 ): Promise<NodeUnderTest> {
   const dataDir = mkdtempSync(join(tmpdir(), 'corral-node-'))
   chmodSync(dataDir, 0o711)
-  const server = await createApiServer({ storage: memoryStorage() })
+  const server = await createApiServer({ storage: memoryStorage(), crds: embeddedCrds() })
   await server.ready
   const client = inProcessKubeClient(server)
   let isolation = isolationFor(dataDir)
