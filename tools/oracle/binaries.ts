@@ -1,0 +1,169 @@
+import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { OracleError } from './oracle-error.js'
+
+const here = dirname(fileURLToPath(import.meta.url))
+
+/** Which module builds a program, and from which package of which dependency. */
+interface Recipe {
+  readonly module: 'kubernetes' | 'etcd' | 'agent-sandbox'
+  readonly dependency: string
+  readonly program: string
+}
+
+const kubernetes = (name: string): Recipe => ({
+  module: 'kubernetes',
+  dependency: 'k8s.io/kubernetes',
+  program: `k8s.io/kubernetes/cmd/${name}`,
+})
+
+const recipes = {
+  etcd: { module: 'etcd', dependency: 'go.etcd.io/etcd/server/v3', program: 'go.etcd.io/etcd/server/v3' },
+  'kube-apiserver': kubernetes('kube-apiserver'),
+  'kube-controller-manager': kubernetes('kube-controller-manager'),
+  'kube-scheduler': kubernetes('kube-scheduler'),
+  kubelet: kubernetes('kubelet'),
+  kubectl: kubernetes('kubectl'),
+  'agent-sandbox-controller': {
+    module: 'agent-sandbox',
+    dependency: 'sigs.k8s.io/agent-sandbox',
+    program: 'sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller',
+  },
+} as const satisfies Record<string, Recipe>
+
+export type BinaryName = keyof typeof recipes
+
+/** A built program as results name it. */
+export interface OracleBinary {
+  readonly name: BinaryName
+  readonly path: string
+  /** Of the Go module it comes from. */
+  readonly version: string
+  readonly sha256: string
+}
+
+export type OracleBinaries<Names extends BinaryName = BinaryName> = Readonly<Record<Names, OracleBinary>>
+
+export const controlPlanePrograms = ['etcd', 'kube-apiserver', 'kube-controller-manager'] as const
+
+/** Where binaries are kept: outside the tree, shared by every clone of it. */
+export function oracleCache(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'corral-oracle')
+}
+
+/** The Go tool's version line, or undefined where there is no Go. */
+export async function findGo(): Promise<string | undefined> {
+  try {
+    return (await promisify(execFile)('go', ['version'], { timeout: 20_000 })).stdout.trim()
+  } catch {
+    return undefined // not installed, or not able to run: the same to us
+  }
+}
+
+export interface EnsureOptions {
+  /** Hears one line per program that has to be built. Standard error by default. */
+  say?: (line: string) => void
+  signal?: AbortSignal
+}
+
+/**
+ * The programs asked for, built where the cache has none made from these modules by this Go. Rejects with an
+ * `OracleError` of code `GoMissing` when there is no Go; safe to repeat and to run twice at a time.
+ */
+export async function ensureOracle<Names extends BinaryName>(
+  names: readonly Names[],
+  options: EnsureOptions = {},
+): Promise<OracleBinaries<Names>> {
+  const go = await findGo()
+  if (!go) throw new OracleError('GoMissing', 'Go is not installed: the real Kubernetes cannot be built, its suites are skipped')
+  const built: [Names, OracleBinary][] = []
+  for (const name of names) built.push([name, await ensureBinary(name, go, options)])
+  return Object.fromEntries(built) as OracleBinaries<Names> // one entry per name, from the loop above
+}
+
+async function ensureBinary(name: BinaryName, go: string, options: EnsureOptions): Promise<OracleBinary> {
+  const say = options.say ?? ((line) => process.stderr.write(`oracle: ${line}\n`))
+  const recipe: Recipe = recipes[name]
+  const directory = join(here, recipe.module)
+  const version = moduleVersion(directory, recipe.dependency)
+  const flags = linkerFlags(recipe, version)
+  const bin = join(oracleCache(), 'bin')
+  const path = join(bin, name)
+  const stampPath = `${path}.stamp`
+  const stamp = fingerprint([read(join(directory, 'go.mod')), read(join(directory, 'go.sum')), go, flags, recipe.program])
+  if (!existsSync(path) || readIfThere(stampPath) !== stamp) {
+    mkdirSync(bin, { recursive: true })
+    const startedMs = Date.now()
+    say(`building ${name} ${version} (minutes the first time)`)
+    const temporary = `${path}.${process.pid}.tmp`
+    await goBuild(directory, ['build', '-ldflags', flags, '-o', temporary, recipe.program], options.signal)
+    renameSync(temporary, path)
+    writeFileSync(stampPath, stamp)
+    say(`built ${name} in ${Math.round((Date.now() - startedMs) / 1000)} s`)
+  }
+  return { name, path, version, sha256: await hashFile(path) }
+}
+
+/** Without these Kubernetes programs call themselves `v0.0.0-master`, which kubectl cannot parse. */
+function linkerFlags(recipe: Recipe, version: string): string {
+  if (recipe.module !== 'kubernetes') return '-s -w'
+  const [major = '', minor = ''] = version.replace(/^v/, '').split('.')
+  const set = (name: string, value: string): string => `-X k8s.io/component-base/version.${name}=${value}`
+  const tree = set('gitTreeState', 'clean')
+  return ['-s -w', set('gitVersion', version), set('gitMajor', major), set('gitMinor', minor), tree].join(' ')
+}
+
+function moduleVersion(directory: string, dependency: string): string {
+  const line = read(join(directory, 'go.mod'))
+    .split('\n')
+    .map((text) => text.trim().replace(/^require /, ''))
+    .find((text) => text.startsWith(`${dependency} v`))
+  const version = line?.split(' ')[1]
+  if (!version) throw new OracleError('BuildFailed', `${directory}/go.mod does not require ${dependency}`)
+  return version
+}
+
+/** Directory of a dependency's sources in the Go cache: upstream's manifests lie there. */
+export async function moduleDirectory(module: Recipe['module'], dependency: string): Promise<string> {
+  const args = ['list', '-mod=mod', '-m', '-f', '{{.Dir}}', dependency]
+  const { stdout } = await promisify(execFile)('go', args, { cwd: join(here, module), timeout: 300_000 })
+  return stdout.trim()
+}
+
+function goBuild(directory: string, args: readonly string[], signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('go', args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'], ...(signal ? { signal } : {}) })
+    let errors = ''
+    child.stderr.on('data', (chunk: Buffer) => {
+      errors = `${errors}${chunk.toString()}`.slice(-4000)
+    })
+    child.once('error', (cause) => reject(new OracleError('BuildFailed', 'the Go tool cannot be run', { cause })))
+    child.once('close', (code) => {
+      if (code === 0) return resolve()
+      const output = args[args.indexOf('-o') + 1]
+      if (output) rmSync(output, { force: true })
+      reject(new OracleError('BuildFailed', `go ${args[0]} of ${args.at(-1)} failed:\n${errors}`))
+    })
+  })
+}
+
+async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash)
+  return hash.digest('hex')
+}
+
+function fingerprint(parts: readonly string[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part).update('\0')
+  return hash.digest('hex')
+}
+
+const read = (path: string): string => readFileSync(path, 'utf8')
+const readIfThere = (path: string): string | undefined => (existsSync(path) ? read(path) : undefined)

@@ -1,0 +1,173 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensureCertificates } from '../../packages/apiserver/src/http/certificates.js'
+import { kubeconfigFor } from '../../packages/apiserver/src/http/kubeconfig.js'
+import { controlPlanePrograms, type EnsureOptions, ensureOracle, type OracleBinaries } from './binaries.js'
+import { freePorts, type Program, startProgram, untilReady } from './program.js'
+
+export interface ControlPlaneOptions extends EnsureOptions {
+  /** Where data, keys and logs go; a temporary directory without it. Removed by `stop` unless `keepFiles`. */
+  directory?: string
+  /** Garbage collection, namespaces, endpoint slices. True unless said otherwise. */
+  withControllerManager?: boolean
+  /** Added to kube-apiserver's command line. */
+  apiserverFlags?: readonly string[]
+  keepFiles?: boolean
+}
+
+/** A real Kubernetes control plane on loopback: etcd, kube-apiserver and, mostly, kube-controller-manager. */
+export interface ControlPlane {
+  /** Path of the administrator's kubeconfig: client certificate as `corral`, bearer token as `corral-token`. */
+  readonly kubeconfig: string
+  readonly url: string
+  readonly token: string
+  /** PEM. */
+  readonly ca: string
+  readonly directory: string
+  readonly binaries: OracleBinaries<(typeof controlPlanePrograms)[number]>
+  /** Process ids by program, for figures about memory and time. */
+  readonly pids: Readonly<Record<string, number>>
+  /** Ends every program, by id, and removes the directory. */
+  stop(): Promise<void>
+}
+
+/** Starts the control plane and waits until `/readyz` says so. On failure nothing is left running. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const binaries = await ensureOracle(controlPlanePrograms, options)
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'corral-oracle-'))
+  mkdirSync(join(directory, 'logs'), { recursive: true, mode: 0o700 })
+  const programs: Program[] = []
+  const start = (name: keyof typeof binaries, args: readonly string[]): void => {
+    programs.push(startProgram({ name, path: binaries[name].path, args, logFile: join(directory, 'logs', `${name}.log`) }))
+  }
+  const stop = async (): Promise<void> => {
+    for (const program of [...programs].reverse()) await program.stop()
+    if (!options.keepFiles) rmSync(directory, { recursive: true, force: true })
+  }
+  try {
+    const [clientPort = 0, peerPort = 0, apiPort = 0, managerPort = 0] = await freePorts(4)
+    const files = await writeFiles(directory, apiPort)
+    start('etcd', etcdFlags(directory, clientPort, peerPort))
+    start('kube-apiserver', [...apiserverFlags(files, clientPort, apiPort), ...(options.apiserverFlags ?? [])])
+    const ready = { timeoutMs: 60_000, signal: options.signal }
+    await untilReady('kube-apiserver', programs, () => isReady(apiPort, '/readyz', files), ready)
+    if (options.withControllerManager !== false) {
+      start('kube-controller-manager', managerFlags(files, managerPort))
+      await untilReady('kube-controller-manager', programs, () => isReady(managerPort, '/healthz', files), ready)
+    }
+    return {
+      kubeconfig: files.kubeconfig,
+      url: files.url,
+      token: files.token,
+      ca: files.ca,
+      directory,
+      binaries,
+      pids: Object.fromEntries(programs.map((program) => [program.name, program.pid])),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+interface Files {
+  readonly url: string
+  readonly token: string
+  readonly ca: string
+  readonly tls: string
+  readonly kubeconfig: string
+  readonly tokens: string
+  readonly serviceAccountKey: string
+}
+
+async function writeFiles(directory: string, apiPort: number): Promise<Files> {
+  const tls = join(directory, 'tls')
+  const material = await ensureCertificates(tls)
+  const token = randomBytes(24).toString('hex')
+  const url = `https://127.0.0.1:${apiPort}`
+  const secret = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text, { mode: 0o600 })
+    return join(directory, name)
+  }
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return {
+    url,
+    token,
+    ca: material.ca.cert,
+    tls,
+    kubeconfig: secret('kubeconfig', kubeconfigFor({ url, tls: material, token })),
+    tokens: secret('tokens.csv', `${token},oracle-admin,oracle-admin,"system:masters"\n`),
+    serviceAccountKey: secret('service-account.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
+  }
+}
+
+function etcdFlags(directory: string, clientPort: number, peerPort: number): string[] {
+  const client = `http://127.0.0.1:${clientPort}`
+  const peer = `http://127.0.0.1:${peerPort}`
+  return [
+    `--data-dir=${join(directory, 'etcd')}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+    '--log-level=warn',
+  ]
+}
+
+function apiserverFlags(files: Files, etcdPort: number, apiPort: number): string[] {
+  return [
+    `--etcd-servers=http://127.0.0.1:${etcdPort}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${apiPort}`,
+    `--tls-cert-file=${join(files.tls, 'server.crt')}`,
+    `--tls-private-key-file=${join(files.tls, 'server.key')}`,
+    `--client-ca-file=${join(files.tls, 'ca.crt')}`,
+    `--token-auth-file=${files.tokens}`,
+    '--authorization-mode=RBAC',
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${files.serviceAccountKey}`,
+    `--service-account-signing-key-file=${files.serviceAccountKey}`,
+    '--service-cluster-ip-range=10.96.0.0/16',
+    // Pods here have no kubelet that could mount a token.
+    '--disable-admission-plugins=ServiceAccount',
+    '--allow-privileged',
+    // Otherwise exec and logs try to resolve the node's name.
+    '--kubelet-preferred-address-types=InternalIP',
+    `--kubelet-client-certificate=${join(files.tls, 'admin.crt')}`,
+    `--kubelet-client-key=${join(files.tls, 'admin.key')}`,
+  ]
+}
+
+function managerFlags(files: Files, port: number): string[] {
+  return [
+    `--kubeconfig=${files.kubeconfig}`,
+    '--leader-elect=false',
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--tls-cert-file=${join(files.tls, 'server.crt')}`,
+    `--tls-private-key-file=${join(files.tls, 'server.key')}`,
+    '--controllers=*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller,-service-lb-controller',
+    `--service-account-private-key-file=${files.serviceAccountKey}`,
+    `--root-ca-file=${join(files.tls, 'ca.crt')}`,
+    '--use-service-account-credentials=false',
+  ]
+}
+
+function isReady(port: number, path: string, { ca, token }: Files): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const call = request({ host: '127.0.0.1', port, path, ca, headers, agent: false, timeout: 2_000 }, (response) => {
+      response.resume()
+      resolve(response.statusCode === 200)
+    })
+    call.once('timeout', () => call.destroy(new Error('no answer')))
+    call.once('error', reject)
+    call.end()
+  })
+}
