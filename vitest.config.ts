@@ -1,13 +1,18 @@
 import { defineConfig } from 'vitest/config'
 
+const isCi = process.env.CI === 'true'
+
 export default defineConfig({
   resolve: { conditions: ['corral-source'] },
   ssr: { resolve: { conditions: ['corral-source'], externalConditions: ['corral-source'] } },
   test: {
     include: ['packages/*/src/**/*.test.ts', 'tests/**/*.test.ts', 'conformance/**/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**'],
+    exclude: ['**/node_modules/**', '**/dist/**', 'tests/agents/**'],
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    reporters: ['default', ['json', { outputFile: 'test-report/report.json' }]],
+    // A test that was left out for a missing part is a failure where every part must be there.
+    ...(isCi ? { allowOnly: false } : {}),
   },
 })

@@ -1,0 +1,48 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { renderErrorsMarkdown } from '@corral/protocol'
+import { describe, expect, it } from 'vitest'
+import { version } from '../../packages/cli/src/version.js'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+describe('documents', () => {
+  it('docs/errors.md is what the tables say', () => {
+    expect(read('docs/errors.md')).toBe(renderErrorsMarkdown())
+  })
+
+  it('the version of the CLI is that of the workspace', () => {
+    expect(version).toBe((JSON.parse(read('package.json')) as { version: string }).version)
+  })
+
+  it.each(readdirSync(join(root, 'packages')))('packages/%s has a README', (name) => {
+    expect(read(`packages/${name}/README.md`).length).toBeGreaterThan(100)
+  })
+
+  it('every link between documents leads somewhere', () => {
+    const pages = [
+      'README.md',
+      'ARCHITECTURE.md',
+      'CONTRIBUTING.md',
+      'AGENTS.md',
+      ...readdirSync(join(root, 'docs'))
+        .filter((name) => name.endsWith('.md'))
+        .map((name) => `docs/${name}`),
+    ]
+    const broken = pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)(?:#[^)]*)?\)/g)]
+        .map(([, target = '']) => target)
+        .filter((target) => !existsSync(join(root, dirname(page), target)))
+        .map((target) => `${page}: ${target}`),
+    )
+    expect(broken).toEqual([])
+  })
+
+  it('the commands of the README exist', () => {
+    const scripts = (JSON.parse(read('package.json')) as { scripts: Record<string, string> }).scripts
+    const named = [...read('README.md').matchAll(/npm (?:run )?([\w:]+)/g)].map(([, name = '']) => name)
+    expect(named.filter((name) => !(name in scripts) && name !== 'ci')).toEqual([])
+  })
+})
