@@ -78,7 +78,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   const claims = claimDirectories(dataDir)
   const toolchain = options.toolchain ?? (await hostToolchain({ dataDir }))
   const leftovers = { records: await directories.load(), cells: await isolation.adopt() }
-  const provisioner = startProvisioner({ client, claims, log, signal: life.signal })
+  const provisioner = startProvisioner({ client, claims, nodeName, log, signal: life.signal })
   const policies = createInformer({ client, kind: NetworkPolicies, log, signal: life.signal })
   const pods = new PodSet(
     {

@@ -1,4 +1,4 @@
-import type { PersistentVolume, PersistentVolumeClaim, Pod, Stored } from '@corral/resources'
+import type { NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, Pod, Stored } from '@corral/resources'
 
 /** The class of claims this node serves, and of those that name none. */
 export const localStorageClass = 'local'
@@ -10,9 +10,17 @@ export type ClaimAction =
   | { kind: 'createVolume'; volume: PersistentVolume }
   | { kind: 'bind'; volumeName: string; capacity: Record<string, string | number>; accessModes: string[] }
 
+/** Where claims are served, and whether those that name no class are meant. */
+export interface ClaimPlace {
+  nodeName: string
+  path: string
+  isDefault: boolean
+}
+
 /** What a claim needs to become Bound: a volume, then the binding. Nothing where it is bound or not ours. */
-export function planClaim(claim: Stored<PersistentVolumeClaim>, hasVolume: boolean, path: string): ClaimAction[] {
-  if (!isLocalClaim(claim) || claim.metadata.deletionTimestamp || claim.status?.phase === 'Bound') return []
+export function planClaim(claim: Stored<PersistentVolumeClaim>, hasVolume: boolean, place: ClaimPlace): ClaimAction[] {
+  if (!isLocalClaim(claim, place.isDefault) || claim.metadata.deletionTimestamp || claim.status?.phase === 'Bound')
+    return []
   const volumeName = volumeNameOf(claim)
   const capacity = { storage: claim.spec?.resources?.requests?.storage ?? '1Gi' }
   const accessModes = claim.spec?.accessModes ?? ['ReadWriteOnce']
@@ -26,7 +34,8 @@ export function planClaim(claim: Stored<PersistentVolumeClaim>, hasVolume: boole
       persistentVolumeReclaimPolicy: 'Delete',
       storageClassName: claim.spec?.storageClassName ?? localStorageClass,
       volumeMode: 'Filesystem',
-      local: { path },
+      local: { path: place.path },
+      nodeAffinity: { required: { nodeSelectorTerms: [onNode(place.nodeName)] } },
       claimRef: {
         apiVersion: 'v1',
         kind: 'PersistentVolumeClaim',
@@ -43,10 +52,16 @@ export function volumeNameOf(claim: Stored<PersistentVolumeClaim>): string {
   return `pvc-${claim.metadata.uid}`
 }
 
-export function isLocalClaim(claim: PersistentVolumeClaim): boolean {
+/** A claim that names our class, or none where ours is the default, and no volume but the one we would make. */
+export function isLocalClaim(claim: PersistentVolumeClaim, isDefault: boolean): boolean {
   const wanted = claim.spec?.volumeName
   if (wanted && wanted !== `pvc-${claim.metadata?.uid}`) return false
-  return (claim.spec?.storageClassName ?? localStorageClass) === localStorageClass
+  const wantedClass = claim.spec?.storageClassName ?? (isDefault ? localStorageClass : undefined)
+  return wantedClass === localStorageClass
+}
+
+function onNode(name: string): NodeSelectorTerm {
+  return { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [name] }] }
 }
 
 /** The claims of a pod's `ephemeral` volumes: they come and go with the pod. */

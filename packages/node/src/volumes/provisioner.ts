@@ -10,11 +10,19 @@ import {
   type Stored,
 } from '@corral/resources'
 import type { ClaimDirectories } from './claim-directories.js'
-import { isLocalClaim, localStorageClass, planClaim, provisionerName, volumeNameOf } from './claim-plan.js'
+import {
+  type ClaimAction,
+  isLocalClaim,
+  localStorageClass,
+  planClaim,
+  provisionerName,
+  volumeNameOf,
+} from './claim-plan.js'
 
 export interface ProvisionerOptions {
   client: KubeClient
   claims: ClaimDirectories
+  nodeName: string
   log: Logger
   signal: AbortSignal
 }
@@ -29,14 +37,23 @@ export interface Provisioner {
 }
 
 const retryMs = 1_000
+const defaultClass = 'storageclass.kubernetes.io/is-default-class'
 
 /** Binds every claim of class `local` to a directory of this node, and removes the directory with the claim. */
-export function startProvisioner({ client, claims, log, signal }: ProvisionerOptions): Provisioner {
+export function startProvisioner({ client, claims, nodeName, log, signal }: ProvisionerOptions): Provisioner {
+  let isDefault = true
   const informer = createInformer({ client, kind: PersistentVolumeClaims, log, signal })
   const timers = new Set<NodeJS.Timeout>()
-  let queue: Promise<void> = ensureStorageClass(client, signal).catch((error: unknown) => {
-    if (!signal.aborted) log.warn('storage class not made', { error })
-  })
+  const planFor = (claim: Stored<PersistentVolumeClaim>): ClaimAction[] =>
+    planClaim(claim, false, { nodeName, path: claims.path(claim.metadata.uid), isDefault })
+  let queue: Promise<void> = ensureStorageClass(client, signal).then(
+    (isOurs) => {
+      isDefault = isOurs
+    },
+    (error: unknown) => {
+      if (!signal.aborted) log.warn('storage class not made', { error })
+    },
+  )
 
   function enqueue(claim: Stored<PersistentVolumeClaim>, work: () => Promise<void>): void {
     queue = queue.then(work).catch((error: unknown) => {
@@ -51,7 +68,7 @@ export function startProvisioner({ client, claims, log, signal }: ProvisionerOpt
   }
 
   async function bind(claim: Stored<PersistentVolumeClaim>): Promise<void> {
-    for (const action of planClaim(claim, false, claims.path(claim.metadata.uid))) {
+    for (const action of planFor(claim)) {
       if (action.kind === 'createVolume') {
         await client.create(PersistentVolumes, action.volume, { signal }).catch(ignore(isAlreadyExists))
         const body = { status: { phase: 'Bound' } }
@@ -61,7 +78,8 @@ export function startProvisioner({ client, claims, log, signal }: ProvisionerOpt
       }
       const ref = { namespace: claim.metadata.namespace ?? '', name: claim.metadata.name }
       const { uid } = claim.metadata
-      const spec = { metadata: { uid }, spec: { volumeName: action.volumeName, storageClassName: localStorageClass } }
+      const named = claim.spec?.storageClassName === undefined ? { storageClassName: localStorageClass } : {}
+      const spec = { metadata: { uid }, spec: { volumeName: action.volumeName, ...named } }
       const status = { phase: 'Bound', accessModes: action.accessModes, capacity: action.capacity }
       await client.patch(PersistentVolumeClaims, ref, { type: 'merge', body: spec }, { signal })
       const patch = { type: 'merge', body: { metadata: { uid }, status } } as const
@@ -75,13 +93,13 @@ export function startProvisioner({ client, claims, log, signal }: ProvisionerOpt
   }
 
   const serve = (claim: Stored<PersistentVolumeClaim>): void => {
-    if (planClaim(claim, false, '').length > 0) enqueue(claim, () => bind(claim).catch(ignore(isNotFound)))
+    if (planFor(claim).length > 0) enqueue(claim, () => bind(claim).catch(ignore(isNotFound)))
   }
   informer.subscribe({
     add: serve,
     update: (claim) => serve(claim),
     delete(claim) {
-      if (isLocalClaim(claim)) enqueue(claim, () => remove(claim))
+      if (isLocalClaim(claim, isDefault)) enqueue(claim, () => remove(claim))
     },
   })
 
@@ -96,10 +114,18 @@ export function startProvisioner({ client, claims, log, signal }: ProvisionerOpt
   }
 }
 
-async function ensureStorageClass(client: KubeClient, signal: AbortSignal): Promise<void> {
-  const metadata = { name: localStorageClass, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } }
+/** Makes our class, the default one unless the cluster has another; answers whether it is. */
+async function ensureStorageClass(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+  const { items } = await client.list(StorageClasses, { signal })
+  const isDefaultClass = (annotations: Record<string, string> = {}): boolean => annotations[defaultClass] === 'true'
+  const isOurs = !items.some(
+    ({ metadata }) => metadata.name !== localStorageClass && isDefaultClass(metadata.annotations),
+  )
+  const annotations = isOurs ? { [defaultClass]: 'true' } : {}
+  const metadata = { name: localStorageClass, annotations }
   const object = { metadata, provisioner: provisionerName, reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' }
   await client.create(StorageClasses, object, { signal }).catch(ignore(isAlreadyExists))
+  return isOurs
 }
 
 /** Swallows what the test names: the thing is already as we want it. */

@@ -155,16 +155,25 @@ const claim = (rest: Partial<PersistentVolumeClaim> = {}): Stored<PersistentVolu
 })
 
 describe('planClaim', () => {
-  it.each<{ when: string; given: Stored<PersistentVolumeClaim>; hasVolume?: boolean; does: string[] }>([
+  it.each<{
+    when: string
+    given: Stored<PersistentVolumeClaim>
+    hasVolume?: boolean
+    isDefault?: boolean
+    does: string[]
+  }>([
     { when: 'it names no class', given: claim(), does: ['createVolume', 'bind'] },
     { when: 'it names ours', given: claim({ spec: { storageClassName: 'local' } }), does: ['createVolume', 'bind'] },
     { when: 'its volume is there', given: claim(), hasVolume: true, does: ['bind'] },
+    { when: 'it names no class and the cluster has another default', given: claim(), isDefault: false, does: [] },
     { when: 'it is bound', given: claim({ status: { phase: 'Bound' } }), does: [] },
     { when: 'it names another class', given: claim({ spec: { storageClassName: 'fast' } }), does: [] },
     { when: 'it wants no class at all', given: claim({ spec: { storageClassName: '' } }), does: [] },
     { when: 'it names a volume of its own', given: claim({ spec: { volumeName: 'mine' } }), does: [] },
-  ])('when $when', ({ given, hasVolume = false, does }) => {
-    expect(planClaim(given, hasVolume, '/v').map((action) => action.kind)).toEqual(does)
+  ])('when $when', ({ given, hasVolume = false, isDefault = true, does }) => {
+    expect(planClaim(given, hasVolume, { nodeName: 'n', path: '/v', isDefault }).map((action) => action.kind)).toEqual(
+      does,
+    )
   })
 
   it('names the claims of ephemeral volumes after pod and volume, owned by the pod', () => {
