@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { type JsonSchema, joinFieldErrors, type ValidationRule } from '../schema/index.js'
+import { type FieldError, type JsonSchema, joinFieldErrors, type ValidationRule } from '../schema/index.js'
 import { compileCelRules, prepareCel, withRuleErrors } from './index.js'
 
 const spec: JsonSchema = {
@@ -147,6 +147,14 @@ describe('a rule is refused with the CRD when', () => {
       { reason: 'FieldValueInvalid', field: 'openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule' },
     ])
   })
+})
+
+it('a scalar is compared with values of its type only', () => {
+  const schema: JsonSchema = {
+    type: 'object',
+    properties: { x: { type: 'string', 'x-kubernetes-validations': [{ rule: 'self == 5' }] } },
+  }
+  expect(compileCelRules(schema).compileErrors).toHaveLength(1)
 })
 
 it('walks into lists and maps, with the path of what failed', () => {

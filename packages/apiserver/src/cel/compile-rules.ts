@@ -12,7 +12,7 @@ import { correlateItems } from '../schema/list-type.js'
 import { loadPatternEngine } from '../schema/pattern.js'
 import { inspectExpression } from './cel-fields.js'
 import { toCelValue } from './cel-value.js'
-import { type CelExpression, compileExpression, loadCelEngine } from './engine.js'
+import { type CelExpression, compileExpression, loadCelEngine, type SelfType } from './engine.js'
 
 /** The CEL rules of a schema, ready to run. */
 export interface CelRules {
@@ -160,17 +160,47 @@ function compileRule(
   errors: FieldError[],
 ): CompiledRule | undefined {
   try {
-    const run = compileExpression(rule.rule, 'bool')
+    const self = selfType(schema)
+    const run = compileExpression(rule.rule, 'bool', self)
     const fields = inspectExpression(run.ast, schema)
     if (fields.undefinedFields.length > 0) throw new Error(`undefined field '${fields.undefinedFields[0]}'`)
-    const message = rule.messageExpression ? compileExpression(rule.messageExpression, 'string') : undefined
+    const message = rule.messageExpression ? compileExpression(rule.messageExpression, 'string', self) : undefined
     // A message may look at other fields than its rule does.
     const only = message ? undefined : fields.only
     return { rule, run, usesOldSelf: fields.usesOldSelf, only, ...(message && { message }) }
   } catch (error) {
-    errors.push(invalidValue(`${path}.rule`, rule.rule, `compilation failed: ERROR: <input>: ${firstLine(error)}`))
+    errors.push(invalidValue(`${path}.rule`, internalRule(rule), compileMessage(error)))
     return undefined
   }
+}
+
+function selfType({ type, format, nullable }: JsonSchema): SelfType {
+  if (nullable || format === 'date-time' || format === 'date' || format === 'byte' || format === 'datetime')
+    return 'dyn'
+  if (type === 'integer') return 'int'
+  if (type === 'number') return 'double'
+  if (type === 'boolean') return 'bool'
+  return type === 'string' ? 'string' : 'dyn'
+}
+
+/** A rule as Kubernetes prints it in an error: its internal form. */
+function internalRule(rule: ValidationRule): Record<string, unknown> {
+  return {
+    Rule: rule.rule,
+    Message: rule.message ?? '',
+    MessageExpression: rule.messageExpression ?? '',
+    Reason: rule.reason ?? null,
+    FieldPath: rule.fieldPath ?? '',
+    OptionalOldSelf: rule.optionalOldSelf ?? null,
+  }
+}
+
+function compileMessage(error: unknown): string {
+  const text = firstLine(error)
+  if (text.startsWith('cel expression')) return text
+  const unknown = /^found no matching overload for '(?:\w+\.)?(\w+)\(/.exec(text)?.[1]
+  const reason = unknown ? `undeclared reference to '${unknown}' (in container '')` : text
+  return `compilation failed: ERROR: <input>: ${reason}`
 }
 
 function runRules(

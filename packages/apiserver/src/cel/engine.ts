@@ -7,10 +7,14 @@ export interface CelExpression {
   readonly ast: ASTNode
 }
 
+/** What is known of `self` before it has a value; `dyn` for everything that is no plain scalar. */
+export type SelfType = 'string' | 'int' | 'double' | 'bool' | 'dyn'
+
 type Engine = { readonly Environment: typeof Environment }
 
 let engine: Engine | undefined
-let environment: Environment | undefined
+/** One per type of `self`; the engine checks comparisons and calls against it. */
+const environments = new Map<SelfType, Environment>()
 
 /** Loads the CEL engine. Safe to repeat. */
 export async function loadCelEngine(): Promise<void> {
@@ -21,22 +25,22 @@ export async function loadCelEngine(): Promise<void> {
  * Parses and type-checks an expression over `self` and `oldSelf`. Throws when it does not parse, uses a function or
  * variable nobody defined, or cannot give the wanted type.
  */
-export function compileExpression(expression: string, wanted: 'bool' | 'string'): CelExpression {
-  environment ??= createEnvironment()
-  const env = environment
+export function compileExpression(expression: string, wanted: 'bool' | 'string', self: SelfType): CelExpression {
+  const env = environments.get(self) ?? createEnvironment(self)
+  environments.set(self, env)
   const source = renamePatternFunctions(expression)
   const checked = env.check(source)
   if (!checked.valid) throw checked.error ?? new Error('expression does not compile')
-  if (checked.type !== wanted && checked.type !== 'dyn') throw new Error(`must evaluate to ${wanted}`)
+  if (checked.type !== wanted && checked.type !== 'dyn') throw new Error(`cel expression must evaluate to a ${wanted}`)
   return env.parse(source) as CelExpression
 }
 
-function createEnvironment(): Environment {
+function createEnvironment(self: SelfType): Environment {
   if (!engine) throw new Error('CEL engine is not loaded')
   const env = new engine.Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true })
   return env
-    .registerVariable('self', 'dyn')
-    .registerVariable('oldSelf', 'dyn')
+    .registerVariable('self', self)
+    .registerVariable('oldSelf', self)
     .registerFunction('string.re2Matches(string): bool', matches)
     .registerFunction('re2Matches(string, string): bool', matches)
     .registerFunction(

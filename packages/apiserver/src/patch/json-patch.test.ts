@@ -42,6 +42,12 @@ it.each<{ when: string; ops: unknown[]; becomes: unknown }>([
     ],
     becomes: { ...target, copy: [1, 2, 3, 4] },
   },
+  {
+    when: 'an absent member is replaced',
+    ops: [{ op: 'replace', path: '/b', value: 2 }],
+    becomes: { ...target, b: 2 },
+  },
+  { when: 'a value is left out', ops: [{ op: 'add', path: '/b' }], becomes: { ...target, b: null } },
   { when: 'a test holds', ops: [{ op: 'test', path: '/list', value: [1, 2, 3] }], becomes: target },
   { when: 'an absent value is tested for null', ops: [{ op: 'test', path: '/none', value: null }], becomes: target },
   { when: 'the whole document is replaced', ops: [{ op: 'replace', path: '', value: { z: 1 } }], becomes: { z: 1 } },
@@ -53,8 +59,8 @@ it.each<{ when: string; ops: unknown; code: string; status: number }>([
   { when: 'a test fails', ops: [{ op: 'test', path: '/a', value: 2 }], code: 'Invalid', status: 422 },
   { when: 'what is to be removed is absent', ops: [{ op: 'remove', path: '/none' }], code: 'Invalid', status: 422 },
   {
-    when: 'what is to be replaced is absent',
-    ops: [{ op: 'replace', path: '/none', value: 1 }],
+    when: 'an item to be replaced is absent',
+    ops: [{ op: 'replace', path: '/list/3', value: 1 }],
     code: 'Invalid',
     status: 422,
   },
@@ -70,7 +76,8 @@ it.each<{ when: string; ops: unknown; code: string; status: number }>([
   { when: 'a value moves into itself', ops: [{ op: 'move', from: '/o', path: '/o/o' }], code: 'Invalid', status: 422 },
   { when: 'the operation is unknown', ops: [{ op: 'frob', path: '/a' }], code: 'Invalid', status: 422 },
   { when: 'the body is an object', ops: { op: 'add' }, code: 'BadRequest', status: 400 },
-  { when: 'an operation has no path', ops: [{ op: 'add' }], code: 'BadRequest', status: 400 },
+  { when: 'an operation has no path', ops: [{ op: 'add' }], code: 'Invalid', status: 422 },
+  { when: 'an operation is no object', ops: [1], code: 'BadRequest', status: 400 },
   {
     when: 'there are more than 10,000 operations',
     ops: Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/a', value: 1 })),

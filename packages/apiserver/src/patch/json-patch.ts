@@ -39,9 +39,10 @@ function parseOperations(operations: unknown): Operation[] {
     )
   }
   return operations.map((each) => {
-    if (!isRecord(each) || typeof each.op !== 'string' || typeof each.path !== 'string') {
-      throw new KubeError('BadRequest', 'error decoding patch: every operation has an op and a path', { status: 400 })
+    if (!isRecord(each)) {
+      throw new KubeError('BadRequest', 'error decoding patch: an operation is an object', { status: 400 })
     }
+    if (typeof each.op !== 'string' || typeof each.path !== 'string') throw refused('an operation has an op and a path')
     // The two members every operation needs were checked; the others are checked where they are used.
     return each as unknown as Operation
   })
@@ -50,10 +51,9 @@ function parseOperations(operations: unknown): Operation[] {
 function applyOperation(document: unknown, operation: Operation): unknown {
   switch (operation.op) {
     case 'add':
-      return write(document, operation.path, requiredValueOf(operation), 'add')
+      return write(document, operation.path, writtenValue(operation), 'add')
     case 'replace':
-      read(document, operation.path)
-      return write(document, operation.path, requiredValueOf(operation), 'replace')
+      return write(document, operation.path, writtenValue(operation), 'replace')
     case 'remove':
       return remove(document, operation.path)
     case 'test':
@@ -71,9 +71,9 @@ function applyOperation(document: unknown, operation: Operation): unknown {
   }
 }
 
-function requiredValueOf(operation: Operation): unknown {
-  if (!Object.hasOwn(operation, 'value')) throw refused(`${operation.op} operation without a value`)
-  return jsonCopy(operation.value)
+/** An operation without a value writes null, as Kubernetes' library has it. */
+function writtenValue(operation: Operation): unknown {
+  return jsonCopy(operation.value ?? null)
 }
 
 function fromOf(operation: Operation): string {
@@ -98,6 +98,7 @@ function test(document: unknown, operation: Operation): unknown {
 function write(document: unknown, path: string, value: unknown, mode: 'add' | 'replace'): unknown {
   if (path === '') return value
   const { parent, key } = placeOf(document, path)
+  // Replacing a member that is absent adds it; only items of a list must exist.
   if (!Array.isArray(parent)) setKey(parent, key, value)
   else if (mode === 'replace') parent[indexOf(parent, key, path, parent.length - 1)] = value
   else parent.splice(key === '-' ? parent.length : indexOf(parent, key, path, parent.length), 0, value)

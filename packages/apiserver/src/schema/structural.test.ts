@@ -33,6 +33,17 @@ describe('a schema is structural unless', () => {
       schema: root({ type: 'array', items: { type: 'string' }, uniqueItems: true }),
       field: 'openAPIV3Schema.properties[x].uniqueItems',
     },
+    { because: 'a type is unknown', schema: root({ type: 'colour' }), field: 'openAPIV3Schema.properties[x].type' },
+    {
+      because: 'a default is not of its type',
+      schema: root({ type: 'string', default: 5 }),
+      field: 'openAPIV3Schema.properties[x].default',
+    },
+    {
+      because: 'a default has a field nobody knows',
+      schema: root({ type: 'object', properties: { a: { type: 'string' } }, default: { b: 1 } }),
+      field: 'openAPIV3Schema.properties[x].default',
+    },
     {
       because: 'a key of a list map may be absent',
       schema: root({
@@ -78,7 +89,7 @@ describe('a CustomResourceDefinition is refused when', () => {
     {
       because: 'a version has no schema',
       change: { versions: [{ ...version, schema: {} }] },
-      field: 'spec.validation.openAPIV3Schema',
+      field: 'spec.versions[0].schema.openAPIV3Schema',
     },
     {
       because: 'a schema is not structural',

@@ -1,9 +1,12 @@
-import { type FieldError, forbidden, invalidValue, requiredValue } from './field-error.js'
+import { compileSchema } from './compile.js'
+import { type FieldError, forbidden, invalidValue, notSupported, requiredValue } from './field-error.js'
 import { type JsonSchema, mapValueSchema } from './json-schema.js'
 import { patternMatcher } from './pattern.js'
 
 /** What stands where in the tree decides which rules apply. */
 type Place = 'root' | 'field' | 'item' | 'value'
+
+const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
 const NAMES: Record<Place, string> = {
   root: 'must not be empty at the root',
@@ -19,7 +22,26 @@ const NAMES: Record<Place, string> = {
 export function checkStructural(schema: JsonSchema, path = 'openAPIV3Schema'): FieldError[] {
   const errors: FieldError[] = []
   checkNode(schema, path, 'root', errors)
+  // Defaults are values of their schema, which makes sense to ask only of a schema that makes sense.
+  if (errors.length === 0) checkDefaults(schema, path, errors)
   return errors
+}
+
+function checkDefaults(schema: JsonSchema, path: string, errors: FieldError[]): void {
+  if (schema.default !== undefined) {
+    const at = `${path}.default`
+    const compiled = compileSchema(schema)
+    if (compiled.prune(schema.default).unknownPaths.length > 0) {
+      errors.push(invalidValue(at, schema.default, 'must not have unknown fields'))
+    }
+    for (const error of compiled.validate(compiled.applyDefaults(schema.default))) {
+      errors.push({ ...error, field: error.field === '<nil>' ? at : `${at}.${error.field}` })
+    }
+  }
+  for (const name in schema.properties) checkDefaults(schema.properties[name]!, `${path}.properties[${name}]`, errors)
+  const values = mapValueSchema(schema)
+  if (values) checkDefaults(values, `${path}.additionalProperties`, errors)
+  if (schema.items) checkDefaults(schema.items, `${path}.items`, errors)
 }
 
 function checkNode(schema: JsonSchema, path: string, place: Place, errors: FieldError[]): void {
@@ -45,11 +67,7 @@ function checkType(schema: JsonSchema, path: string, place: Place, errors: Field
   if (place === 'root' && schema.type && schema.type !== 'object') {
     errors.push(invalidValue(`${path}.type`, schema.type, 'must be object at the root'))
   }
-  if (schema.type && !['object', 'array', 'string', 'integer', 'number', 'boolean'].includes(schema.type)) {
-    errors.push(
-      invalidValue(`${path}.type`, schema.type, 'must be one of array, boolean, integer, number, object, string'),
-    )
-  }
+  if (schema.type && !TYPES.includes(schema.type)) errors.push(notSupported(`${path}.type`, schema.type, TYPES))
   if (schema.properties && schema.additionalProperties) {
     errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
   }

@@ -70,7 +70,6 @@ function checkNames(metadata: JsonRecord, spec: JsonRecord, errors: FieldError[]
 
 function checkVersions(spec: JsonRecord, errors: FieldError[]): void {
   const versions = Array.isArray(spec.versions) ? spec.versions.filter(isRecord) : []
-  if (versions.length === 0) errors.push(requiredValue('spec.versions', 'must have at least one version'))
   const seen = new Set<unknown>()
   let storage = 0
   for (const [i, version] of versions.entries()) {
@@ -82,8 +81,7 @@ function checkVersions(spec: JsonRecord, errors: FieldError[]): void {
     if (seen.has(version.name))
       errors.push(invalidValue('spec.versions', version.name, 'must contain unique version names'))
     seen.add(version.name)
-    // A definition with one version is judged in its internal form, which has the schema outside the version.
-    checkSchema(version, versions.length === 1 ? 'spec.validation' : `${path}.schema`, errors)
+    checkSchema(version, path, versions.length === 1, errors)
     checkColumns(version, path, errors)
     checkSubresources(version, path, errors)
     if (version.deprecationWarning !== undefined && version.deprecated !== true) {
@@ -96,9 +94,10 @@ function checkVersions(spec: JsonRecord, errors: FieldError[]): void {
       )
     }
   }
-  if (versions.length > 0 && storage !== 1) {
+  if (storage !== 1) {
     errors.push(
       invalidValue('spec.versions', printVersions(versions), 'must have exactly one version marked as storage version'),
+      invalidValue('status.storedVersions', null, 'must have at least one stored version'),
     )
   }
   if (spec.preserveUnknownFields === true) {
@@ -112,12 +111,17 @@ function printVersions(versions: readonly JsonRecord[]): unknown {
   return versions.map(({ name, served, storage }) => ({ name, served, storage }))
 }
 
-function checkSchema(version: JsonRecord, path: string, errors: FieldError[]): void {
+function checkSchema(version: JsonRecord, path: string, isOnly: boolean, errors: FieldError[]): void {
   const holder = isRecord(version.schema) ? version.schema : undefined
   const schema = holder && isRecord(holder.openAPIV3Schema) ? holder.openAPIV3Schema : undefined
-  if (!schema) errors.push(requiredValue(`${path}.openAPIV3Schema`, 'schemas are required'))
+  if (!schema) {
+    errors.push(requiredValue(`${path}.schema.openAPIV3Schema`))
+    return
+  }
+  // A definition with one version is judged in its internal form, which has the schema outside the version.
+  const at = isOnly ? 'spec.validation.openAPIV3Schema' : `${path}.schema.openAPIV3Schema`
   // The shape of a schema is what checkStructural is about to judge; unknown keywords are ignored.
-  else errors.push(...checkStructural(schema as JsonSchema, `${path}.openAPIV3Schema`))
+  errors.push(...checkStructural(schema as JsonSchema, at))
 }
 
 function checkColumns(version: JsonRecord, path: string, errors: FieldError[]): void {

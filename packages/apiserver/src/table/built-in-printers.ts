@@ -23,7 +23,7 @@ const PRINTERS: Readonly<Record<string, TablePrinter>> = {
   'discovery.k8s.io/EndpointSlice': workload.endpointSlicePrinter,
   'policy/PodDisruptionBudget': workload.disruptionBudgetPrinter,
   'storage.k8s.io/StorageClass': workload.storageClassPrinter,
-  'apiextensions.k8s.io/CustomResourceDefinition': workload.crdPrinter,
+  'apiextensions.k8s.io/CustomResourceDefinition': workload.createdAtPrinter,
   'rbac.authorization.k8s.io/Role': workload.createdAtPrinter,
   'rbac.authorization.k8s.io/ClusterRole': workload.createdAtPrinter,
   'rbac.authorization.k8s.io/RoleBinding': workload.roleBindingPrinter,

@@ -53,7 +53,7 @@ export function column(name: string, options: ColumnOptions = {}): ColumnDefinit
   return {
     name,
     type: options.type ?? 'string',
-    format: name === 'Name' && !options.wide ? 'name' : '',
+    format: name === 'Name' ? 'name' : '',
     description: options.description ?? '',
     priority: options.wide ? 1 : 0,
   }

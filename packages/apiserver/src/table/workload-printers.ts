@@ -1,6 +1,5 @@
 import type {
   ClusterRoleBinding,
-  CustomResourceDefinition,
   Deployment,
   EndpointSlice,
   EventsV1Event,
@@ -108,12 +107,7 @@ function storageClassName(object: StorageClass): string {
 /** Kinds of which only the creation time is worth a column. */
 export const createdAtPrinter: TablePrinter = printer<KubeObject>([
   ['Name', nameCell],
-  ['Created At', (object) => object.metadata?.creationTimestamp ?? ''],
-])
-
-export const crdPrinter: TablePrinter = printer<CustomResourceDefinition>([
-  ['Name', nameCell],
-  ['Created At', (crd) => crd.metadata?.creationTimestamp ?? ''],
+  ['Created At', (object) => object.metadata?.creationTimestamp ?? '', { type: 'date' }],
 ])
 
 export const roleBindingPrinter: TablePrinter = printer<RoleBinding | ClusterRoleBinding>([
