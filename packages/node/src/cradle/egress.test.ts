@@ -66,6 +66,7 @@ describe.each(variants)('egress ($variant)', ({ variant, isHere }) => {
       { what: 'another port of an allowed name', url: () => 'http://corral-broker:8788/', says: 'ECONNREFUSED' },
       { what: 'a name nobody allowed', url: () => 'http://example.com/', says: 'ENOTFOUND' },
       { what: 'an address nobody allowed', url: () => 'http://93.184.215.14/', says: 'ENETUNREACH' },
+      { what: 'the metadata address of clouds (D-7)', url: () => 'http://169.254.169.254/', says: 'ENETUNREACH' },
     ])('refuses $what at once', async ({ url, says }) => {
       expect(await bench.run(open, fetching(url()))).toMatchObject({ exitCode: 1, stdout: `${says}\n` })
     })

@@ -43,6 +43,7 @@ interface Cell {
 export class PodHost {
   readonly #pods = new Map<string, Promise<Pod>>()
   readonly #cells = new Map<string, Cell>()
+  readonly #launching = new Map<string, Promise<CellRecord>>()
   readonly #host = readHostLayout()
   readonly #isRoot = process.getuid?.() === 0
   readonly #seccompPath: string
@@ -79,12 +80,20 @@ export class PodHost {
     }
   }
 
+  /** Safe to repeat: the same attempt of the same container is launched once, and every caller gets that one. */
   async launch(plan: LaunchPlan): Promise<CellRecord> {
-    const pod = await this.#pods.get(plan.podUid)
-    if (!pod) throw new IsolationError('PodNotPrepared', `pod ${plan.podUid} has not been prepared`)
     const key = cellKeyText(plan)
     const known = this.#cells.get(key)
     if (known) return known.record
+    const launching = this.#launching.get(key) ?? this.#launch(plan)
+    this.#launching.set(key, launching)
+    return await launching.finally(() => this.#launching.delete(key))
+  }
+
+  async #launch(plan: LaunchPlan): Promise<CellRecord> {
+    const pod = await this.#pods.get(plan.podUid)
+    if (!pod) throw new IsolationError('PodNotPrepared', `pod ${plan.podUid} has not been prepared`)
+    const key = cellKeyText(plan)
     const ready = pod.slot.first
     pod.slot.first = undefined
     const cgroup = ready?.cgroup ?? pod.slot.cgroup.child(`${plan.container}-${plan.attempt}`)

@@ -1,8 +1,11 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parseCgroupMounts, parseOwnCgroups } from '../cradle/cgroups.js'
 import { pidsOfUid } from '../cradle/process-table.js'
+import { encodeFrame, Frame } from './frames.js'
 import type { Cell } from './isolation.js'
 import { openWorkbench, text, until, type Variant, type Workbench } from './workbench.test-suite.js'
 
@@ -12,7 +15,6 @@ const isRoot = process.getuid?.() === 0
 /** The cases every tier and supervisor passes. What a tier does not promise is skipped with its reason. */
 export function describeIsolation(variant: Variant): void {
   const isProcess = variant === 'process'
-  const isNode = variant === 'bubblewrap + Node supervisor'
 
   describe(variant, () => {
     let bench: Workbench
@@ -139,6 +141,42 @@ export function describeIsolation(variant: Variant): void {
         expect(bytes).toBe(3_000_000)
       })
 
+      it('reports 137 when the container ends under it', async () => {
+        const cell = await bench.start('while [ ! -e "$HOME/go" ]; do sleep 0.02; done')
+        const running = await cell.exec({ ...exec, command: ['sleep', '600'] })
+        const opener = await cell.exec({ ...exec, command: ['/bin/sh', '-c', ': > "$HOME/go"'] })
+        expect(await running.exited).toMatchObject({ exitCode: 137 })
+        await opener.exited
+        expect(await cell.exited).toMatchObject({ exitCode: 0 })
+      })
+
+      it('is refused with CellLost once the container has ended', async () => {
+        const cell = await bench.start('exit 0')
+        await cell.exited
+        await expect(cell.exec({ ...exec, command: ['true'] })).rejects.toMatchObject({ code: 'CellLost' })
+      })
+
+      it('ends when its caller gives up', async () => {
+        const giveUp = new AbortController()
+        const running = await shared.exec({ ...exec, command: ['sleep', '600'], signal: giveUp.signal })
+        giveUp.abort()
+        expect(await running.exited).toMatchObject({ exitCode: 137 })
+      })
+
+      it('is still served after connections that speak nonsense', async () => {
+        const directory = join(bench.dataDir, 'cradle', 's')
+        const nonsense = fc.sample(fc.uint8Array({ minLength: 1, maxLength: 200 }), { numRuns: 40, seed: 7 })
+        const typed = fc.sample(fc.tuple(fc.integer({ min: 0, max: 0x30 }), fc.string()), { numRuns: 40, seed: 7 })
+        // Ending the container and signalling it are sense, not nonsense.
+        const messages = [...nonsense, ...typed.map(([type, payload]) => encodeFrame(type, payload))].filter(
+          ([type]) => type !== Frame.signal && type !== Frame.kill,
+        )
+        for (const name of readdirSync(directory)) {
+          await Promise.all(messages.map((message) => sendAndHangUp(join(directory, name), message)))
+        }
+        expect(await bench.run(shared, 'echo served')).toMatchObject({ stdout: 'served\n' })
+      })
+
       it('rejects a command that does not exist', async () => {
         await expect(shared.exec({ ...exec, command: ['no-such-command'] })).rejects.toMatchObject({ code: 'NotFound' })
       })
@@ -176,17 +214,19 @@ export function describeIsolation(variant: Variant): void {
 
     describe('a terminal', () => {
       it('is one, has a size, follows a resize and keeps its tail', async () => {
-        const command = ['/bin/sh', '-c', 'tty; read x; stty size; seq 1 2000; echo last']
+        const wait = 'n=0; while [ "$(stty size)" != "37 101" ] && [ $n -lt 400 ]; do sleep 0.02; n=$((n+1)); done'
+        const command = ['/bin/sh', '-c', `tty; read x; ${wait}; stty size; seq 1 2000; echo last`]
         const running = await shared.exec({ ...exec, command, stdin: true, tty: true })
         running.resize(101, 37)
         let seen = ''
+        let hasAnswered = false
         for await (const chunk of running.stdout) {
           seen += Buffer.from(chunk).toString()
-          // By the time the device's name arrives the size has been set: frames are handled in order.
-          if (seen.includes('/dev/pts/') && !seen.includes('37 101')) await running.writeStdin(Buffer.from('\n'))
+          if (seen.includes('/dev/pts/') && !hasAnswered) await running.writeStdin(Buffer.from('\n'))
+          hasAnswered ||= seen.includes('/dev/pts/')
         }
         expect(seen).toMatch(/\/dev\/pts\/\d+/)
-        if (!isNode) expect(seen).toContain('37 101')
+        expect(seen).toContain('37 101')
         expect(seen.trimEnd().endsWith('last')).toBe(true)
         expect(await running.exited).toMatchObject({ exitCode: 0 })
       })
@@ -270,6 +310,26 @@ export function describeIsolation(variant: Variant): void {
         await bench.isolation.releasePod(pod.podUid)
       })
 
+      it('launches the same attempt once, however often it is asked to', async () => {
+        const pod = bench.pod()
+        await Promise.all([bench.isolation.preparePod(pod), bench.isolation.preparePod(pod)])
+        const plan = bench.plan(pod, 'echo begun; exec sleep 600')
+        const [first, second] = await Promise.all([bench.isolation.launch(plan), bench.isolation.launch(plan)])
+        expect(second).toBe(first)
+        await until('it has spoken', () => existsSync(plan.logPath))
+        await bench.isolation.releasePod(pod.podUid)
+        expect(readFileSync(plan.logPath, 'utf8').trim().split('\n').length).toBe(1)
+      })
+
+      it.skipIf(isProcess)('gives a cell its memory file systems and keeps a read-only root read-only', async () => {
+        const overrides = { readOnlyRoot: true, tmpfs: [{ target: '/scratch', sizeBytes: 1024 * 1024 }] }
+        const cell = await bench.start('exec sleep 600', { plan: overrides })
+        const script =
+          '(: > /file) 2>/dev/null || echo refused; : > /scratch/file && echo written; head -c 2000000 /dev/zero > /scratch/big 2>/dev/null || echo full'
+        expect((await bench.run(cell, script)).stdout).toBe('refused\nwritten\nfull\n')
+        await bench.isolation.releasePod(cell.podUid)
+      })
+
       it('mounts what the plan says, read-only where it says so', async () => {
         const pod = bench.pod()
         writeFileSync(join(pod.directory, 'config'), 'value')
@@ -298,6 +358,18 @@ export function describeIsolation(variant: Variant): void {
       expect(await other.isolation.adopt()).toEqual([])
       if (isRoot) await until('no process of the pod is left', () => pidsOfUid(pod.hostUid).length === 0)
     })
+  })
+}
+
+async function sendAndHangUp(path: string, message: Uint8Array): Promise<void> {
+  const socket = connect(path)
+  socket.on('error', () => socket.destroy())
+  await new Promise<void>((resolve) => {
+    socket.write(message, () => {
+      socket.destroy()
+      resolve()
+    })
+    socket.once('close', () => resolve())
   })
 }
 

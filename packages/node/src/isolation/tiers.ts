@@ -36,7 +36,11 @@ export function bubblewrapIsolation(options: IsolationOptions): Isolation {
     probe: async () => {
       if (bwrapPath === undefined) return unusable('bubblewrap', 'no bubblewrap on this machine')
       const { dataDir } = options
-      const programs = [bwrapPath, options.supervisorPath ?? defaultSupervisorPath()]
+      const { supervisorPath, supervisorScript = '' } = options
+      const programs = [
+        bwrapPath,
+        supervisorPath === null ? supervisorScript : (supervisorPath ?? defaultSupervisorPath()),
+      ]
       const input = { isolation, dataDir, limits: () => isolation.limits(), programs }
       const report = await probeTier('bubblewrap', input)
       if (report.usable || !report.checks.some(({ detail }) => /userns|user namespace/i.test(detail ?? '')))
@@ -91,7 +95,8 @@ export async function pickIsolation(
   const best = bubblewrapIsolation(options)
   const report = await best.probe()
   if (report.usable) return { isolation: best, report, rejected: [] }
-  await best.close({ endPods: true })
+  // Cells of an earlier main are not ours to end here; a cradle of the wrong tier is drained by whoever needs another.
+  await best.close({ endPods: false })
   if (!options.allowProcess || options.minimum === 'bubblewrap') {
     const failed = report.checks.filter(({ passed }) => !passed).map(({ name, detail }) => detail ?? name)
     throw new IsolationError('Unsupported', `no sandbox on this machine (${failed.join('; ')}): ${report.remedy ?? ''}`)
