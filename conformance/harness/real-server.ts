@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
+import { startKubeletServer } from '@corral/node'
+import { type CustomResourceDefinition, CustomResourceDefinitions, crdManifests } from '@corral/resources'
+import { freePorts, startControlPlane } from '../../tools/oracle/index.js'
+import { conformanceNode, startPodRunner } from './pod-runner.js'
+import type { ServerUnderTest } from './server-under-test.js'
+
+/** A real kube-apiserver with etcd and controller manager, our CRDs of the `cluster` set, and the same node. */
+export async function startRealServer(): Promise<ServerUnderTest> {
+  const plane = await startControlPlane()
+  const [kubeletPort = 0] = await freePorts(1)
+  const client = kubeClientFromConfig(await loadKubeConfig({ path: plane.kubeconfig }))
+  await installCrds(client)
+  const node = await startPodRunner({ client, directory: join(plane.directory, 'node'), kubeletPort })
+  const file = (name: string): string => readFileSync(join(plane.directory, 'tls', name), 'utf8')
+  const kubelet = await startKubeletServer({
+    node,
+    port: kubeletPort,
+    tls: { cert: file('server.crt'), key: file('server.key') },
+  })
+  const { 'kube-apiserver': apiserver } = plane.binaries
+  return {
+    kind: 'real',
+    title: `kube-apiserver ${apiserver.version}`,
+    kubeconfig: plane.kubeconfig,
+    target: { url: plane.url, token: plane.token, ca: plane.ca, cert: file('admin.crt'), key: file('admin.key') },
+    nodeName: conformanceNode,
+    facts: {
+      server: 'real',
+      binaries: Object.values(plane.binaries).map(({ name, version, sha256 }) => ({ name, version, sha256 })),
+    },
+    async close() {
+      await kubelet.close()
+      await node.stop()
+      await plane.stop()
+    },
+  }
+}
+
+type Client = ReturnType<typeof kubeClientFromConfig>
+
+async function installCrds(client: Client): Promise<void> {
+  const crds: readonly CustomResourceDefinition[] = crdManifests('cluster')
+  for (const crd of crds)
+    await client.apply(CustomResourceDefinitions, crd, { force: true, fieldManager: 'conformance' })
+  const deadline = Date.now() + 30_000
+  for (const crd of crds) {
+    const name = crd.metadata?.name ?? ''
+    while (!(await isEstablished(client, name))) {
+      if (Date.now() > deadline) throw new Error(`${name} is not established`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+async function isEstablished(client: Client, name: string): Promise<boolean> {
+  const { status } = await client.get(CustomResourceDefinitions, { name })
+  return (
+    status?.conditions?.some((condition) => condition.type === 'Established' && condition.status === 'True') ?? false
+  )
+}

@@ -1,0 +1,18 @@
+import type { Target } from './http-client.js'
+
+/** A Kubernetes API server, whoever wrote it. */
+export interface ServerUnderTest {
+  readonly kind: 'embedded' | 'real'
+  /** For titles: `embedded (memory)`, `kube-apiserver v1.34.4`. */
+  readonly title: string
+  readonly target: Target
+  /** Path of a kubeconfig for the administrator. */
+  readonly kubeconfig: string
+  /** Name of the node that runs pods bound to it, where there is one. */
+  readonly nodeName?: string
+  /** Ends the server and starts it on the same data and port. Only where the suite owns it. */
+  restart?(): Promise<void>
+  /** What results record about it. */
+  readonly facts: Readonly<Record<string, unknown>>
+  close(): Promise<void>
+}
