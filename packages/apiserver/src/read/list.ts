@@ -3,7 +3,7 @@ import { apiError, badRequest, expired, type FieldError, forbiddenField, invalid
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
 import { type FieldSelector, parseFieldSelector } from '../selectors/field-selector.js'
-import { type LabelMatcher, matchesLabels, parseLabelSelector } from '../selectors/label-selector.js'
+import { type LabelMatcher, parseLabelSelector } from '../selectors/label-selector.js'
 import type { ServerContext } from '../server-context.js'
 import type { Collection } from '../store/collection.js'
 import { viewOf } from './view.js'
@@ -32,7 +32,7 @@ export function parseSelection(kind: KindDefinition, namespace: string | undefin
 
 /** Whether the object, in the kind's version, is selected. */
 export function isSelected(selection: Selection, object: KubeObject): boolean {
-  if (selection.labels && !matchesLabels(selection.labels, object)) return false
+  if (selection.labels && !selection.labels(object)) return false
   return !selection.fields || selection.fields.matches(object)
 }
 

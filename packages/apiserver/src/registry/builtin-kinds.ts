@@ -76,7 +76,6 @@ const namespaceKind = describeKind(Namespaces, {
   shortNames: ['ns'],
   hasStatus: true,
   nameRule: 'label',
-  maxNameLength: 63,
   answersDeleteWithObject: true,
   verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [{ name: 'finalize', group: '', version: 'v1', kind: 'Namespace', verbs: ['update'] }],

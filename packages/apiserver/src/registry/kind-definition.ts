@@ -64,7 +64,6 @@ export interface KindDefinition extends ResourceKind {
   /** Whether generation counts: of `spec`, or of everything but metadata and status, or not at all. */
   readonly generation: 'none' | 'spec' | 'content'
   readonly nameRule: 'subdomain' | 'label' | 'label1035' | 'path'
-  readonly maxNameLength: number
   readonly answersDeleteWithObject: boolean
   readonly needsVersionOnUpdate: boolean
   readonly createsOnUpdate: boolean
@@ -123,7 +122,6 @@ export function describeKind(base: ResourceKind, options: Optional = {}): KindDe
     hasStatus: false,
     generation: 'none',
     nameRule: 'subdomain',
-    maxNameLength: 253,
     answersDeleteWithObject: false,
     needsVersionOnUpdate: false,
     createsOnUpdate: false,

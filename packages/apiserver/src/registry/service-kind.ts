@@ -10,7 +10,6 @@ export const serviceKind: KindDefinition = describeKind(Services, {
   categories: ['all'],
   hasStatus: true,
   nameRule: 'label1035',
-  maxNameLength: 63,
   createsOnUpdate: true,
   answersDeleteWithObject: true,
   verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],

@@ -1,4 +1,4 @@
-import type { ApiResponse, KubeError, Status } from '@corral/resources'
+import { type ApiResponse, errorCode, type KubeError, type Status } from '@corral/resources'
 import { type ApiError, apiError } from '../errors/api-error.js'
 import { jsonBytes } from '../store/json-bytes.js'
 
@@ -53,6 +53,17 @@ export function errorResponse(error: unknown): ApiResponse {
   return { ...response, headers: { ...response.headers, 'retry-after': String(retryAfter) } }
 }
 
+const STATUS_OF_REASON: Readonly<Record<string, number>> = {
+  BadRequest: 400,
+  Forbidden: 403,
+  NotFound: 404,
+  Conflict: 409,
+  Invalid: 422,
+  TooManyRequests: 429,
+  ServiceUnavailable: 503,
+  Timeout: 504,
+}
+
 function statusOf(error: unknown): ApiError['status'] {
   if (isApiError(error)) return error.status
   // Pure parts throw the client's error type; it says the same in other words.
@@ -60,6 +71,9 @@ function statusOf(error: unknown): ApiError['status'] {
     const { code, message, status, details } = error as KubeError
     if (status !== undefined) return apiError(status, code, message, details).status
   }
+  // Others say with a `code` what they mean: selectors, nodes that serve streams.
+  const httpStatus = STATUS_OF_REASON[errorCode(error) ?? '']
+  if (httpStatus !== undefined) return apiError(httpStatus, errorCode(error)!, messageOf(error)).status
   return apiError(500, 'InternalError', `Internal error occurred: ${messageOf(error)}`).status
 }
 

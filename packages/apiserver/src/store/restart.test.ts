@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,4 +58,50 @@ it('133: versions never repeat over ten restarts', async () => {
     last = Number(value.metadata.resourceVersion)
     await api.server.close()
   }
+})
+
+it('131: after kill -9 in the middle of writing every acknowledged write is there, at its version', async () => {
+  const source = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
+  const writer = `
+    import { writeSync } from 'node:fs'
+    import { createApiServer } from ${source('../api-server.ts')}
+    import { systemUser } from ${source('../auth/access.ts')}
+    import { sqliteStorage } from ${source('../storage/sqlite-storage.ts')}
+    const server = await createApiServer({ storage: sqliteStorage({ directory: process.argv[1] }) })
+    let next = 0
+    const write = async () => {
+      for (;;) {
+        const body = { metadata: { name: process.argv[2] + next++ } }
+        const request = { method: 'POST', path: ${JSON.stringify(configMaps)}, query: new URLSearchParams(), headers: {} }
+        const response = await server.handle({ ...request, user: systemUser, body })
+        const { name, resourceVersion } = response.body.value.metadata
+        writeSync(1, name + ' ' + resourceVersion + '\\n')
+      }
+    }
+    await Promise.all([write(), write(), write(), write()])`
+  const acknowledged = new Map<string, string>()
+  const versions = new Set<string>()
+  for (const round of ['a', 'b']) {
+    const flags = ['--import', 'tsx', '--conditions=corral-source', '--input-type=module', '-e', writer, '--']
+    const child = spawn(process.execPath, [...flags, directory, round], { stdio: ['ignore', 'pipe', 'inherit'] })
+    let output = ''
+    child.stdout.on('data', (chunk) => {
+      output += chunk
+      if (output.length > 4_000) child.kill('SIGKILL')
+    })
+    await new Promise((resolve) => child.on('close', resolve))
+    for (const line of output.split('\n').slice(0, -1)) {
+      const [name = '', version = ''] = line.split(' ')
+      expect(versions.has(version)).toBe(false)
+      versions.add(version)
+      acknowledged.set(name, version)
+    }
+  }
+  expect(acknowledged.size).toBeGreaterThan(100)
+  const api = await open()
+  for (const [name, version] of acknowledged) {
+    const { value } = await api.call('GET', `${configMaps}/${name}`)
+    expect(value.metadata?.resourceVersion).toBe(version)
+  }
+  await api.server.close()
 })
