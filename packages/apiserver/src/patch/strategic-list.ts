@@ -2,11 +2,11 @@ import { isRecord, type JsonRecord, jsonEqual, ownValue } from '../schema/json-v
 import type { PatchField } from './patch-schema.js'
 import { badPatch, mergeRecord } from './strategic-merge.js'
 
-/** Merges a list of scalars as a set: what is new goes to the end. */
+/** Merges a list of scalars as a set, in the order asked for or else in that of the patch. */
 export function mergeScalarList(before: readonly unknown[], patch: readonly unknown[], order: unknown): unknown[] {
   const merged = [...before]
   for (const item of patch) if (!merged.some((each) => jsonEqual(each, item))) merged.push(item)
-  return order === undefined ? merged : orderList(merged, before, order, undefined)
+  return orderList(merged, before, order ?? patch, undefined)
 }
 
 /** Merges a list of objects by its merge key; items may carry `$patch: delete|replace|merge`. */
@@ -19,7 +19,8 @@ export function mergeObjectList(
   const mergeKey = field.mergeKey ?? ''
   const items = patch.filter(isRecord)
   if (items.some((item) => item.$patch === 'replace')) {
-    return items.filter((item) => item.$patch !== 'replace').map((item) => mergeRecord({}, item, field.child))
+    const isKept = (item: JsonRecord): boolean => item.$patch !== 'replace' && item.$patch !== 'delete'
+    return items.filter(isKept).map((item) => mergeRecord({}, item, field.child))
   }
   let merged: unknown[] = [...before]
   for (const item of items) {
@@ -36,7 +37,7 @@ export function mergeObjectList(
     // Found by a key it has, so it is an object.
     else merged[at] = mergeRecord(merged[at] as JsonRecord, item, field.child)
   }
-  return order === undefined ? merged : orderList(merged, before, order, mergeKey)
+  return orderList(merged, before, order ?? items, mergeKey)
 }
 
 function hasKey(item: unknown, mergeKey: string, key: unknown): boolean {

@@ -28,7 +28,7 @@ describe('check 54: strategic merge by the rules of the type', () => {
       {
         name: 'main',
         image: 'a:2',
-        ports: [{ containerPort: 80, name: 'http' }, { containerPort: 81 }],
+        ports: [{ containerPort: 81 }, { containerPort: 80, name: 'http' }],
         env: [{ name: 'A', value: '1' }],
       },
       { name: 'side', image: 'b:1' },
@@ -36,9 +36,18 @@ describe('check 54: strategic merge by the rules of the type', () => {
   })
 
   it.each<{ when: string; patch: object; names: string[] }>([
-    { when: 'an item is new', patch: { containers: [{ name: 'new' }] }, names: ['main', 'side', 'new'] },
+    { when: 'an item is new', patch: { containers: [{ name: 'new' }] }, names: ['new', 'main', 'side'] },
+    {
+      when: 'an item is new behind a known one',
+      patch: { containers: [{ name: 'side' }, { name: 'new' }] },
+      names: ['main', 'side', 'new'],
+    },
     { when: 'an item is deleted', patch: { containers: [{ name: 'main', $patch: 'delete' }] }, names: ['side'] },
-    { when: 'the list is replaced', patch: { containers: [{ $patch: 'replace' }, { name: 'only' }] }, names: ['only'] },
+    {
+      when: 'the list is replaced',
+      patch: { containers: [{ $patch: 'replace' }, { name: 'only' }, { name: 'main', $patch: 'delete' }] },
+      names: ['only'],
+    },
     {
       when: 'an order is given',
       patch: {
@@ -73,7 +82,7 @@ describe('check 54: strategic merge by the rules of the type', () => {
       POD,
       fieldTable,
     )
-    expect(merged.metadata).toEqual({ finalizers: ['a', 'c'], labels: { app: 'x' } })
+    expect(merged.metadata).toEqual({ finalizers: ['c', 'a'], labels: { app: 'x' } })
   })
 
   it('replaces a whole map when told to', () => {
