@@ -11,7 +11,18 @@ const out = join(root, 'packages/cli/dist/bundle')
 const requireShim =
   "import { createRequire as corralCreateRequire } from 'node:module'; const require = corralCreateRequire(import.meta.url);"
 
+/** zod carries its messages in every language; ours are in one. */
+const oneLanguage = {
+  name: 'one-language',
+  setup({ onLoad }) {
+    onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: "export { default as en } from './en.js'" }))
+  },
+}
+
 const common = {
+  plugins: [oneLanguage],
+  minifyWhitespace: true,
+  minifySyntax: true,
   bundle: true,
   platform: 'node',
   format: 'esm',

@@ -1,93 +1,14 @@
-import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
-import {
-  buildInfoGauge,
-  type ManagerCommand,
-  managerFlags,
-  parseManagerOptions,
-  readLabelDomains,
-  startManager,
-  startOtelTracer,
-} from '@corral/controllers'
-import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import type { Command } from 'commander'
-import { Registry } from 'prom-client'
-import { CliError } from '../cli-error.js'
-import { jsonLogger, type LogLevel } from '../output/logger.js'
-import { version } from '../version.js'
-import { untilStopSignal } from './common.js'
 
-const inClusterNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
-
-/** `corral controller`: the manager alone. Its flags are Go's, as upstream's; commander only passes them on. */
+/** `corral controller`: its flags are Go's, as upstream's, so commander only passes them on, `--help` included. */
 export function addControllerCommand(program: Command): void {
   program
     .command('controller')
     .summary('only the Agent Sandbox controllers, for any API server')
-    .description('The Agent Sandbox manager, with the flags of upstream’s own:')
-    .helpOption('-h, --help')
+    .helpOption(false)
     .allowUnknownOption()
     .allowExcessArguments()
-    .addHelpText('after', `\n${flagHelp()}`)
-    .action((_options: object, command: Command) => runController(command.args))
-}
-
-async function runController(argv: readonly string[]): Promise<void> {
-  const parsed = parseManagerOptions(argv)
-  if ('error' in parsed) throw new CliError(parsed.error, { exitCode: 1, hint: 'See `corral controller --help`.' })
-  const { command } = parsed
-  if (command.showVersion) return void process.stdout.write(`corral ${version}\n`)
-  const stop = untilStopSignal()
-  const log = jsonLogger(levelOf(command))
-  for (const warning of command.warnings) log.warn(warning)
-  const access = await loadKubeConfig(command.kubeconfig ? { path: command.kubeconfig } : {})
-  const client = kubeClientFromConfig(access, {
-    userAgent: `corral-controller/${version}`,
-    connections: command.client.connections,
-    allowH2: true,
-  })
-  const metrics = new Registry()
-  buildInfoGauge(metrics, { version, commit: '', date: '' })
-  const tracing = command.options.tracing ? await startOtelTracer() : undefined
-  const manager = startManager({
-    client,
-    options: {
-      ...command.options,
-      claim: { ...command.options.claim, labelDomains: await readLabelDomains() },
-      ...(command.leaderElect
-        ? { leaderElection: { namespace: electionNamespace(command), identity: `${hostname()}_${randomUUID()}` } }
-        : {}),
-    },
-    metrics,
-    log,
-    ...(tracing ? { tracer: tracing.tracer } : {}),
-  })
-  await Promise.race([manager.ready, stop])
-  await stop
-  await manager.stop()
-  await tracing?.shutDown()
-  await client.close()
-}
-
-function electionNamespace(command: ManagerCommand): string {
-  if (command.leaderElectionNamespace) return command.leaderElectionNamespace
-  if (existsSync(inClusterNamespaceFile)) return readFileSync(inClusterNamespaceFile, 'utf8').trim()
-  throw new CliError('outside a cluster the election needs --leader-election-namespace', {
-    hint: 'Or switch it off with --leader-elect=false.',
-  })
-}
-
-function levelOf({ logging }: ManagerCommand): LogLevel {
-  if (logging.level === 'debug' || logging.level === 'error' || logging.level === 'info') return logging.level
-  return logging.development ? 'debug' : 'info'
-}
-
-function flagHelp(): string {
-  const rows = managerFlags.map(({ name, kind, default: value, help }) => [
-    `--${name} ${kind}`,
-    `${help}${value === '' ? '' : ` (default ${String(value)})`}`,
-  ])
-  const width = Math.max(...rows.map(([left]) => left?.length ?? 0))
-  return `${rows.map(([left, right]) => `  ${left?.padEnd(width)}  ${right}`).join('\n')}\n`
+    .action(async (_options: object, command: Command) =>
+      (await import('../platform/controller.js')).runController(command.args),
+    )
 }

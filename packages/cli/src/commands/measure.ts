@@ -1,10 +1,7 @@
-import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
-import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { type Command, Option } from 'commander'
 import { findPlatform } from '../client/find-platform.js'
 import type { KubeOptions } from '../client/kube-access.js'
 import { parseCount, parseDurationSeconds } from '../output/parse-duration.js'
-import { measure } from '../poc/measure.js'
 
 interface MeasureCommandOptions extends KubeOptions {
   template: string
@@ -33,6 +30,9 @@ export function addMeasureCommand(program: Command): void {
     .option('--data-dir <dir>', 'data directory of the platform')
     .option('--json', 'print JSON')
     .action(async (options: MeasureCommandOptions) => {
+      const { AgentSandboxClient } = await import('@corral/agent-sandbox-sdk')
+      const { kubeClientFromConfig, loadKubeConfig } = await import('@corral/kube')
+      const { measure } = await import('../poc/measure.js')
       const platform = options.kubeconfig ? undefined : await findPlatform({ dataDir: options.dataDir })
       const path = options.kubeconfig ?? platform?.kubeconfig
       const kube = kubeClientFromConfig(

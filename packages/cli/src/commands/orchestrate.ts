@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander'
 import { CliError } from '../cli-error.js'
-import { type KubeOptions, sandboxClient } from '../client/kube-access.js'
+import type { KubeOptions } from '../client/kube-access.js'
 import { parseDurationSeconds } from '../output/parse-duration.js'
-import { ensureColdPool, runnerClaim, sendRunnerTask, untilFinished } from '../poc/runner-client.js'
 
 interface OrchestrateOptions extends KubeOptions {
   template: string
@@ -36,6 +35,8 @@ export function addOrchestrateCommand(program: Command): void {
 }
 
 async function orchestrate(options: OrchestrateOptions): Promise<void> {
+  const { sandboxClient } = await import('../client/kube-access.js')
+  const { ensureColdPool, runnerClaim, sendRunnerTask, untilFinished } = await import('../poc/runner-client.js')
   const startedAt = Date.now()
   const signal = AbortSignal.timeout(options.timeout * 1000)
   const step = (message: string, fields: object = {}): void => {

@@ -1,12 +1,18 @@
+import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
-import { type KubeOptions, sandboxClient } from '../client/kube-access.js'
+import type { KubeOptions } from '../client/kube-access.js'
 import { attachTerminal } from '../client/terminal.js'
 import { parseDurationSeconds } from '../output/parse-duration.js'
 import { age, print, table } from './common.js'
 
 interface SandboxOptions extends KubeOptions {
   json?: boolean
+}
+
+/** Loaded when a command runs: help and usage errors need none of it. */
+async function sandboxClient(options: KubeOptions): Promise<AgentSandboxClient> {
+  return (await import('../client/kube-access.js')).sandboxClient(options)
 }
 
 function withCluster(command: Command): Command {

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { requirePlatform } from '../client/find-platform.js'
-import { sandboxClient } from '../client/kube-access.js'
 import { TasksClient } from '../client/tasks-client.js'
 import { attachTerminal } from '../client/terminal.js'
 import { type CommonOptions, withPlatform } from './common.js'
@@ -20,6 +19,7 @@ export function addTaskShell(task: Command): void {
         throw new CliError(`task ${id} has no sandbox (${view.status})`, {
           hint: 'A task has one while it runs; create it with --keep to hold the sandbox of a failed one.',
         })
+      const { sandboxClient } = await import('../client/kube-access.js')
       await using client = await sandboxClient({
         ...options,
         ...(platform.kubeconfig ? { kubeconfig: platform.kubeconfig } : {}),

@@ -1,10 +1,9 @@
 import type { Tier } from '@corral/node'
 import { type Command, Option } from 'commander'
 import pc from 'picocolors'
-import { jsonLogger, type LogLevel } from '../output/logger.js'
+import type { LogLevel } from '../output/logger.js'
 import { parseCount, parseDurationSeconds, parsePort } from '../output/parse-duration.js'
 import { defaultDataDirectory } from '../platform/data-directory.js'
-import { startPlatform } from '../platform/platform.js'
 import { untilStopSignal } from './common.js'
 
 interface UpOptions {
@@ -61,6 +60,8 @@ export function addUpCommand(program: Command): void {
 
 async function up(options: UpOptions): Promise<void> {
   const stopSignal = untilStopSignal()
+  const { jsonLogger } = await import('../output/logger.js')
+  const { startPlatform } = await import('../platform/platform.js')
   const platform = await startPlatform({
     dataDir: options.dataDir ?? defaultDataDirectory(process.env),
     httpPort: options.port,

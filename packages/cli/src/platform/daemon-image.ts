@@ -1,5 +1,5 @@
 import type { ImageMap } from '@corral/node'
-import { daemonImage } from './defaults.js'
+import { daemonImage } from './names.js'
 import type { RuntimeFiles } from './runtime-files.js'
 
 const insideDaemon = '/opt/corral/daemon'

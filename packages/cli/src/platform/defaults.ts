@@ -11,11 +11,7 @@ import {
   type Service,
   Services,
 } from '@corral/resources'
-
-export const platformNamespace = 'corral'
-export const brokerService = 'corral-broker'
-export const brokerServicePort = 8787
-export const daemonImage = 'corral/daemon'
+import { brokerService, brokerServicePort, daemonImage, platformNamespace } from './names.js'
 
 const controlPlane = { podSelector: { matchLabels: { app: 'corral' } } }
 

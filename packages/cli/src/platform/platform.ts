@@ -17,8 +17,9 @@ import {
   writeAtomically,
   writePorts,
 } from './data-directory.js'
-import { brokerService, brokerServicePort, ensureDefaults, platformNamespace } from './defaults.js'
+import { ensureDefaults } from './defaults.js'
 import { listenRemembered } from './free-port.js'
+import { brokerService, brokerServicePort, platformNamespace } from './names.js'
 import { installRuntime, type RuntimeFiles } from './runtime-files.js'
 import { startTaskPlatform } from './task-platform.js'
 

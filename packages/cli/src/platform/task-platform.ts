@@ -26,8 +26,8 @@ import {
 import type { Registry } from 'prom-client'
 import { version } from '../version.js'
 import { type DataDirectory, ensureSecret, type Ports } from './data-directory.js'
-import { brokerService, brokerServicePort, platformNamespace } from './defaults.js'
 import { listenRemembered } from './free-port.js'
+import { brokerService, brokerServicePort, platformNamespace } from './names.js'
 
 export interface TaskPlatformOptions {
   client: KubeClient

@@ -1,5 +1,5 @@
 import { KubeError, type WatchEvent } from '@corral/resources'
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 import type { ClusterAccess, Credentials } from '../cluster-access.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from '../kube-transport.js'
 import { parseRetryAfterMs, responseError } from '../response-error.js'
@@ -31,11 +31,11 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   let pools: Pools | undefined
   const retired: Pool[] = []
 
-  function poolsFor(credentials: Credentials): Pools {
+  function poolsFor(credentials: Credentials, undici: Undici): Pools {
     if (pools && pools.cert === credentials.cert) return pools
     // A plugin handed out another certificate: connections belong to the user who opened them.
     if (pools) retire(pools)
-    pools = openPools(access, credentials, options)
+    pools = openPools(undici, access, credentials, options)
     return pools
   }
   function retire({ calls, streams }: Pools): void {
@@ -47,7 +47,9 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
 
   async function prepare(request: TransportRequest, refused: boolean) {
     const credentials = await access.credentials({ refused, signal: request.signal })
-    return { pools: poolsFor(credentials), options: dispatchOptions(request, credentials, basePath, userAgent) }
+    // Loaded with the first call: a process that only talks to a server inside it never pays for it.
+    const undici = await import('undici')
+    return { pools: poolsFor(credentials, undici), options: dispatchOptions(request, credentials, basePath, userAgent) }
   }
 
   /** A 401 means nothing was done: one more try with fresh credentials is safe for any method. */
@@ -105,7 +107,14 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 }
 
-function openPools(access: ClusterAccess, { cert, key }: Credentials, options: HttpTransportOptions): Pools {
+type Undici = typeof import('undici')
+
+function openPools(
+  undici: Undici,
+  access: ClusterAccess,
+  { cert, key }: Credentials,
+  options: HttpTransportOptions,
+): Pools {
   const { connections = 32, allowH2 = false, connectTimeoutMs = 10_000 } = options
   const { ca, rejectUnauthorized, servername } = access.tls
   const shared: Pool.Options = {
@@ -126,7 +135,7 @@ function openPools(access: ClusterAccess, { cert, key }: Credentials, options: H
     },
   }
   const { origin } = access.server
-  return { calls: new Pool(origin, { ...shared, connections }), streams: new Pool(origin, shared), cert }
+  return { calls: new undici.Pool(origin, { ...shared, connections }), streams: new undici.Pool(origin, shared), cert }
 }
 
 function dispatchOptions(
