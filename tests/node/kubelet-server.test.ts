@@ -3,7 +3,6 @@ import { type HttpsEndpoint, serveHttps } from '@corral/apiserver'
 import { bubblewrapIsolation, type KubeletServer, startKubeletServer } from '@corral/node'
 import { Secrets } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import WebSocket from 'ws'
 import { isReady, type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
 
 describe('the kubelet’s routes', () => {
@@ -47,6 +46,29 @@ describe('the kubelet’s routes', () => {
         .end()
     })
 
+  /** Everything the server sends over a WebSocket, by Kubernetes' channel number. */
+  const channelsOf = (path: string): Promise<Map<number, string>> =>
+    new Promise((resolve, reject) => {
+      const headers = {
+        Connection: 'Upgrade',
+        Upgrade: 'websocket',
+        'Sec-WebSocket-Version': '13',
+        'Sec-WebSocket-Key': Buffer.alloc(16).toString('base64'),
+        'Sec-WebSocket-Protocol': 'v5.channel.k8s.io',
+      }
+      request({ host: '127.0.0.1', port: kubelet.port, path, headers, ...credentials() })
+        .on('upgrade', (_response, socket, head) => {
+          const chunks: Buffer[] = [head]
+          socket.on('data', (chunk: Buffer) => {
+            chunks.push(chunk)
+            if (frames(Buffer.concat(chunks)).some((frame) => frame.opcode === closeFrame)) socket.destroy()
+          })
+          socket.on('close', () => resolve(byChannel(frames(Buffer.concat(chunks)))))
+        })
+        .on('error', reject)
+        .end()
+    })
+
   it.each([
     { path: '/healthz', status: 200, body: 'ok' },
     { path: '/containerLogs/default/served/main', status: 200, body: 'ready\n' },
@@ -66,17 +88,7 @@ describe('the kubelet’s routes', () => {
 
   it('run a command and report its exit code', async () => {
     const query = 'command=sh&command=-c&command=echo+out%3B+exit+3&output=1&error=1'
-    const url = `wss://127.0.0.1:${kubelet.port}/exec/default/served/main?${query}`
-    const socket = new WebSocket(url, 'v5.channel.k8s.io', credentials())
-    const channels = new Map<number, string>()
-    socket.on('message', (data: Buffer) => {
-      const channel = data[0] ?? 0
-      channels.set(channel, (channels.get(channel) ?? '') + data.subarray(1).toString('utf8'))
-    })
-    await new Promise<void>((resolve, reject) => {
-      socket.on('close', () => resolve())
-      socket.on('error', reject)
-    })
+    const channels = await channelsOf(`/exec/default/served/main?${query}`)
     expect(channels.get(1)).toBe('out\n')
     expect(JSON.parse(channels.get(3) ?? '{}')).toMatchObject({
       reason: 'NonZeroExitCode',
@@ -106,3 +118,33 @@ describe('the kubelet’s routes', () => {
     await node.until('secure', isReady)
   })
 })
+
+const closeFrame = 8
+
+interface Frame {
+  opcode: number
+  payload: Buffer
+}
+
+/** The whole frames of a server's stream: unmasked, and none of them long. */
+function frames(bytes: Buffer): Frame[] {
+  const found: Frame[] = []
+  for (let at = 0; at + 2 <= bytes.length; ) {
+    const short = bytes.readUInt8(at + 1)
+    const [length, begin] = short === 126 ? [bytes.readUInt16BE(at + 2), at + 4] : [short, at + 2]
+    if (begin + length > bytes.length) break
+    found.push({ opcode: bytes.readUInt8(at) & 15, payload: bytes.subarray(begin, begin + length) })
+    at = begin + length
+  }
+  return found
+}
+
+function byChannel(all: readonly Frame[]): Map<number, string> {
+  const channels = new Map<number, string>()
+  for (const { opcode, payload } of all) {
+    if (opcode !== 2 || payload.length === 0) continue
+    const channel = payload.readUInt8(0)
+    channels.set(channel, (channels.get(channel) ?? '') + payload.subarray(1).toString('utf8'))
+  }
+  return channels
+}

@@ -56,7 +56,7 @@ export function podDirectories(dataDir: string): PodDirectories {
     paths,
     prepare(podUid, hostUid) {
       const own = paths(podUid)
-      mkdirSync(own.directory, { recursive: true, mode: 0o711 })
+      privateDirectory(own.directory, hostUid)
       mkdirSync(own.logs, { recursive: true, mode: 0o700 })
       mkdirSync(join(own.directory, 'termination'), { recursive: true, mode: 0o711 })
       mkdirSync(join(own.directory, 'volumes'), { recursive: true, mode: 0o711 })
@@ -80,6 +80,14 @@ export function podDirectories(dataDir: string): PodDirectories {
     },
     remove: (podUid) => rm(join(root, podUid), { recursive: true, force: true }),
   }
+}
+
+/** Passable for the pod's group alone, listable and writable for nobody but us. */
+function privateDirectory(path: string, hostGid: number): void {
+  mkdirSync(path, { recursive: true })
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) lchownSync(path, 0, hostGid)
+  chmodSync(path, isRoot ? 0o710 : 0o700)
 }
 
 /** A directory that belongs to `hostUid` where this process may give it away, else to this process's user. */

@@ -4,7 +4,7 @@ import type { NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, Pod, St
 export const localStorageClass = 'local'
 export const provisionerName = 'corral.dev/local'
 /** Says which claims are directories of this node, so that they are removed with it. */
-export const provisionedBy = 'pv.kubernetes.io/provisioned-by'
+const provisionedBy = 'pv.kubernetes.io/provisioned-by'
 
 export type ClaimAction =
   | { kind: 'createVolume'; volume: PersistentVolume }
