@@ -111,6 +111,16 @@ describe('a definition', () => {
     expect((await api.call('PUT', `${widgets}/first/scale`, stale)).status).toBe(409)
   })
 
+  it('114: watches of a definition that changes end, so that clients begin anew', async () => {
+    const { response } = await api.call('GET', `${widgets}?watch=1`)
+    if (response.body.type !== 'watch') throw new Error('no watch')
+    const patch = { spec: { names: { shortNames: ['wi'] } } }
+    expect((await api.call('PATCH', `${definitions}/widgets.example.com`, patch, MERGE)).status).toBe(200)
+    const types = []
+    for await (const frame of response.body.frames) types.push(frame.event.type)
+    expect(types).not.toContain('ERROR')
+  })
+
   it('114: a changed schema holds for the next write', async () => {
     const patch = {
       spec: { versions: (definition("self.size != 'large'") as { spec: { versions: object[] } }).spec.versions },

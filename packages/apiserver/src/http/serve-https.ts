@@ -70,7 +70,7 @@ export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpo
     socket.on('close', () => sockets.delete(socket))
   })
   listener.on('tlsClientError', (error: Error) => log.debug('TLS handshake failed', { error: error.message }))
-  listener.on('clientError', (_error: Error, socket: Duplex) => socket.destroy())
+  listener.on('clientError', refuseMalformed)
   listener.on('request', (message: IncomingMessage, response: ServerResponse) => {
     response.on('error', () => {}) // Writing to a client that left; `close` ends what feeds it.
     void answer(message, response, { server, authenticate, origins, closing: closing.signal })
@@ -98,6 +98,16 @@ export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpo
       await closed
     },
   }
+}
+
+/** Bytes that are no HTTP request, or headers beyond the limit, get a bare answer: there is no request to answer. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  if (socket.writable) {
+    socket.end(
+      `HTTP/1.1 ${isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'}\r\nConnection: close\r\n\r\n`,
+    )
+  } else socket.destroy()
 }
 
 interface Ports {

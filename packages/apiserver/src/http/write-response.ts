@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import type { ApiResponse, WatchFrame } from '@corral/resources'
 
 const KEEP_ALIVE_MS = 17_000
 const GZIP_FROM_BYTES = 128 * 1024
 const SPACE = Buffer.from(' ')
+const compress = promisify(gzip)
 
 export interface ResponseWishes {
   readonly isHead: boolean
@@ -28,7 +30,7 @@ export async function writeResponse(
     case 'bytes': {
       let bytes = body.type === 'object' ? body.json() : body.bytes
       if (wishes.acceptsGzip && bytes.length > GZIP_FROM_BYTES) {
-        bytes = gzipSync(bytes, { level: 1 })
+        bytes = await compress(bytes, { level: 1 })
         headers['content-encoding'] = 'gzip'
       }
       headers['content-length'] = bytes.length

@@ -47,8 +47,11 @@ export function openWatch(
     collection.listeners.delete(listener)
     for (const timer of timers) clearTimeout(timer)
     signal?.removeEventListener('abort', onAbort)
+    forgetKind()
   })
   const onAbort = (): void => queue.end()
+  // A kind whose definition changes or goes has other objects, or none: its watchers begin anew.
+  const forgetKind = kind.isCustom ? context.registry.onRemoved(kind, onAbort) : () => {}
 
   if (fromState) {
     const initial = currentObjects(context, kind, selection)

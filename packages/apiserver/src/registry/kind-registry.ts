@@ -4,6 +4,7 @@ import type { KindDefinition } from './kind-definition.js'
 export class KindRegistry {
   private readonly byGroupVersion = new Map<string, Map<string, KindDefinition>>()
   private byCollection = new Map<string, KindDefinition[]>()
+  private readonly removals = new Map<KindDefinition, Set<() => void>>()
   private changes = 0
   private indexedAt = -1
 
@@ -39,6 +40,17 @@ export class KindRegistry {
     kinds.delete(definition.plural)
     if (kinds.size === 0) this.byGroupVersion.delete(definition.apiVersion)
     this.changes++
+    const listeners = this.removals.get(definition)
+    this.removals.delete(definition)
+    for (const listener of listeners ?? []) listener()
+  }
+
+  /** Calls once when the definition is removed or replaced, unless the returned function was called before. */
+  onRemoved(definition: KindDefinition, listener: () => void): () => void {
+    const listeners = this.removals.get(definition) ?? new Set()
+    this.removals.set(definition, listeners)
+    listeners.add(listener)
+    return () => listeners.delete(listener)
   }
 
   /** Kinds of one group-version; empty when it is not served. */
