@@ -1,0 +1,80 @@
+import { resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { type TaskOptions, taskRequest } from './run.js'
+
+describe('what the options of a task mean', () => {
+  it.each<{ when: string; options: TaskOptions; request: object }>([
+    {
+      when: 'nothing but a repository is given',
+      options: { repo: '/src/app' },
+      request: { repo: '/src/app', task: 'do it' },
+    },
+    {
+      when: 'the repository is a relative path',
+      options: { repo: 'app' },
+      request: { repo: resolve('app'), task: 'do it' },
+    },
+    {
+      when: 'the repository is an address',
+      options: { repo: 'https://example.com/a.git' },
+      request: { repo: 'https://example.com/a.git', task: 'do it' },
+    },
+    {
+      when: 'the repository is an scp-like address',
+      options: { repo: 'git@example.com:a/b.git' },
+      request: { repo: 'git@example.com:a/b.git', task: 'do it' },
+    },
+    {
+      when: 'only a command is given',
+      options: { repo: '/r', command: 'make' },
+      request: { repo: '/r', task: 'do it', agent: { name: 'command', command: 'make' } },
+    },
+    {
+      when: 'an agent and a model are given',
+      options: { repo: '/r', agent: 'claude', model: 'm' },
+      request: { repo: '/r', task: 'do it', agent: { name: 'claude', model: 'm' } },
+    },
+    {
+      when: 'branches, time, set-up and egress are given',
+      options: {
+        repo: '/r',
+        branch: 'new',
+        base: 'main',
+        timeout: 90,
+        setup: 'npm ci',
+        allow: ['packages.example.com:443'],
+        keep: true,
+        template: 't',
+      },
+      request: {
+        repo: '/r',
+        task: 'do it',
+        new_branch: 'new',
+        base_branch: 'main',
+        timeout_seconds: 90,
+        setup: 'npm ci',
+        egress: ['packages.example.com:443'],
+        keep_sandbox: true,
+        sandbox: { template: 't' },
+      },
+    },
+  ])('when $when', ({ options, request }) => {
+    expect(taskRequest('do it', options)).toEqual(request)
+  })
+
+  it.each<{ when: string; options: TaskOptions; says: RegExp }>([
+    { when: 'the command agent has no command', options: { agent: 'command' }, says: /needs --command/ },
+    {
+      when: 'a command is given to another agent',
+      options: { agent: 'claude', command: 'x' },
+      says: /--command goes with/,
+    },
+    { when: 'the agent is not known', options: { agent: 'nobody' }, says: /agent/ },
+    { when: 'the branch is no branch name', options: { branch: 'a..b' }, says: /new_branch/ },
+    { when: 'an egress rule has no port', options: { allow: ['example.com'] }, says: /egress/ },
+  ])('refuses with exit code 2 when $when', ({ options, says }) => {
+    expect(() => taskRequest('do it', options)).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(says), exitCode: 2 }),
+    )
+  })
+})

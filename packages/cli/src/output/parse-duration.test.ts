@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest'
+import { parseCount, parseDurationSeconds, parsePort } from './parse-duration.js'
+
+it.each([
+  ['90', 90],
+  ['90s', 90],
+  ['30m', 1800],
+  ['1h30m', 5400],
+  ['2h', 7200],
+])('%s is %d seconds', (text, seconds) => {
+  expect(parseDurationSeconds(text)).toBe(seconds)
+})
+
+it.each(['', '-1', '1d', 'm', '1h x', '1.5h'])('"%s" is not a duration', (text) => {
+  expect(() => parseDurationSeconds(text)).toThrow(/duration/)
+})
+
+it.each(['-1', '65536', 'http', '1.5'])('"%s" is not a port', (text) => {
+  expect(() => parsePort(text)).toThrow(/port/)
+})
+
+it('takes any whole number as a count', () => {
+  expect(parseCount('0')).toBe(0)
+  expect(() => parseCount('x')).toThrow()
+})

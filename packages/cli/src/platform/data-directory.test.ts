@@ -1,0 +1,78 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import {
+  type DataDirectory,
+  dataDirectoryAt,
+  defaultDataDirectory,
+  ensureSecret,
+  lockDataDirectory,
+  prepareDataDirectory,
+  readPorts,
+  writePorts,
+} from './data-directory.js'
+
+let parent: string
+let directory: DataDirectory
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'corral-data-'))
+  chmodSync(parent, 0o711)
+  directory = dataDirectoryAt(join(parent, 'data'))
+})
+
+afterEach(() => rmSync(parent, { recursive: true, force: true }))
+
+it('lets others pass but not look, and keeps what is secret to itself', () => {
+  prepareDataDirectory(directory)
+  const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+  expect(mode(directory.path)).toBe('711')
+  for (const path of [directory.api, directory.tls, directory.tasks, directory.mirrors, directory.secrets])
+    expect(mode(path)).toBe('700')
+})
+
+it('is taken by one platform at a time and free again afterwards', async () => {
+  prepareDataDirectory(directory)
+  const first = await lockDataDirectory(directory)
+  await expect(lockDataDirectory(directory)).rejects.toMatchObject({
+    exitCode: 3,
+    message: expect.stringContaining('in use'),
+  })
+  await first.release()
+  const second = await lockDataDirectory(directory)
+  await second.release()
+})
+
+it('refuses what a newer version wrote', () => {
+  prepareDataDirectory(directory)
+  writeFileSync(join(directory.path, 'schema-version'), '99\n')
+  expect(() => prepareDataDirectory(directory)).toThrow(/newer Corral/)
+})
+
+it('makes a secret once, readable by nobody else', () => {
+  prepareDataDirectory(directory)
+  const token = ensureSecret(directory, 'token')
+  expect(ensureSecret(directory, 'token')).toBe(token)
+  expect(readFileSync(join(directory.path, 'token'), 'utf8').trim()).toBe(token)
+  expect(statSync(join(directory.path, 'token')).mode & 0o077).toBe(0)
+})
+
+it('remembers ports', () => {
+  prepareDataDirectory(directory)
+  expect(readPorts(directory)).toEqual({})
+  writePorts(directory, { http: 1, api: 2 })
+  expect(readPorts(directory)).toEqual({ http: 1, api: 2 })
+})
+
+it.runIf(process.getuid?.() === 0)('says so when the users of sandboxes cannot get through', () => {
+  mkdirSync(join(parent, 'private'), { mode: 0o700 })
+  expect(() => prepareDataDirectory(dataDirectoryAt(join(parent, 'private', 'data')))).toThrow(/cannot pass through/)
+})
+
+it('is below the home directory, for root in /var/lib, or where CORRAL_DATA_DIR says', () => {
+  expect(defaultDataDirectory({ CORRAL_DATA_DIR: '/x/y' })).toBe('/x/y')
+  expect(defaultDataDirectory({ HOME: '/home/a' })).toBe(
+    process.getuid?.() === 0 ? '/var/lib/corral' : '/home/a/.corral',
+  )
+})

@@ -1,0 +1,189 @@
+import { silentLogger } from '@corral/resources'
+import { TaskError, type TaskService } from '@corral/tasks'
+import { Registry } from 'prom-client'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createApp } from './app.js'
+
+const view = {
+  id: 'task-b',
+  status: 'QUEUED',
+  repo: '/r',
+  task: 't',
+  agent: { name: 'claude' },
+  timeout_seconds: 1800,
+  created_at: '2026-01-01T00:00:00Z',
+} as const
+let created: unknown[]
+let app: ReturnType<typeof createApp>
+
+beforeEach(() => {
+  created = []
+  const tasks: TaskService = {
+    async create(request, options) {
+      created.push({ request, options })
+      return { task: view, isReplay: false }
+    },
+    async get(id) {
+      if (id !== view.id) throw new TaskError('TaskNotFound', `there is no task "${id}"`)
+      return view
+    },
+    list: async () => ({ tasks: [view] }),
+    cancel: async () => {
+      throw new TaskError('TaskFinished', 'it has ended')
+    },
+    retry: async () => view,
+    async events(_, { after }) {
+      return (async function* () {
+        for (const sequence of [1, 2, 3].filter((number) => number > after))
+          yield {
+            sequence,
+            time: '2026-01-01T00:00:00.000Z',
+            type: 'output' as const,
+            stream: 'stdout' as const,
+            text: `${sequence}`,
+          }
+      })()
+    },
+    logs: async () => chunks('raw'),
+    diff: async () => chunks('diff'),
+  }
+  app = createApp({
+    tasks,
+    token: 'secret',
+    isReady: () => false,
+    registry: new Registry(),
+    version: '1.2.3',
+    log: silentLogger,
+  })
+})
+
+async function* chunks(text: string): AsyncIterable<Uint8Array> {
+  yield new TextEncoder().encode(text)
+}
+
+const call = (path: string, init: RequestInit = {}): Promise<Response> =>
+  Promise.resolve(
+    app.request(path, {
+      ...init,
+      headers: { authorization: 'Bearer secret', 'content-type': 'application/json', ...init.headers },
+    }),
+  )
+const post = (body: string, headers: Record<string, string> = {}): Promise<Response> =>
+  call('/tasks', { method: 'POST', body, headers })
+
+describe('POST /tasks', () => {
+  it('S4-A1, S4-A2: takes repo and task, answers id and QUEUED', async () => {
+    const response = await post('{"repo":"/r","task":"t","base_branch":"main","new_branch":"n"}', {
+      'idempotency-key': 'k',
+    })
+    expect(response.status).toBe(201)
+    expect(await response.json()).toEqual({ id: 'task-b', status: 'QUEUED' })
+    expect(created).toEqual([
+      { request: { repo: '/r', task: 't', base_branch: 'main', new_branch: 'n' }, options: { idempotencyKey: 'k' } },
+    ])
+  })
+
+  it.each<[string, string, number, string]>([
+    ['is not JSON', '{', 400, 'BadRequest'],
+    ['is empty', '', 400, 'BadRequest'],
+    ['is not an object', '[]', 400, 'BadRequest'],
+    ['has no repo', '{"task":"t"}', 422, 'Invalid'],
+    ['has an empty task', '{"repo":"/r","task":""}', 422, 'Invalid'],
+    ['has a field nobody knows', '{"repo":"/r","task":"t","branch":"x"}', 422, 'Invalid'],
+    ['has a branch that is none', '{"repo":"/r","task":"t","new_branch":"a b"}', 422, 'Invalid'],
+    ['has an agent nobody knows', '{"repo":"/r","task":"t","agent":{"name":"x"}}', 422, 'Invalid'],
+    ['has a command agent without a command', '{"repo":"/r","task":"t","agent":{"name":"command"}}', 422, 'Invalid'],
+    ['has no time', '{"repo":"/r","task":"t","timeout_seconds":0}', 422, 'Invalid'],
+    [
+      'has a file that leaves the repository',
+      '{"repo":"/r","task":"t","files":[{"path":"../x","content":""}]}',
+      422,
+      'Invalid',
+    ],
+    [
+      'has a file inside .git',
+      '{"repo":"/r","task":"t","files":[{"path":".git/hooks/x","content":""}]}',
+      422,
+      'Invalid',
+    ],
+  ])('a body that %s changes nothing', async (_, body, status, code) => {
+    const response = await post(body)
+    expect(response.status).toBe(status)
+    expect(await response.json()).toMatchObject({
+      error: { code, message: expect.any(String), hint: expect.any(String) },
+    })
+    expect(created).toEqual([])
+  })
+})
+
+describe('who may ask', () => {
+  it.each(['/tasks', '/tasks/task-b', '/tasks/task-b/events', '/metrics', '/nothing'])(
+    '%s needs the token',
+    async (path) => {
+      for (const authorization of ['', 'Bearer wrong', 'Basic secret']) {
+        const response = await app.request(path, { headers: { authorization } })
+        expect(response.status).toBe(401)
+        expect(await response.json()).toMatchObject({ error: { code: 'Unauthorized' } })
+      }
+    },
+  )
+
+  it('health is open, and says not ready until it is', async () => {
+    expect((await app.request('/healthz')).status).toBe(200)
+    expect((await app.request('/readyz')).status).toBe(503)
+  })
+})
+
+describe('reading', () => {
+  it('FR-2: one task, or a typed 404', async () => {
+    expect(await (await call('/tasks/task-b')).json()).toMatchObject({ id: 'task-b' })
+    const missing = await call('/tasks/other')
+    expect(missing.status).toBe(404)
+    expect(await missing.json()).toMatchObject({ error: { code: 'TaskNotFound' } })
+  })
+
+  it('a cancel that comes too late is a conflict', async () => {
+    expect((await call('/tasks/task-b/cancel', { method: 'POST' })).status).toBe(409)
+  })
+
+  it('events as NDJSON from a sequence on', async () => {
+    const text = await (await call('/tasks/task-b/events?after=1')).text()
+    expect(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).sequence),
+    ).toEqual([2, 3])
+  })
+
+  it('events as SSE resume by Last-Event-ID', async () => {
+    const response = await call('/tasks/task-b/events', {
+      headers: { accept: 'text/event-stream', 'last-event-id': '2' },
+    })
+    expect(response.headers.get('content-type')).toContain('text/event-stream')
+    expect(await response.text()).toMatch(/^id: 3\nevent: output\ndata: \{/)
+  })
+
+  it('logs and diff as text', async () => {
+    expect(await (await call('/tasks/task-b/logs')).text()).toBe('raw')
+    expect(await (await call('/tasks/task-b/diff')).text()).toBe('diff')
+  })
+
+  it('an OpenAPI 3.1 document that lists every route', async () => {
+    const document = (await (await app.request('/openapi.json')).json()) as { openapi: string; paths: object }
+    expect(document.openapi).toBe('3.1.0')
+    expect(Object.keys(document.paths).sort()).toEqual([
+      '/tasks',
+      '/tasks/{id}',
+      '/tasks/{id}/cancel',
+      '/tasks/{id}/diff',
+      '/tasks/{id}/events',
+      '/tasks/{id}/logs',
+      '/tasks/{id}/retry',
+    ])
+  })
+
+  it('a route that is not there is a typed 404', async () => {
+    expect(await (await call('/nothing')).json()).toMatchObject({ error: { code: 'NotFound' } })
+  })
+})
