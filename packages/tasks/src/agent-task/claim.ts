@@ -49,5 +49,10 @@ export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): Sand
 export function poolOf(task: AgentTask): { name: string; template?: string } {
   const { pool, template } = task.spec.sandbox ?? {}
   if (pool) return { name: pool }
-  return template ? { name: `corral-${template}`, template } : { name: poolDefaults.pool }
+  return template ? coldPoolOf(template) : { name: poolDefaults.pool }
+}
+
+/** The pool of ours that keeps no sandbox of this template ready. */
+export function coldPoolOf(template: string): { name: string; template: string } {
+  return { name: `corral-${template}`, template }
 }

@@ -108,6 +108,11 @@ describe('what a task needs next', () => {
     {
       when: 'the claim names a pool that is not there',
       world: { task: task({ passed: ['Admitted'] }), claim: claim(condition('Ready', 'False', 'WarmPoolNotFound')) },
+      does: ['finish PoolNotFound'],
+    },
+    {
+      when: 'the claim is refused for its metadata',
+      world: { task: task({ passed: ['Admitted'] }), claim: claim(condition('Ready', 'False', 'InvalidMetadata')) },
       does: ['finish ClaimFailed'],
     },
     {

@@ -231,7 +231,9 @@ function lost({ claim }: TaskWorld): Ending {
 }
 
 function claimFailed(reason: string, message: string): Ending {
-  return { code: 'ClaimFailed', message: `the sandbox claim was refused (${reason}): ${message}` }
+  const code =
+    reason === 'WarmPoolNotFound' ? 'PoolNotFound' : reason === 'TemplateNotFound' ? 'TemplateNotFound' : 'ClaimFailed'
+  return { code, message: `the sandbox claim was refused (${reason}): ${message}` }
 }
 
 function notReady(message: string | undefined): Ending {

@@ -10,7 +10,7 @@ import {
   type Stored,
 } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
-import { claimFor, poolOf } from './claim.js'
+import { claimFor, coldPoolOf, poolOf } from './claim.js'
 import { planTask, type StepName, type TaskAction, taskFinalizer } from './plan.js'
 import { endCondition } from './stages.js'
 import { judgeFailure } from './step-failure.js'
@@ -141,8 +141,8 @@ async function recordEnded(
 
 async function createClaim(task: Stored<AgentTask>, ports: TaskPorts): Promise<void> {
   const { client } = ports
-  const pool = poolOf(task)
   const namespace = task.metadata.namespace ?? 'default'
+  const pool = await poolFor(task, namespace, ports)
   if (pool.template) {
     const warmPool = {
       apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
@@ -156,6 +156,18 @@ async function createClaim(task: Stored<AgentTask>, ports: TaskPorts): Promise<v
     { type: 'stage', stage: 'claim', state: 'started', detail: `pool ${pool.name}` },
   ])
   await client.create(SandboxClaims, claimFor(task, pool.name, ports.clock.now())).catch(ignoreExisting)
+}
+
+/** A sandbox's network is made when it starts: a task that is granted egress cannot take one that is already there. */
+async function poolFor(
+  task: Stored<AgentTask>,
+  namespace: string,
+  { client }: TaskPorts,
+): Promise<{ name: string; template?: string }> {
+  const pool = poolOf(task)
+  if (pool.template || !task.spec.egress?.length) return pool
+  const warm = await client.find(SandboxWarmPools, { namespace, name: pool.name })
+  return warm ? coldPoolOf(warm.spec.sandboxTemplateRef.name) : pool
 }
 
 async function sandboxStatus(task: Stored<AgentTask>, ports: TaskPorts): Promise<Partial<AgentTaskStatus>> {

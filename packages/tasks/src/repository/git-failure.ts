@@ -52,8 +52,22 @@ export function pushFailure(error: unknown, url: string, branch: string): TaskEr
   const full = error instanceof GitError ? error.stderr : text
   if (/No space left on device/i.test(full))
     return new TaskError('DiskFull', `the disk filled up while pushing to ${url}`, { cause: error })
-  return new TaskError('PushRefused', `${url} did not take branch "${branch}": ${text}`, {
-    hint: 'The commits are kept with the task: fix the cause, then retry, or take the diff with `corral task diff`.',
-    cause: error,
+  if (/non-fast-forward|fetch first/i.test(full)) return branchTaken(branch, url, error)
+  const unreachable = /could not resolve|unable to access|connection (refused|reset|timed out)|no answer within/i
+  return new TaskError(
+    unreachable.test(full) ? 'PushFailed' : 'PushRefused',
+    `${url} did not take branch "${branch}": ${text}`,
+    {
+      hint: 'The commits are kept with the task: fix the cause, then retry, or take the diff with `corral task diff`.',
+      cause: error,
+    },
+  )
+}
+
+/** The branch has commits that the task does not build on. */
+export function branchTaken(branch: string, url: string, cause?: unknown): TaskError {
+  return new TaskError('BranchExists', `branch "${branch}" of ${url} exists already and has work of its own`, {
+    hint: 'Choose another name for the new branch, or remove the one that is there.',
+    cause,
   })
 }

@@ -4,13 +4,15 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../git/git.js'
 import { TaskError } from '../task-error.js'
-import { readFailure } from './git-failure.js'
+import { branchTaken, readFailure } from './git-failure.js'
 import type { KeyedLock } from './keyed-lock.js'
 import type { RepositoryLocation } from './repository-url.js'
 
 export interface Mirrors {
   /** Fetches the repository into its bare mirror and answers where the base branch stands. */
   fetch(location: RepositoryLocation, baseBranch: string | undefined, signal: AbortSignal): Promise<MirroredBase>
+  /** Throws `BranchExists` when the branch is there and a commit on top of `base` could not be pushed to it. */
+  checkFree(location: RepositoryLocation, branch: string, base: string, signal: AbortSignal): Promise<void>
   /** Directory of a repository's mirror, whether or not it exists yet. */
   directoryOf(location: RepositoryLocation): string
 }
@@ -55,6 +57,17 @@ export function createMirrors(options: {
         const { stdout } = await git(['rev-parse', '--verify', `${ref}^{commit}`], { cwd: directory, signal })
         return { directory, branch, commit: stdout.trim() }
       })
+    },
+    async checkFree(location, branch, base, signal) {
+      const { stdout } = await git(['ls-remote', location.url, `refs/heads/${branch}`], { signal, timeoutMs: 60_000 })
+      const commit = /^[0-9a-f]+/.exec(stdout)?.[0]
+      if (!commit) return
+      try {
+        await git(['merge-base', '--is-ancestor', commit, base], { cwd: directoryOf(location), signal })
+      } catch (error) {
+        // Not an ancestor, or a commit the mirror of the base branch does not even have.
+        throw branchTaken(branch, location.url, error)
+      }
     },
   }
 }

@@ -18,7 +18,8 @@ export async function publishResult(
   try {
     if (location.kind === 'local') {
       if (await standsAt(git, location.path, ref, commit, signal)) return
-      await git(['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', quarantine, `${resultRef}:${ref}`], {
+      // Not quiet: the line that says why a ref was refused is part of what it keeps to itself otherwise.
+      await git(['fetch', '--no-tags', '--no-write-fetch-head', quarantine, `${resultRef}:${ref}`], {
         cwd: location.path,
         signal,
       })

@@ -138,7 +138,22 @@ describe('a local repository', () => {
     git(path, 'checkout', '-q', 'main')
     await expect(
       repository.publish({ url: path, taskDirectory, commit, branch: 'work', signal }),
-    ).rejects.toMatchObject({ code: 'PushRefused' })
+    ).rejects.toMatchObject({ code: 'BranchExists' })
+  })
+
+  it('refuses a named branch with work of its own before anything runs, and takes one that is behind', async () => {
+    const path = makeRepository('named')
+    git(path, 'branch', 'behind')
+    git(path, 'commit', '-q', '--allow-empty', '-m', 'second')
+    git(path, 'checkout', '-q', '-b', 'taken')
+    git(path, 'commit', '-q', '--allow-empty', '-m', 'elsewhere')
+    git(path, 'checkout', '-q', 'main')
+    const taskDirectory = mkdtempSync(join(directory, 'task-'))
+    const prepare = (newBranch: string): Promise<unknown> =>
+      repository.prepare({ url: path, newBranch, taskDirectory, signal })
+    await expect(prepare('taken')).rejects.toMatchObject({ code: 'BranchExists' })
+    await expect(prepare('behind')).resolves.toMatchObject({ branch: 'main' })
+    await expect(prepare('main')).resolves.toMatchObject({ branch: 'main' })
   })
 })
 
@@ -164,13 +179,10 @@ describe('a remote repository over file://', () => {
     const seed = makeRepository('seed2')
     git(directory, 'clone', '-q', '--bare', seed, 'refusing.git')
     const remote = join(directory, 'refusing.git')
-    git(remote, 'config', 'receive.denyNonFastForwards', 'true')
+    git(remote, 'config', 'receive.hideRefs', 'refs/heads/work')
     const url = `file://${remote}`
     const { taskDirectory, request } = await roundTrip(url, 'work', (repo) => writeFileSync(join(repo, 'b.txt'), 'x\n'))
     const { commit } = await repository.accept(request)
-    git(seed, 'checkout', '-q', '--orphan', 'work')
-    git(seed, 'commit', '-qm', 'taken')
-    git(seed, 'push', '-q', remote, 'work')
     await expect(repository.publish({ url, taskDirectory, commit, branch: 'work', signal })).rejects.toMatchObject({
       code: 'PushRefused',
     })

@@ -35,6 +35,8 @@ export interface Repository {
 export interface PrepareRequest {
   url: string
   baseBranch?: string
+  /** A branch the user named for the work: one with work of its own is refused now rather than after the agent ran. */
+  newBranch?: string
   /** Directory of the task, outside every sandbox. */
   taskDirectory: string
   /** The base commit an earlier attempt recorded: it wins over a branch that moved meanwhile. */
@@ -70,10 +72,11 @@ export function createRepository(options: { git: Git; mirrorsDirectory: string; 
     ...(options.fetchTimeoutMs ? { fetchTimeoutMs: options.fetchTimeoutMs } : {}),
   })
   return {
-    async prepare({ url, baseBranch, taskDirectory, baseCommit, signal }) {
+    async prepare({ url, baseBranch, newBranch, taskDirectory, baseCommit, signal }) {
       const location = parseRepositoryUrl(url)
       const base = await mirrors.fetch(location, baseBranch, signal)
       const commit = baseCommit ?? base.commit
+      if (newBranch && newBranch !== base.branch) await mirrors.checkFree(location, newBranch, commit, signal)
       const bundlePath = `${taskDirectory}/in.bundle`
       await lock.run(base.directory, async () => {
         const ref = `refs/corral/base/${commit}`

@@ -18,6 +18,7 @@ export const repositoryStep: Step = async (context) => {
   const prepared = await context.repository.prepare({
     url: task.spec.repository.url,
     ...(task.spec.baseBranch ? { baseBranch: task.spec.baseBranch } : {}),
+    ...(task.spec.newBranch ? { newBranch: task.spec.newBranch } : {}),
     ...(task.status?.baseCommit ? { baseCommit: task.status.baseCommit } : {}),
     taskDirectory: context.taskDirectory,
     signal,
