@@ -1,1 +1,29 @@
 export { type FakeIsolation, fakeIsolation } from './fake-isolation.js'
+export { bareRemote, type FileTree, type GitFixture, gitRepository } from './platform/git-fixtures.js'
+export { type GitServer, startGitServer } from './platform/git-server.js'
+export {
+  corralProgram,
+  findKubectl,
+  type PlatformProcess,
+  type PlatformProcessOptions,
+  type ReadyRecord,
+  runCorral,
+  startPlatformProcess,
+} from './platform/platform-process.js'
+export {
+  type HostSnapshot,
+  hostSnapshot,
+  leftoversOf,
+  processesOf,
+  sandboxProcesses,
+} from './platform/process-scan.js'
+export { type ProgramOptions, type ProgramResult, runProgram } from './platform/run-program.js'
+export {
+  type ApiAnswer,
+  type EventOptions,
+  type RequestOptions,
+  type TaskApi,
+  taskApi,
+} from './platform/task-api.js'
+export { type TemporaryDirectory, temporaryDirectory } from './platform/temporary-directory.js'
+export { type WaitOptions, waitUntil } from './platform/wait-until.js'

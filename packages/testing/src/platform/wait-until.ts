@@ -1,0 +1,28 @@
+export interface WaitOptions {
+  timeoutMs?: number
+  intervalMs?: number
+}
+
+/**
+ * Asks until the answer is neither `undefined` nor `false`, and answers it. After `timeoutMs` it throws, naming what
+ * was waited for and the last failure of the probe. A probe that throws counts as "not yet".
+ */
+export async function waitUntil<T>(
+  what: string,
+  probe: () => T | Promise<T>,
+  { timeoutMs = 20_000, intervalMs = 25 }: WaitOptions = {},
+): Promise<Exclude<Awaited<T>, undefined | false>> {
+  const deadline = Date.now() + timeoutMs
+  let failure: unknown
+  for (;;) {
+    try {
+      const answer = await probe()
+      if (answer !== undefined && answer !== false) return answer as Exclude<Awaited<T>, undefined | false>
+      failure = undefined
+    } catch (error) {
+      failure = error
+    }
+    if (Date.now() >= deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause: failure })
+    await new Promise((resolve) => setTimeout(resolve, intervalMs))
+  }
+}
