@@ -1,0 +1,335 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { CreateTaskRequest, TaskView } from '@corral/protocol'
+import { SandboxClaims } from '@corral/resources'
+import {
+  bareRemote,
+  type GitFixture,
+  type GitServer,
+  gitRepository,
+  type PlatformProcess,
+  startGitServer,
+  startPlatformProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+  waitUntil,
+} from '@corral/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+let scratch: TemporaryDirectory
+let server: GitServer
+let platform: PlatformProcess
+
+beforeAll(async () => {
+  scratch = temporaryDirectory()
+  server = await startGitServer(join(scratch.path, 'served'), join(scratch.path, 'server'))
+  platform = await startPlatformProcess({ env: server.environment })
+})
+afterAll(async () => {
+  await platform?.[Symbol.asyncDispose]()
+  await server?.[Symbol.asyncDispose]()
+  await scratch?.[Symbol.asyncDispose]()
+})
+
+let count = 0
+const fresh = (): string => join(scratch.path, `repo-${++count}`)
+const served = (): string => join(scratch.path, 'served', `remote-${++count}.git`)
+
+function run(repo: string, command: string, more: Partial<CreateTaskRequest> = {}): Promise<TaskView> {
+  return platform.api.run({ repo, task: 'Add a greeting', agent: { name: 'command', command }, ...more })
+}
+
+const greet = 'echo "$CORRAL_PROMPT" > greeting.txt && cat "$CORRAL_PROMPT_FILE"'
+
+/** Every end leaves a complete log, whose last event says the same as the record. */
+async function expectLogToAgree(task: TaskView): Promise<void> {
+  const events = await platform.api.allEvents(task.id)
+  expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1))
+  expect(events.at(-1)).toMatchObject({ type: 'result', status: task.status })
+  expect(task.last_event_sequence).toBe(events.length)
+}
+
+async function expectSandboxGone(task: TaskView): Promise<void> {
+  const kube = await platform.kube()
+  const claim = { namespace: 'corral', name: task.id }
+  await waitUntil('the claim is deleted', async () => !(await kube.find(SandboxClaims, claim)))
+}
+
+describe.concurrent('a task that succeeds', () => {
+  it('FR-1 FR-3 FR-4 FR-5 FR-6 FR-7: brings a branch into a local repository and touches nothing else', async () => {
+    const repo = await gitRepository(fresh())
+    const before = await repo.fingerprint()
+    const task = await run(repo.path, greet)
+    expect(task).toMatchObject({
+      status: 'SUCCEEDED',
+      outcome: 'changes',
+      pushed: true,
+      branch: `corral/${task.id}`,
+      base_branch: 'main',
+      exit_code: 0,
+      diff_stat: { files_changed: 1, insertions: 1, deletions: 0 },
+      sandbox: { claim: task.id, isolation: platform.isolation },
+    })
+    expect(await repo.show(task.branch!, 'greeting.txt')).toBe('Add a greeting')
+    expect(await repo.git('rev-parse', task.branch!)).toBe(task.commit)
+    expect(await repo.git('rev-parse', `${task.branch}^`)).toBe(task.base_commit)
+    expect(
+      await repo.git('log', '-1', '--format=%an <%ae>|%s|%(trailers:key=Corral-Task,valueonly)', task.branch!),
+    ).toBe(`Corral <corral@localhost>|Add a greeting|${task.id}`)
+    await repo.git('branch', '-D', task.branch!)
+    expect(await repo.fingerprint()).toBe(before)
+    await expectLogToAgree(task)
+    await expectSandboxGone(task)
+  })
+
+  it('FR-2: records when each stage was reached, in order', async () => {
+    const repo = await gitRepository(fresh())
+    const task = await run(repo.path, greet)
+    const { times } = task
+    const order = [
+      task.created_at,
+      times?.provisioning_at,
+      times?.sandbox_ready_at,
+      times?.repository_ready_at,
+      times?.setup_done_at,
+      times?.running_at,
+      times?.agent_finished_at,
+      times?.result_collected_at,
+      times?.pushed_at,
+      times?.finished_at,
+    ]
+    expect(order.every((time) => time !== undefined)).toBe(true)
+    const moments = order.map((time) => Date.parse(time!))
+    expect(moments).toEqual([...moments].sort((left, right) => left - right))
+  })
+
+  it('takes file:// and pushes to a bare remote once', async () => {
+    const remote = await bareRemote(served())
+    const task = await run(`file://${remote.path}`, greet, { new_branch: 'feature/greeting' })
+    expect(task).toMatchObject({ status: 'SUCCEEDED', branch: 'feature/greeting' })
+    expect(await remote.show('feature/greeting', 'greeting.txt')).toBe('Add a greeting')
+    expect(remote.writesOf('feature/greeting')).toBe(1)
+  })
+
+  it('takes https:// with the credentials of the user, which the sandbox never has', async () => {
+    const remote = await bareRemote(served())
+    const url = `${server.url}/${remote.path.split('/').at(-1)}`
+    const task = await run(url, 'env > environment.txt; git config --list > config.txt; cat ~/.git-credentials; true')
+    expect(task).toMatchObject({ status: 'SUCCEEDED', pushed: true })
+    expect(remote.writesOf(task.branch!)).toBe(1)
+    const seen = `${await remote.show(task.branch!, 'environment.txt')}\n${await remote.show(task.branch!, 'config.txt')}`
+    expect(seen).not.toMatch(/correct|alice|credential/)
+    expect(server.requests.some((request) => request.includes('git-receive-pack'))).toBe(true)
+    expect(server.refused()).toBeGreaterThan(0)
+  })
+
+  it('keeps the commits an agent made itself and adds what it left uncommitted', async () => {
+    const repo = await gitRepository(fresh())
+    const task = await run(repo.path, 'echo 1 > a && git add a && git commit -qm "the agent’s own" && echo 2 > b')
+    expect(task.diff_stat).toMatchObject({ files_changed: 2 })
+    expect((await repo.git('log', '--format=%s', `main..${task.branch}`)).split('\n')).toEqual([
+      'Add a greeting',
+      'the agent’s own',
+    ])
+  })
+
+  it('starts from the base branch that was asked for', async () => {
+    const repo = await gitRepository(fresh())
+    await repo.git('checkout', '-q', '-b', 'release')
+    await repo.git('commit', '-q', '--allow-empty', '-m', 'on release')
+    await repo.git('checkout', '-q', 'main')
+    const task = await run(repo.path, greet, { base_branch: 'release' })
+    expect(task.base_branch).toBe('release')
+    expect(await repo.git('log', '-1', '--format=%s', `${task.branch}^`)).toBe('on release')
+  })
+
+  it('counts no change as a result, not as a failure', async () => {
+    const repo = await gitRepository(fresh())
+    const task = await run(repo.path, 'true')
+    expect(task).toMatchObject({ status: 'SUCCEEDED', outcome: 'no_changes' })
+    expect(task.commit).toBeUndefined()
+    expect(await repo.branches()).toEqual(['main'])
+    await expectLogToAgree(task)
+  })
+
+  it('FR-9: injects files, new ones outside the commit, tracked ones as changes', async () => {
+    const repo = await gitRepository(fresh(), { 'settings.json': '{}\n' })
+    const task = await run(
+      repo.path,
+      'cat notes/context.md > seen.txt; stat -c %a tool.sh >> seen.txt; ./tool.sh >> seen.txt',
+      {
+        files: [
+          { path: 'notes/context.md', content: 'from the request\n' },
+          {
+            path: 'tool.sh',
+            content: Buffer.from('#!/bin/sh\necho ran\n').toString('base64'),
+            encoding: 'base64',
+            mode: '0755',
+          },
+          { path: 'settings.json', content: '{"injected":true}\n' },
+        ],
+      },
+    )
+    expect(task.status).toBe('SUCCEEDED')
+    expect(await repo.show(task.branch!, 'seen.txt')).toBe('from the request\n755\nran')
+    expect((await repo.git('ls-tree', '-r', '--name-only', task.branch!)).split('\n')).toEqual([
+      'seen.txt',
+      'settings.json',
+    ])
+    expect(await repo.show(task.branch!, 'settings.json')).toBe('{"injected":true}')
+  })
+
+  it('runs the repository’s .corral/setup before the agent', async () => {
+    const repo = await gitRepository(fresh(), { '.corral/setup': 'echo prepared; echo ready > /tmp/prepared\n' })
+    const task = await run(repo.path, 'cp /tmp/prepared seen.txt')
+    expect(await repo.show(task.branch!, 'seen.txt')).toBe('ready')
+    expect(await platform.api.allEvents(task.id)).toContainEqual(
+      expect.objectContaining({ type: 'output', stage: 'setup', text: expect.stringContaining('prepared') }),
+    )
+  })
+
+  it('prefers the set-up command of the request', async () => {
+    const repo = await gitRepository(fresh(), { '.corral/setup': 'echo file > /tmp/which\n' })
+    const task = await run(repo.path, 'cp /tmp/which seen.txt', { setup: 'echo request > /tmp/which' })
+    expect(await repo.show(task.branch!, 'seen.txt')).toBe('request')
+  })
+})
+
+describe.concurrent('a task that fails says why and keeps the work', () => {
+  interface Failure {
+    when: string
+    command?: string
+    request?: Partial<CreateTaskRequest>
+    repository?: () => Promise<{ repo: string; fixture?: GitFixture }>
+    ends: { status: string; cause: string; exit_code?: number; message?: RegExp }
+    /** Whether the work done so far is on the branch. */
+    keepsWork?: boolean
+  }
+  const half = 'echo half > work.txt'
+
+  it.each<Failure>([
+    {
+      when: 'the agent exits non-zero',
+      command: `${half}; exit 7`,
+      ends: { status: 'FAILED', cause: 'AgentFailed', exit_code: 7 },
+      keepsWork: true,
+    },
+    {
+      when: 'the agent is killed',
+      command: `${half}; kill -9 $$`,
+      ends: { status: 'FAILED', cause: 'AgentKilled' },
+      keepsWork: true,
+    },
+    {
+      when: 'FR-10: the agent runs out of time',
+      command: `${half}; sleep 600`,
+      request: { timeout_seconds: 1 },
+      ends: { status: 'TIMED_OUT', cause: 'Timeout', message: /longer than 1 s/ },
+      keepsWork: true,
+    },
+    {
+      when: 'the agent runs out of time and ignores the gentle signal',
+      command: `trap "" TERM; ${half}; while :; do sleep 0.2; done`,
+      request: { timeout_seconds: 1 },
+      ends: { status: 'TIMED_OUT', cause: 'Timeout' },
+      keepsWork: true,
+    },
+    {
+      when: 'the set-up command fails',
+      request: { setup: 'echo no compiler here >&2; exit 9' },
+      ends: { status: 'FAILED', cause: 'SetupFailed', message: /exit code 9.*no compiler here/s },
+    },
+    {
+      when: 'the base branch does not exist',
+      request: { base_branch: 'nowhere' },
+      ends: { status: 'FAILED', cause: 'BranchNotFound', message: /nowhere/ },
+    },
+    {
+      when: 'the repository does not exist',
+      repository: async () => ({ repo: fresh() }),
+      ends: { status: 'FAILED', cause: 'RepositoryNotFound' },
+    },
+    {
+      when: 'the repository does not exist on the server',
+      repository: async () => ({ repo: `${server.url}/missing.git` }),
+      ends: { status: 'FAILED', cause: 'RepositoryNotFound' },
+    },
+    {
+      when: 'the new branch exists already and has work of its own',
+      repository: async () => {
+        const fixture = await gitRepository(fresh())
+        await fixture.git('checkout', '-q', '-b', 'taken')
+        await fixture.git('commit', '-q', '--allow-empty', '-m', 'someone else')
+        await fixture.git('checkout', '-q', 'main')
+        return { repo: fixture.path }
+      },
+      command: half,
+      request: { new_branch: 'taken' },
+      ends: { status: 'FAILED', cause: 'BranchExists' },
+    },
+    {
+      when: 'a hook of the remote refuses the push',
+      repository: async () => {
+        const fixture = await bareRemote(served())
+        const { chmodSync, writeFileSync } = await import('node:fs')
+        const hook = join(fixture.path, 'hooks', 'pre-receive')
+        writeFileSync(hook, '#!/bin/sh\necho "protected by policy" >&2\nexit 1\n')
+        chmodSync(hook, 0o755)
+        return { repo: `${server.url}/${fixture.path.split('/').at(-1)}` }
+      },
+      command: half,
+      ends: { status: 'FAILED', cause: 'PushRefused', message: /protected by policy/ },
+    },
+    {
+      when: 'the sandbox pool does not exist',
+      request: { sandbox: { pool: 'no-such-pool' } },
+      ends: { status: 'FAILED', cause: 'PoolNotFound' },
+    },
+  ])('$when', { timeout: 60_000 }, async ({ command = 'true', request, repository, ends, keepsWork }) => {
+    const { repo, fixture } = (await repository?.()) ?? (await localRepository())
+    const task = await run(repo, command, request)
+    expect(task).toMatchObject({ status: ends.status, cause: { code: ends.cause } })
+    expect(task.cause?.hint).toBeTruthy()
+    if (ends.message) expect(task.cause?.message).toMatch(ends.message)
+    if (ends.exit_code !== undefined) expect(task.exit_code).toBe(ends.exit_code)
+    expect(task.pushed ?? false).toBe(keepsWork ?? false)
+    if (keepsWork) expect(await fixture?.show(task.branch!, 'work.txt')).toBe('half')
+    await expectLogToAgree(task)
+    await expectSandboxGone(task)
+  })
+
+  async function localRepository(): Promise<{ repo: string; fixture: GitFixture }> {
+    const fixture = await gitRepository(fresh())
+    return { repo: fixture.path, fixture }
+  }
+})
+
+describe.concurrent('what a task may reach', () => {
+  let registry: Server
+  let port: number
+  beforeAll(async () => {
+    registry = createServer((_, response) => response.end('package contents\n'))
+    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+    port = (registry.address() as AddressInfo).port
+  })
+  afterAll(() => new Promise((resolve) => registry.close(resolve)))
+
+  const fetchIt = (): string =>
+    `node -e "fetch('http://localhost:${port}/').then(r => r.text()).then(t => require('fs').writeFileSync('/tmp/got', t))"`
+
+  it('set-up reaches what the request grants, and the record shows it', async () => {
+    const repo = await gitRepository(fresh())
+    const egress = [`localhost:${port}`]
+    const task = await run(repo.path, 'cp /tmp/got got.txt', { setup: fetchIt(), egress })
+    expect(task).toMatchObject({ status: 'SUCCEEDED', egress })
+    expect(await repo.show(task.branch!, 'got.txt')).toBe('package contents')
+  })
+
+  it('set-up reaches nothing without a grant', async () => {
+    const repo = await gitRepository(fresh())
+    const task = await run(repo.path, 'true', { setup: fetchIt() })
+    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
+    expect(task.cause?.message).toMatch(/fetch failed/)
+  })
+})
