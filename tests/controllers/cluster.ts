@@ -27,7 +27,8 @@ export interface WriteRecord {
   body: unknown
 }
 
-export interface TestCluster extends AsyncDisposable {
+export interface TestCluster {
+  [Symbol.asyncDispose](): Promise<void>
   /** The tests' own client; its requests are not recorded. */
   client: KubeClient
   /** A client like the manager's: recorded and subject to `fault`. */
@@ -77,6 +78,8 @@ export async function startTestCluster(
       await server.close()
     },
   }
+
+  await cluster.node?.ready
 
   function recording(handler: ApiHandler): ApiHandler {
     return {

@@ -58,7 +58,8 @@ interface SnapshotStore<T extends KubeObject> extends Store<T> {
 }
 
 /** Controllers run pass by pass against a real API server, with the view, the clock and the faults in the test's hands. */
-export interface Passes extends AsyncDisposable {
+export interface Passes {
+  [Symbol.asyncDispose](): Promise<void>
   /** The test's own client: not recorded, no faults. */
   readonly client: KubeClient
   readonly writes: Write[]

@@ -1,11 +1,13 @@
 import { setMaxListeners } from 'node:events'
 import { createInformer, type KubeClient } from '@corral/kube'
-import { formatTime, isNotFound, type Pod, Pods, type Stored } from '@corral/resources'
+import { formatTime, isAlreadyExists, isNotFound, Nodes, type Pod, Pods, type Stored } from '@corral/resources'
 
 export interface InstantNodeOptions {
   client: KubeClient
-  /** Bound to every Pod before it runs; Pods stay without a node where it is empty. */
+  /** Registered as a Ready node; Pods bound to it are reported. */
   nodeName?: string
+  /** Report Pods that no scheduler has bound, for API servers without one. No node is registered then. */
+  withoutScheduler?: boolean
   /** From seeing a Pod to reporting it Ready; 0 reports at once. */
   readyAfterMs?: number | ((pod: Stored<Pod>) => number)
   /** What becomes of a Pod; `ready` without it. */
@@ -25,6 +27,8 @@ export type PodFate =
   | 'no-address'
 
 export interface InstantNode {
+  /** Settles once the node is registered. */
+  readonly ready: Promise<void>
   /** Patches sent so far. */
   readonly patches: number
   /** Looks at every Pod again, after the answer of `fate` changed. */
@@ -61,6 +65,7 @@ export function startInstantNode(options: InstantNodeOptions): InstantNode {
       if (finishDeletions && !pod.metadata.finalizers?.length) own(finishDeletion(pod))
       return
     }
+    if (!options.withoutScheduler && pod.spec?.nodeName !== nodeName) return
     const wanted = fate(pod)
     if (phaseOf(pod) === wanted || told.get(pod.metadata.uid) === wanted) return
     told.set(pod.metadata.uid, wanted)
@@ -87,22 +92,31 @@ export function startInstantNode(options: InstantNodeOptions): InstantNode {
     const { name, namespace = '', uid } = pod.metadata
     const signal = lifetime.signal
     patches += 1
-    if (wanted !== 'pending' && wanted !== 'unschedulable' && nodeName && !pod.spec?.nodeName) {
-      await bind(name, namespace, signal)
-    }
     const address = addresses.get(uid) ?? `100.64.${(addresses.size >> 8) & 255}.${(addresses.size & 255) + 1}`
     addresses.set(uid, address)
     const body = { status: podStatus(wanted, address) }
     await client.patch(Pods, { name, namespace }, { type: 'merge', body }, { subresource: 'status', signal })
   }
 
-  async function bind(name: string, namespace: string, signal: AbortSignal): Promise<void> {
-    await client.patch(Pods, { name, namespace }, { type: 'merge', body: { spec: { nodeName } } }, { signal })
+  async function register(): Promise<void> {
+    const signal = lifetime.signal
+    try {
+      await client.create(Nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } }, { signal })
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error
+    }
+    const body = {
+      status: { conditions: [{ type: 'Ready', status: 'True', reason: 'InstantNode', message: 'ready' }] },
+    }
+    await client.patch(Nodes, { name: nodeName }, { type: 'merge', body }, { subresource: 'status', signal })
   }
 
+  const ready = options.withoutScheduler ? Promise.resolve() : register()
+  ready.catch(() => {}) // whoever waits sees it
   const informer = createInformer({ client, kind: Pods, signal: lifetime.signal })
   informer.subscribe({ add: see, update: see })
   return {
+    ready,
     get patches() {
       return patches
     },

@@ -1,4 +1,4 @@
-import { type Sandbox, SandboxWarmPools, type Stored } from '@corral/resources'
+import { isConditionTrue, type Sandbox, SandboxWarmPools, type Stored, semanticEqual } from '@corral/resources'
 import {
   controllingOwner,
   type Expectations,
@@ -14,15 +14,33 @@ export { type PoolOptions, type PoolPorts, poolReconciler } from './reconciler.j
 
 const owner = controllingOwner(SandboxWarmPools)
 
+/** A pass looks at every member, and members change in crowds: so many events share one. */
+const gatherMs = 10
+
 /** Wakes pools for their own events, their members' and their template's; confirms what they expect to see. */
 export function watchPools(state: CoreState & ExtensionsState, queue: WorkQueue, expectations: Expectations): void {
   state.pools.onEvent((event) => enqueueEvent(queue, event, itself))
   state.sandboxes.onEvent((event) => {
     confirm(expectations, event)
-    enqueueEvent(queue, event, owner)
+    if (!concernsPool(event)) return
+    if (event.type === 'update') for (const pool of owner(event.old)) queue.addAfter(pool, gatherMs)
+    for (const pool of owner(event.object)) queue.addAfter(pool, gatherMs)
   })
   state.templates.onEvent((event) =>
     enqueueEvent(queue, event, (template) => state.pools.byIndex(indexes.templateRef, keyOf(template)).map(keyOf)),
+  )
+}
+
+/** A pool counts members and Ready ones; what else happens to a member is not its business. */
+export function concernsPool(event: ObjectEvent<Stored<Sandbox>>): boolean {
+  if (event.type !== 'update') return true
+  const { old, object } = event
+  return (
+    isConditionTrue(old.status?.conditions, 'Ready') !== isConditionTrue(object.status?.conditions, 'Ready') ||
+    old.metadata.deletionTimestamp !== object.metadata.deletionTimestamp ||
+    old.metadata.generation !== object.metadata.generation ||
+    !semanticEqual(old.metadata.labels, object.metadata.labels) ||
+    !semanticEqual(old.metadata.ownerReferences, object.metadata.ownerReferences)
   )
 }
 
