@@ -100,7 +100,7 @@ function directoryOf(options: FindOptions, env: NodeJS.ProcessEnv): DataDirector
 
 async function answers(url: string): Promise<boolean> {
   try {
-    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(15_000) })).ok
   } catch {
     // Not there (any more).
     return false
