@@ -128,7 +128,11 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
       return stopped
     },
   }
-  options.signal?.addEventListener('abort', () => void agent.stop({ endPods: false }), { once: true })
+  const onAbort = (): void => {
+    agent.stop({ endPods: false }).catch((error: unknown) => log.error('node not stopped cleanly', { error }))
+  }
+  if (options.signal?.aborted) onAbort()
+  options.signal?.addEventListener('abort', onAbort, { once: true })
   return agent
 }
 

@@ -29,7 +29,7 @@ export interface PodRecord {
 /** The directories of all pods below `<dataDir>/pods`, one per pod uid. */
 export interface PodDirectories {
   paths(podUid: string): PodPaths
-  /** Makes HOME, /tmp and the logs directory; the pod's user owns the first two. Safe to repeat. */
+  /** Makes HOME, /tmp, `run` for sockets and the logs directory; all but the last are the pod's. Safe to repeat. */
   prepare(podUid: string, hostUid: number): PodPaths
   save(record: PodRecord): void
   /** Every record that can be read; a directory without one is left over from a half-made pod and is removed. */
@@ -60,6 +60,7 @@ export function podDirectories(dataDir: string): PodDirectories {
       mkdirSync(own.logs, { recursive: true, mode: 0o700 })
       mkdirSync(join(own.directory, 'termination'), { recursive: true, mode: 0o711 })
       mkdirSync(join(own.directory, 'volumes'), { recursive: true, mode: 0o711 })
+      ownedDirectory(join(own.directory, 'run'), hostUid, 0o700)
       ownedDirectory(own.home, hostUid, 0o755)
       ownedDirectory(own.tmp, hostUid, 0o1777)
       return own
