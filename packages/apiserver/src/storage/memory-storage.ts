@@ -14,8 +14,9 @@ export function memoryStorage(options: { firstRv?: number } = {}): Storage {
         lastRv: options.firstRv ?? Math.floor((performance.timeOrigin + performance.now()) * 1000),
       }
     },
-    commit(_writes: readonly StorageWrite[]): void {
+    commit(_writes: readonly StorageWrite[]): undefined {
       if (state !== 'open') throw new StorageError('StorageClosed', 'the storage is closed')
+      return undefined
     },
     async close(): Promise<void> {
       state = 'closed'

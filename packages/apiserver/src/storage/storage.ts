@@ -40,8 +40,11 @@ export interface StorageContents {
 export interface Storage {
   readonly durability: 'memory' | 'normal' | 'full'
   open(): Promise<StorageContents>
-  /** Stores the group, all or nothing, in order. When it returns the group is as durable as the mode promises. */
-  commit(writes: readonly StorageWrite[]): void
+  /**
+   * Stores the group, all or nothing, in order; throws when it cannot. The group is as durable as the mode promises once
+   * the returned promise settles, or at once when there is none. The next group waits for it.
+   */
+  commit(writes: readonly StorageWrite[]): Promise<void> | undefined
   close(): Promise<void>
 }
 

@@ -30,6 +30,7 @@ export class ObjectStore {
   private visibleRv = 0
   private startRv = 0
   private batch: Batch | undefined
+  private inFlight: Batch | undefined
   private isFlushing = false
   private isScheduled = false
   private failure: unknown
@@ -141,7 +142,11 @@ export class ObjectStore {
 
   /** Waits for queued writes, then closes the storage. */
   async close(): Promise<void> {
-    if (this.batch) await this.batch.done.catch(() => {})
+    for (let group = this.inFlight ?? this.batch; group; group = this.inFlight ?? this.batch) {
+      // Who waits for these writes hears of a failure; here only their end matters.
+      await group.done.catch(() => {})
+      await new Promise((resolve) => setImmediate(resolve))
+    }
     await this.storage.close()
   }
 
@@ -162,6 +167,7 @@ export class ObjectStore {
     return { object: write.object, committed: batch.done }
   }
 
+  /** Commits group after group. Writes that arrive while one is on its way to the disk form the next. */
   private flush(): void {
     this.isScheduled = false
     this.isFlushing = true
@@ -169,17 +175,39 @@ export class ObjectStore {
       const batch = this.batch
       this.batch = undefined
       try {
-        this.storage.commit(batch.writes)
+        const durable = this.storage.commit(batch.writes)
+        if (durable) return this.flushAfter(batch, durable)
+        this.settle(batch)
       } catch (error) {
-        // The head already contains writes that are lost: nothing that builds on it may be acknowledged any more.
-        this.failure = error
-        batch.reject(error)
-        continue
+        this.fail(batch, error)
       }
-      for (const write of batch.writes) this.publish(write)
-      batch.resolve()
     }
     this.isFlushing = false
+  }
+
+  private flushAfter(batch: Batch, durable: Promise<void>): void {
+    this.inFlight = batch
+    durable
+      .then(
+        () => this.settle(batch),
+        (error: unknown) => this.fail(batch, error),
+      )
+      .finally(() => {
+        this.inFlight = undefined
+        this.flush()
+      })
+      .catch((error: unknown) => this.fail(batch, error))
+  }
+
+  private settle(batch: Batch): void {
+    for (const write of batch.writes) this.publish(write)
+    batch.resolve()
+  }
+
+  private fail(batch: Batch, error: unknown): void {
+    // The head already contains writes that are lost: nothing that builds on it may be acknowledged any more.
+    this.failure = error
+    batch.reject(error)
   }
 
   private publish(write: StorageWrite): void {
