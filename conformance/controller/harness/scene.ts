@@ -1,0 +1,220 @@
+import { deepStrictEqual, fail } from 'node:assert/strict'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { KubeClient } from '@corral/kube'
+import {
+  type Condition,
+  EventsV1,
+  type KubeObject,
+  NetworkPolicies,
+  PersistentVolumeClaims,
+  type Pod,
+  Pods,
+  type ResourceKind,
+  type Sandbox,
+  type SandboxClaim,
+  SandboxClaims,
+  Sandboxes,
+  SandboxTemplates,
+  type SandboxWarmPool,
+  SandboxWarmPools,
+  Services,
+  type Stored,
+} from '@corral/resources'
+import { type Contents, normalize } from './normalize.js'
+import type { PodFate, ScriptedNode } from './scripted-node.js'
+
+type AnyKind = ResourceKind<KubeObject>
+
+const watched: Readonly<Record<string, AnyKind>> = {
+  sandboxes: Sandboxes,
+  sandboxclaims: SandboxClaims,
+  sandboxtemplates: SandboxTemplates,
+  sandboxwarmpools: SandboxWarmPools,
+  pods: Pods,
+  services: Services,
+  persistentvolumeclaims: PersistentVolumeClaims,
+  networkpolicies: NetworkPolicies,
+  events: EventsV1,
+}
+
+const pollMs = 100
+
+export interface SceneOptions {
+  client: KubeClient
+  node: ScriptedNode
+  namespace: string
+  /** How long nothing may change before the scene counts as at rest. */
+  quietMs: number
+  signal: AbortSignal
+}
+
+/** A namespace of its own, the hands of a user and of a node in it, and what was seen. */
+export class Scene {
+  readonly client: KubeClient
+  readonly namespace: string
+  readonly signal: AbortSignal
+  readonly observations: Record<string, unknown> = {}
+
+  constructor(private readonly options: SceneOptions) {
+    this.client = options.client
+    this.namespace = options.namespace
+    this.signal = options.signal
+  }
+
+  /** From now on the node treats this scene's Pods so. */
+  fate(fate: PodFate | ((pod: Stored<Pod>) => PodFate)): void {
+    const { node, namespace } = this.options
+    node.script(namespace, typeof fate === 'function' ? fate : () => fate)
+    node.refresh(namespace)
+  }
+
+  async create<T extends KubeObject>(kind: ResourceKind<T>, object: T): Promise<Stored<T>> {
+    const metadata = { ...object.metadata, namespace: this.namespace }
+    return this.client.create(kind, { ...object, metadata }, { signal: this.signal })
+  }
+
+  get<T extends KubeObject>(kind: ResourceKind<T>, name: string): Promise<Stored<T>> {
+    return this.client.get(kind, this.ref(name), { signal: this.signal })
+  }
+
+  find<T extends KubeObject>(kind: ResourceKind<T>, name: string): Promise<Stored<T> | undefined> {
+    return this.client.find(kind, this.ref(name), { signal: this.signal })
+  }
+
+  async list<T extends KubeObject>(kind: ResourceKind<T>): Promise<Stored<T>[]> {
+    return (await this.client.list(kind, { namespace: this.namespace, signal: this.signal })).items
+  }
+
+  merge<T extends KubeObject>(kind: ResourceKind<T>, name: string, body: object): Promise<Stored<T>> {
+    return this.client.patch(kind, this.ref(name), { type: 'merge', body }, { signal: this.signal })
+  }
+
+  /** Writes a status the way a node, or whoever owns it, would. */
+  status<T extends KubeObject>(kind: ResourceKind<T>, name: string, status: object): Promise<Stored<T>> {
+    const patch = { type: 'merge', body: { status } } as const
+    return this.client.patch(kind, this.ref(name), patch, { subresource: 'status', signal: this.signal })
+  }
+
+  async delete<T extends KubeObject>(kind: ResourceKind<T>, name: string): Promise<void> {
+    await this.client.delete(kind, this.ref(name), { signal: this.signal })
+  }
+
+  ref(name: string): { name: string; namespace: string } {
+    return { name, namespace: this.namespace }
+  }
+
+  /** Waits until an object is as wanted; fails with what it last looked like. */
+  async until<T extends KubeObject>(
+    kind: ResourceKind<T>,
+    name: string,
+    done: (object: Stored<T>) => boolean,
+    timeoutMs = 15_000,
+  ): Promise<Stored<T>> {
+    let last: Stored<T> | undefined
+    const deadlineMs = Date.now() + timeoutMs
+    do {
+      last = await this.find(kind, name)
+      if (last && done(last)) return last
+      await pause(pollMs, undefined, { signal: this.signal })
+    } while (Date.now() < deadlineMs)
+    const seen = last && { metadata: last.metadata, status: (last as { status?: unknown }).status }
+    fail(`${kind.kind} ${name} did not get there: ${JSON.stringify(seen)}`)
+  }
+
+  async gone(kind: AnyKind, name: string, timeoutMs = 15_000): Promise<void> {
+    const deadlineMs = Date.now() + timeoutMs
+    while (await this.find(kind, name)) {
+      if (Date.now() > deadlineMs) fail(`${kind.kind} ${name} is still there`)
+      await pause(pollMs, undefined, { signal: this.signal })
+    }
+  }
+
+  /** Waits until `read` answers what is expected. */
+  async eventually<T>(read: () => Promise<T>, expected: T, timeoutMs = 15_000): Promise<void> {
+    const deadlineMs = Date.now() + timeoutMs
+    for (;;) {
+      const actual = await read()
+      if (JSON.stringify(actual) === JSON.stringify(expected)) return
+      if (Date.now() > deadlineMs) deepStrictEqual(actual, expected)
+      await pause(pollMs, undefined, { signal: this.signal })
+    }
+  }
+
+  readySandbox(name: string): Promise<Stored<Sandbox>> {
+    return this.until(Sandboxes, name, (object) => conditionOf(object, 'Ready')?.status === 'True')
+  }
+
+  readyClaim(name: string): Promise<Stored<SandboxClaim>> {
+    return this.until(SandboxClaims, name, (object) => conditionOf(object, 'Ready')?.status === 'True')
+  }
+
+  fullPool(name: string, replicas: number): Promise<Stored<SandboxWarmPool>> {
+    return this.until(SandboxWarmPools, name, ({ status }) => (status?.readyReplicas ?? 0) === replicas)
+  }
+
+  /** Waits for a reason of the Ready condition. */
+  reason<T extends KubeObject>(kind: ResourceKind<T>, name: string, reason: string): Promise<Stored<T>> {
+    return this.until(kind, name, (object) => conditionOf(object, 'Ready')?.reason === reason)
+  }
+
+  /** Compares what an object's Ready condition says: `False/PodFailed: Pod failed`. */
+  async says(kind: AnyKind, name: string, expected: string, type = 'Ready'): Promise<void> {
+    await this.eventually(async () => sentence(await this.find(kind, name), type), expected)
+  }
+
+  /** The refusal of a call that must not succeed. */
+  async refused(call: Promise<unknown>): Promise<string> {
+    try {
+      await call
+    } catch (error) {
+      return (error as Error).message
+    }
+    return fail('the server accepted what it must refuse')
+  }
+
+  /** Waits for rest and keeps what is there to see, under a name. */
+  async observe(name = 'end'): Promise<void> {
+    this.observations[name] = normalize(await this.rest(), this.namespace)
+  }
+
+  /** Keeps any other fact for the comparison. */
+  note(name: string, fact: unknown): void {
+    this.observations[name] = fact
+  }
+
+  /** Everything in the namespace once nothing has changed for a while. */
+  async rest(timeoutMs = 20_000): Promise<Contents> {
+    const deadlineMs = Date.now() + timeoutMs
+    let versions = ''
+    let quietSinceMs = Date.now()
+    for (;;) {
+      const contents = await this.contents()
+      const now = versionsOf(contents)
+      if (now !== versions) quietSinceMs = Date.now()
+      versions = now
+      if (Date.now() - quietSinceMs >= this.options.quietMs) return contents
+      if (Date.now() > deadlineMs) fail('the namespace never came to rest')
+      await pause(pollMs, undefined, { signal: this.signal })
+    }
+  }
+
+  private async contents(): Promise<Contents> {
+    const lists = Object.entries(watched).map(async ([name, kind]) => [name, await this.list(kind)] as const)
+    return Object.fromEntries(await Promise.all(lists))
+  }
+}
+
+const versionsOf = (contents: Contents): string =>
+  Object.values(contents)
+    .flatMap((objects) => objects.map(({ metadata }) => `${metadata.uid}@${metadata.resourceVersion}`))
+    .join()
+
+export function conditionOf(object: KubeObject, type: string): Condition | undefined {
+  const { status } = object as { status?: { conditions?: Condition[] } }
+  return status?.conditions?.find((condition) => condition.type === type)
+}
+
+function sentence(object: KubeObject | undefined, type: string): string {
+  const condition = object && conditionOf(object, type)
+  return condition ? `${condition.status}/${condition.reason}: ${condition.message ?? ''}` : 'no such condition'
+}
