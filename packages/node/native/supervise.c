@@ -197,6 +197,8 @@ static void feed_child(struct connection *c) {
   if (c->stdin_ended && !buffer_used(&c->to_child) && !c->terminal) close_child(c, &c->child_in);
 }
 
+static void send_exit(struct connection *c);
+
 /* A terminal's last bytes may still be on their way through the kernel when its process is gone, so it gets a moment
  * unless everybody has closed it; pipes hold theirs already. The main process's output ends when the cell is empty. */
 static void report_exit(struct connection *c) {
@@ -207,6 +209,10 @@ static void report_exit(struct connection *c) {
   if (out > 0 || err > 0) return;
   bool waits = c->terminal || c == cell.main;
   if ((out == 0 || err == 0) && waits && now_ms() < c->drain_until_ms) return;
+  send_exit(c);
+}
+
+static void send_exit(struct connection *c) {
   int32_t code = WIFEXITED(c->status) ? WEXITSTATUS(c->status) : 128 + WTERMSIG(c->status);
   int32_t numbers[2] = {code, WIFSIGNALED(c->status) ? WTERMSIG(c->status) : 0};
   send_frame(c, FRAME_EXIT, numbers, sizeof numbers);
@@ -324,6 +330,17 @@ static bool has_last_words(void) {
   return false;
 }
 
+/* Whatever happens to the others, the cradle hears how the main process ended. */
+static void say_how_main_ended(void) {
+  struct connection *c = cell.main;
+  if (!c) return;
+  if (c->exited && !c->exit_sent) send_exit(c);
+  struct timeval patience = {.tv_sec = 5};
+  fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) & ~O_NONBLOCK);
+  setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  buffer_drain(&c->out, c->fd);
+}
+
 static void accept_all(int listener) {
   for (int fd; (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) add_connection(fd);
 }
@@ -386,5 +403,7 @@ int supervise_main(int argc, char **argv) {
     if (polled.list[1].revents & POLLIN) accept_all(listener);
   }
   kill_everything();
+  reap();
+  say_how_main_ended();
   return 0;
 }

@@ -126,23 +126,25 @@ export class CellRun {
   async #follow(): Promise<CellExit> {
     const { log, now, cgroup } = this.input
     const oomBefore = cgroup.oomKills()
+    log.begin()
     this.#child.stderr?.on('data', (chunk: Buffer) => {
       if (this.#problem.length < maxProblemBytes) this.#problem += chunk.toString()
     })
-    const childEnded = new Promise<number | null>((resolve) => {
+    const childEnded = new Promise<void>((resolve) => {
       this.#child.once('error', (error) => {
         this.#problem += error.message
-        resolve(127)
+        resolve()
       })
-      this.#child.once('exit', (code) => resolve(code))
+      this.#child.once('exit', () => resolve())
     })
     const controlEnded = this.#readControl()
-    const code = await childEnded
+    await childEnded
     await Promise.race([controlEnded, expire(lastWordsMs)])
     this.#control.destroy()
     log.close()
     const wasOom = cgroup.oomKills() > oomBefore
-    const reported = this.#reported ?? (code === null || wasOom ? { exitCode: 137, signal: 9 } : { exitCode: code })
+    // Without its word the cell was killed from outside; what bwrap itself exits with says nothing about it.
+    const reported = this.#reported ?? { exitCode: 137, signal: 9 }
     const exit: CellExit = {
       ...reported,
       oomKilled: wasOom && (reported.signal === 9 || reported.exitCode === 137),

@@ -19,7 +19,9 @@ export interface ContainerLogOptions {
 export class ContainerLog {
   #fd: number | undefined
   #bytes = 0
-  #lastNanos = 0n
+  #ms = 0
+  #msText = ''
+  #nanos = 0
   #lostLines = 0
   readonly #partial: Record<OutputStream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) }
 
@@ -28,26 +30,45 @@ export class ContainerLog {
     private readonly options: ContainerLogOptions = {},
   ) {}
 
-  write(stream: OutputStream, chunk: Buffer): void {
-    const pending = this.#partial[stream]
-    let rest = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
-    const lines: Buffer[] = []
-    for (let end = rest.indexOf(newline); end >= 0 || rest.length >= maxLineBytes; end = rest.indexOf(newline)) {
-      const isWhole = end >= 0 && end <= maxLineBytes
-      const size = isWhole ? end : maxLineBytes
-      lines.push(this.#line(stream, isWhole ? 'F' : 'P', rest.subarray(0, size)))
-      rest = rest.subarray(isWhole ? size + 1 : size)
+  /** Makes the file, so that readers of a container that has not spoken yet find it empty rather than missing. */
+  begin(): void {
+    try {
+      this.#open()
+    } catch {
+      // The first line tries again and is counted if that fails too.
     }
-    this.#partial[stream] = Buffer.from(rest)
+  }
+
+  write(stream: OutputStream, chunk: Buffer): void {
+    const now = this.#now()
+    const pending = this.#partial[stream]
+    const bytes = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
+    const lines = new LineBuffer(bytes.length)
+    let start = 0
+    for (let end = bytes.indexOf(newline); ; end = bytes.indexOf(newline, start)) {
+      // Most output is many short lines, so this loop decides how much a container can say per second.
+      while (bytes.length - start >= maxLineBytes && (end < 0 || end - start > maxLineBytes)) {
+        lines.add(this.#prefix(stream, 'P', now), bytes, start, start + maxLineBytes)
+        start += maxLineBytes
+      }
+      if (end < 0) break
+      lines.add(this.#prefix(stream, 'F', now), bytes, start, end)
+      start = end + 1
+    }
+    this.#partial[stream] = Buffer.from(bytes.subarray(start))
     this.#append(lines)
   }
 
   /** Writes what is left of unfinished lines and closes the file. */
   close(): void {
+    const now = this.#now()
     for (const stream of ['stdout', 'stderr'] as const) {
       const rest = this.#partial[stream]
       this.#partial[stream] = Buffer.alloc(0)
-      if (rest.length > 0) this.#append([this.#line(stream, 'P', rest)])
+      if (rest.length === 0) continue
+      const lines = new LineBuffer(rest.length)
+      lines.add(this.#prefix(stream, 'P', now), rest, 0, rest.length)
+      this.#append(lines)
     }
     if (this.#fd !== undefined) closeSync(this.#fd)
     this.#fd = undefined
@@ -57,14 +78,10 @@ export class ContainerLog {
     return this.#lostLines
   }
 
-  #line(stream: OutputStream, tag: 'F' | 'P', text: Buffer): Buffer {
-    return Buffer.concat([Buffer.from(`${this.#timestamp()} ${stream} ${tag} `), text, Buffer.from('\n')])
-  }
-
-  #append(lines: readonly Buffer[]): void {
-    if (lines.length === 0) return
+  #append(lines: LineBuffer): void {
+    if (lines.count === 0) return
     try {
-      const bytes = lines.length === 1 ? (lines[0] as Buffer) : Buffer.concat(lines)
+      const bytes = lines.bytes()
       this.#open()
       if (this.#bytes > 0 && this.#bytes + bytes.length > (this.options.rotateAtBytes ?? 10 * 1024 * 1024)) {
         this.#rotate()
@@ -75,7 +92,7 @@ export class ContainerLog {
       this.#bytes += bytes.length
     } catch {
       // No space or no directory any more. The container must not stall over its log.
-      this.#lostLines += lines.length
+      this.#lostLines += lines.count
     }
   }
 
@@ -93,11 +110,47 @@ export class ContainerLog {
     this.#open()
   }
 
-  /** Strictly increasing, so that readers can order lines and resume after one. */
-  #timestamp(): string {
-    const now = BigInt((this.options.nowMs ?? Date.now)()) * 1_000_000n
-    this.#lastNanos = now > this.#lastNanos ? now : this.#lastNanos + 1n
-    const nanos = String(this.#lastNanos % 1_000_000_000n).padStart(9, '0')
-    return `${new Date(Number(this.#lastNanos / 1_000_000n)).toISOString().slice(0, 19)}.${nanos}Z`
+  #now(): number {
+    return (this.options.nowMs ?? Date.now)()
+  }
+
+  /** Times strictly increase, so that readers can order lines and resume after one. */
+  #prefix(stream: OutputStream, tag: 'F' | 'P', now: number): string {
+    if (now > this.#ms || this.#nanos === 999_999) {
+      this.#ms = Math.max(now, this.#ms + 1)
+      this.#nanos = 0
+      this.#msText = new Date(this.#ms).toISOString().slice(0, 23)
+    } else this.#nanos++
+    return `${this.#msText}${String(this.#nanos).padStart(6, '0')}Z ${stream} ${tag} `
+  }
+}
+
+const prefixBytes = '2030-01-02T03:04:05.006000000Z stdout F '.length
+
+/** Lines put together in one piece of memory, which grows as prefixes need it. */
+class LineBuffer {
+  count = 0
+  #used = 0
+  #data: Buffer
+
+  constructor(textBytes: number) {
+    this.#data = Buffer.allocUnsafe(textBytes * 2 + 4 * (prefixBytes + 1))
+  }
+
+  add(prefix: string, source: Buffer, start: number, end: number): void {
+    const size = prefixBytes + (end - start) + 1
+    if (this.#used + size > this.#data.length) {
+      const grown = Buffer.allocUnsafe((this.#data.length + size) * 2)
+      this.#data.copy(grown, 0, 0, this.#used)
+      this.#data = grown
+    }
+    this.#used += this.#data.write(prefix, this.#used, 'latin1')
+    this.#used += source.copy(this.#data, this.#used, start, end)
+    this.#data[this.#used++] = newline
+    this.count++
+  }
+
+  bytes(): Buffer {
+    return this.#data.subarray(0, this.#used)
   }
 }
