@@ -6,18 +6,25 @@ import { inProcessKubeClient, type KubeClient } from '@corral/kube'
 import { startNode } from '@corral/node'
 import { Events, Nodes, silentLogger, systemClock } from '@corral/resources'
 import { fakeIsolation } from '@corral/testing'
-import { describe, expect, it } from 'vitest'
-import { nodeUnderTest } from './node-under-test.js'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
 
 describe('events and registration', () => {
+  let node: NodeUnderTest | undefined
+  afterEach(async () => {
+    await node?.[Symbol.asyncDispose]()
+    node = undefined
+  })
+
   it('count repeats of the same thing in one event', async () => {
-    await using node = await nodeUnderTest(() => fakeIsolation())
+    node = await nodeUnderTest(() => fakeIsolation())
+    const { client } = node
     const never = { exec: { command: ['sh', '-c', 'echo no; exit 1'] }, periodSeconds: 1 }
     await node.create('unready', {
       containers: [{ name: 'main', image: 'x', command: ['sleep', '100'], readinessProbe: never }],
     })
     const unhealthy = async () => {
-      const { items } = await node.client.list(Events, { namespace: 'default' })
+      const { items } = await client.list(Events, { namespace: 'default' })
       return items.filter((event) => event.reason === 'Unhealthy').map(({ count, message }) => ({ count, message }))
     }
     await expect.poll(unhealthy, { timeout: 10_000 }).toEqual([{ count: 2, message: 'Readiness probe failed: no' }])

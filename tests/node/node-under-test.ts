@@ -8,7 +8,7 @@ import { Events, embeddedCrds, type Pod, Pods, type Stored, silentLogger, system
 import { expect, vi } from 'vitest'
 
 /** A node on a real API server in memory, with everything it needs and nothing left over afterwards. */
-export interface NodeUnderTest {
+export interface NodeUnderTest extends AsyncDisposable {
   readonly client: KubeClient
   readonly server: ApiServer
   readonly dataDir: string
@@ -27,7 +27,6 @@ export interface NodeUnderTest {
   events(name: string): Promise<{ type: string; reason: string; message: string }[]>
   /** Stops the agent and starts another one on the same directory. */
   restart(options: { endPods: boolean; isolation?: Isolation }): Promise<void>
-  [Symbol.asyncDispose](): Promise<void>
 }
 
 export const nodeName = 'node-under-test'
