@@ -46,25 +46,32 @@ const resourceDetails = (target: ErrorTarget, name: string): NonNullable<Status[
   kind: target.plural,
 })
 
+/** 400: the request itself makes no sense. */
 export const badRequest = (message: string): ApiError => apiError(400, 'BadRequest', message)
 
+/** 401: nobody, or credentials we do not know. */
 export const unauthorized = (): ApiError => apiError(401, 'Unauthorized', 'Unauthorized')
 
+/** 403: understood, but not allowed; `why` ends the sentence. */
 export const forbidden = (target: ErrorTarget, name: string, why: string, causes?: StatusCause[]): ApiError =>
   apiError(403, 'Forbidden', `${resourceName(target)} ${JSON.stringify(name)} is forbidden: ${why}`, {
     ...resourceDetails(target, name),
     ...(causes ? { causes } : {}),
   })
 
+/** 404 of an object that does not exist. */
 export const notFound = (target: ErrorTarget, name: string): ApiError =>
   apiError(404, 'NotFound', `${resourceName(target)} ${JSON.stringify(name)} not found`, resourceDetails(target, name))
 
+/** 404 of a path or kind that is not served. */
 export const unknownPath = (): ApiError =>
   apiError(404, 'NotFound', 'the server could not find the requested resource', {})
 
+/** 405: the path exists, the method does not. */
 export const methodNotAllowed = (): ApiError =>
   apiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
 
+/** 409 of a create whose name is taken. */
 export const alreadyExists = (target: ErrorTarget, name: string): ApiError =>
   apiError(
     409,
@@ -75,6 +82,7 @@ export const alreadyExists = (target: ErrorTarget, name: string): ApiError =>
 
 const STALE = 'the object has been modified; please apply your changes to the latest version and try again'
 
+/** 409 of a write that built on an older state, or whose precondition does not hold. */
 export const conflict = (target: ErrorTarget, name: string, why: string = STALE): ApiError =>
   apiError(
     409,
@@ -83,8 +91,10 @@ export const conflict = (target: ErrorTarget, name: string, why: string = STALE)
     resourceDetails(target, name),
   )
 
+/** 410: the version asked for is no longer known. */
 export const expired = (message: string): ApiError => apiError(410, 'Expired', message)
 
+/** 415: a body we cannot read. */
 export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
   apiError(
     415,
@@ -109,24 +119,28 @@ export function invalid(
   })
 }
 
+/** A field that is missing. */
 export const required = (field: string, why = ''): FieldError => ({
   reason: 'FieldValueRequired',
   field,
   message: `Required value${why ? `: ${why}` : ''}`,
 })
 
+/** A field whose value is wrong. */
 export const invalidValue = (field: string, value: unknown, why: string): FieldError => ({
   reason: 'FieldValueInvalid',
   field,
   message: `Invalid value: ${quote(value)}: ${why}`,
 })
 
+/** A field that may not be set or changed. */
 export const forbiddenField = (field: string, why: string): FieldError => ({
   reason: 'FieldValueForbidden',
   field,
   message: `Forbidden: ${why}`,
 })
 
+/** A field whose value is none of those allowed. */
 export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
   reason: 'FieldValueNotSupported',
   field,

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ApiRequest, ApiUser } from '@corral/resources'
 import { apiError, badRequest } from '../errors/api-error.js'
 
+/** Bodies beyond this are refused with 413. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024
 
 /** The request as a plain record, without its body. */

@@ -95,6 +95,7 @@ export interface ReviewContext {
   verifyToken(token: string): Promise<ApiUser | undefined> | ApiUser | undefined
 }
 
+/** What can be done with most kinds. */
 export const ALL_VERBS: readonly string[] = [
   'create',
   'delete',

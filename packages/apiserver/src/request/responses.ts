@@ -25,6 +25,7 @@ export function objectResponse(status: number, value: object, warnings?: readonl
   return { status, headers: jsonHeaders(warnings), body: { type: 'object', value, json: () => jsonBytes(value) } }
 }
 
+/** An answer in plain text. */
 export function textResponse(status: number, text: string): ApiResponse {
   return {
     status,
@@ -33,6 +34,7 @@ export function textResponse(status: number, text: string): ApiResponse {
   }
 }
 
+/** The Status of something that worked and has no object to show. */
 export function successStatus(details?: Status['details'], code?: number): Status {
   return {
     kind: 'Status',
@@ -77,6 +79,7 @@ function statusOf(error: unknown): ApiError['status'] {
   return apiError(500, 'InternalError', `Internal error occurred: ${messageOf(error)}`).status
 }
 
+/** Whether the error is a refusal of ours, whichever copy of the class made it. */
 export const isApiError = (error: unknown): error is ApiError => error instanceof Error && error.name === 'ApiError'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

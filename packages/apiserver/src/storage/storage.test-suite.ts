@@ -51,8 +51,8 @@ export function describeStorage(name: string, prepare: () => StorageUnderTest): 
       subject = prepare()
       const { storage, contents } = await open()
       const rv = contents.lastRv
-      storage.commit([write(rv + 1, 'a', 'create'), write(rv + 2, 'b', 'create')])
-      storage.commit([write(rv + 3, 'a', 'update', rv + 1), write(rv + 4, 'b', 'delete', rv + 2)])
+      await storage.commit([write(rv + 1, 'a', 'create'), write(rv + 2, 'b', 'create')])
+      await storage.commit([write(rv + 3, 'a', 'update', rv + 1), write(rv + 4, 'b', 'delete', rv + 2)])
       await storage.close()
       const { contents: again } = await open()
       expect(again.rows.map((row) => [row.name, row.object.metadata?.resourceVersion])).toEqual(
@@ -67,7 +67,7 @@ export function describeStorage(name: string, prepare: () => StorageUnderTest): 
         const { storage, contents } = await open()
         expect(contents.lastRv).toBeGreaterThanOrEqual(last)
         last = contents.lastRv + 1
-        storage.commit([write(last, `o${round}`, 'create')])
+        await storage.commit([write(last, `o${round}`, 'create')])
         await storage.close()
       }
     })

@@ -60,7 +60,7 @@ describe('SQLite storage beyond the suite', () => {
       const { lastRv } = await storage.open()
       const rv = lastRv + 1
       const object = { metadata: { name: 'a', namespace: 'ns', resourceVersion: String(rv) } }
-      storage.commit([{ rv, collection: 'c', namespace: 'ns', name: 'a', operation: 'create', previousRv: 0, object }])
+      await storage.commit([{ rv, collection: 'c', namespace: 'ns', name: 'a', operation: 'create', previousRv: 0, object }])
       process.stdout.write(String(rv))
       process.kill(process.pid, 'SIGKILL')`
     let output = ''
@@ -91,7 +91,7 @@ describe('SQLite storage beyond the suite', () => {
     const { lastRv } = await storage.open()
     let rv = lastRv
     for (let group = 0; group < 60; group++) {
-      storage.commit(
+      await storage.commit(
         Array.from({ length: 100 }, () => {
           rv++
           return write(rv, 'a', rv === lastRv + 1 ? 'create' : 'update', rv === lastRv + 1 ? 0 : rv - 1)

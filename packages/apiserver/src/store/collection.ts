@@ -117,8 +117,8 @@ export class Collection {
   }
 }
 
-export const keyOf = (object: KubeObject): string =>
-  `${object.metadata?.namespace ?? ''}/${object.metadata?.name ?? ''}`
+/** Namespace and name as one text. */
+const keyOf = (object: KubeObject): string => `${object.metadata?.namespace ?? ''}/${object.metadata?.name ?? ''}`
 
 function compareObjects(a: KubeObject, b: KubeObject): number {
   const left = a.metadata?.namespace ?? ''

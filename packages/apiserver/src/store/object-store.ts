@@ -176,7 +176,10 @@ export class ObjectStore {
       this.batch = undefined
       try {
         const durable = this.storage.commit(batch.writes)
-        if (durable) return this.flushAfter(batch, durable)
+        if (durable) {
+          this.flushAfter(batch, durable)
+          return
+        }
         this.settle(batch)
       } catch (error) {
         this.fail(batch, error)

@@ -55,5 +55,6 @@ export function equalJson(a: unknown, b: unknown): boolean {
 
 export type JsonObject = Record<string, unknown>
 
+/** Whether the value is a JSON object, not a list and not null. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

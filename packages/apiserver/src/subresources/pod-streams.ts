@@ -28,6 +28,7 @@ export function upgradeRequired(resource: ResourceRequest): never {
   throw badRequest('Upgrade request required')
 }
 
+/** 503 while no node has said that it serves streams. */
 export const streamsUnavailable = (): Error =>
   apiError(503, 'ServiceUnavailable', 'no node serves the streams of pods at the moment', { retryAfterSeconds: 1 })
 
