@@ -108,8 +108,10 @@ async function assemble(
     log: log.child({ part: 'controllers' }),
   })
   stops.push(() => manager.stop())
+  manager.ready.catch(() => undefined) // looked at below; a failure before that is the one to tell
   const shadowPools = startShadowPools({ client, log: log.child({ part: 'shadow-pools' }) })
   stops.push(() => shadowPools.stop())
+  shadowPools.ready.catch(() => undefined)
 
   const { isolation, runtime, remedy } = await picking
   stops.push(() => isolation.close({ endPods: true }))
@@ -130,6 +132,7 @@ async function assemble(
     clock: systemClock,
     log: log.child({ part: 'tasks' }),
   })
+  tasks.ready.catch(() => undefined)
   const node = await startNode({
     client,
     isolation,
