@@ -51,8 +51,9 @@ export interface PlatformProcess extends AsyncDisposable, ReadyRecord {
   environment(): Record<string, string>
 }
 
-/** The CLI as set-up has built it. */
-export const corralProgram: string = join(dirname(fileURLToPath(import.meta.url)), '../../../cli/dist/bundle/corral.js')
+/** The CLI as set-up has built it, or another build of it that the environment names. */
+export const corralProgram: string =
+  process.env.CORRAL_TEST_PROGRAM ?? join(dirname(fileURLToPath(import.meta.url)), '../../../cli/dist/bundle/corral.js')
 
 const startTimeoutMs = 60_000
 const stopTimeoutMs = 90_000
@@ -108,7 +109,7 @@ export async function startPlatformProcess(options: PlatformProcessOptions = {})
       },
       { timeoutMs: startTimeoutMs },
     ).then((answer) => {
-      if (answer === 'ended') throw new Error(`corral up ended instead of starting:\n${output}`)
+      if (answer === 'ended') throw new Error(`corral up ended instead of starting:\n${output.slice(-4_000)}`)
       return answer
     })
   }
