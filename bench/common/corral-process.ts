@@ -13,14 +13,14 @@ export interface CorralProcess<Ready> {
   readonly ready: Ready
   /** From `spawn` to the ready file. */
   readonly startMs: number
-  /** SIGTERM and its end; SIGKILL after half a minute. */
+  /** SIGTERM and its end; SIGKILL after two minutes. */
   stop(): Promise<void>
   /** SIGKILL and its end. */
   kill(): Promise<void>
 }
 
 const startTimeoutMs = 60_000
-const stopTimeoutMs = 30_000
+const stopTimeoutMs = 120_000
 
 /** Starts `corral <args> --ready-file ...` and waits for that file. `directory` must exist. */
 export async function startCorral<Ready>(
