@@ -5,7 +5,6 @@ import { queryFlag, queryInteger } from '../request/query.js'
 import { jsonHeaders } from '../request/responses.js'
 import type { ServerContext } from '../server-context.js'
 import type { StoreEvent } from '../store/event-ring.js'
-import { knownSizeBytes } from '../store/json-bytes.js'
 import { currentObjects, isSelected, type Selection, versionOf } from './list.js'
 import { type EventRepresentation, makeFrame } from './representation.js'
 import { viewOf } from './view.js'
@@ -41,7 +40,7 @@ export function openWatch(
   const timers: NodeJS.Timeout[] = []
   const listener = (event: StoreEvent): void => {
     const frame = frameOf(kind, selection, representation, event)
-    if (frame) queue.push(frame, knownSizeBytes(event.object))
+    if (frame) queue.push(frame, event.sizeBytes)
   }
   const queue: WatchQueue = new WatchQueue(() => {
     collection.listeners.delete(listener)

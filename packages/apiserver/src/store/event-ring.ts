@@ -1,5 +1,4 @@
 import type { KubeObject, WatchFrame } from '@corral/resources'
-import { knownSizeBytes } from './json-bytes.js'
 
 /** One committed change of one object. For a removal `object` is the last state with the version of the removal. */
 export interface StoreEvent {
@@ -10,6 +9,8 @@ export interface StoreEvent {
   readonly object: KubeObject
   readonly previous: KubeObject | undefined
   readonly committedAtMs: number
+  /** Taken once: an object's JSON may be made later, and what is added must be what is taken away. */
+  readonly sizeBytes: number
   /** Frames made of this event so far, by representation and event type: each is made once for all watchers. */
   readonly frames: Map<string, WatchFrame>
 }
@@ -33,11 +34,11 @@ export class EventRing {
 
   push(event: StoreEvent): void {
     this.events.push(event)
-    this.bytes += knownSizeBytes(event.object)
+    this.bytes += event.sizeBytes
     while (this.isOverfull(event.committedAtMs)) {
       const oldest = this.events[this.start]!
       this.events[this.start++] = undefined as never
-      this.bytes -= knownSizeBytes(oldest.object)
+      this.bytes -= oldest.sizeBytes
       this.floor = oldest.rv
     }
     if (this.start > 1024 && this.start * 2 > this.events.length) {
