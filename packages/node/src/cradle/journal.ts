@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PodPlan } from '../isolation/isolation.js'
 import type { CgroupSupport } from './cgroups.js'
@@ -59,13 +59,17 @@ export class Journal {
 
   #write(name: string, record: object): void {
     const path = join(this.#directory, name)
-    writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
-    renameSync(`${path}.new`, path)
+    try {
+      writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
+      renameSync(`${path}.new`, path)
+    } catch {
+      // A full disk or a directory taken away costs the next cradle its memory, never this one its cells.
+    }
   }
 
   #read<T>(prefix: string): T[] {
     const found: T[] = []
-    for (const name of readdirSync(this.#directory)) {
+    for (const name of existsSync(this.#directory) ? readdirSync(this.#directory) : []) {
       if (!name.startsWith(prefix) || !name.endsWith('.json')) continue
       try {
         // Written by us in one rename; what does not parse is from a machine that stopped in the middle.

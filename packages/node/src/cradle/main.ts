@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Cgroup, detectCgroups } from './cgroups.js'
 import { Journal } from './journal.js'
@@ -7,6 +7,8 @@ import { PodHost } from './pod-host.js'
 import { type CradleConfig, cradleProtocolVersion, cradleSocketName } from './protocol.js'
 import { CradleServer } from './server.js'
 import { sweep } from './sweep.js'
+
+const lookoutMs = 1_000
 
 /**
  * The cradle: a small process of its own that holds all cells of a data directory. It outlives the platform's main
@@ -35,23 +37,35 @@ async function main(): Promise<void> {
     now: () => new Date(),
   })
   let lonely: NodeJS.Timeout | undefined
+  let lookout: NodeJS.Timeout | undefined
   let isEnding = false
   const end = async (): Promise<void> => {
     if (isEnding) return
     isEnding = true
     server.close()
-    await pods.close()
-    new Cgroup(cgroups, '').remove()
-    rmSync(cradleSocketName, { force: true })
-    rmSync('cradle.pid', { force: true })
-    process.exit(0)
+    try {
+      await pods.close()
+      new Cgroup(cgroups, '').remove()
+      rmSync(join(directory, cradleSocketName), { force: true })
+      rmSync(join(directory, 'cradle.pid'), { force: true })
+    } finally {
+      process.exit(0)
+    }
+  }
+  const awaitMain = (): void => {
+    lonely = setTimeout(() => void end(), config.lonelyAfterMs)
+    // Whoever removed our socket, or the whole data directory, has made it impossible to ever come back.
+    lookout = setInterval(() => {
+      if (!existsSync(join(directory, cradleSocketName))) void end()
+    }, lookoutMs)
   }
   const server = new CradleServer({
     hello: { version: cradleProtocolVersion, tier: config.tier, pid: process.pid, limits: cgroups.limits },
     pods,
     onMainsChanged: (count) => {
       clearTimeout(lonely)
-      if (count === 0) lonely = setTimeout(() => void end(), config.lonelyAfterMs)
+      clearInterval(lookout)
+      if (count === 0) awaitMain()
     },
     onShutdown: () => void end(),
   })
@@ -61,7 +75,7 @@ async function main(): Promise<void> {
   rmSync(cradleSocketName, { force: true })
   await server.listen(cradleSocketName)
   writeFileSync('cradle.pid', `${process.pid}\n`)
-  lonely = setTimeout(() => void end(), config.lonelyAfterMs)
+  awaitMain()
   // Whoever started us waits for this line.
   process.stdout.write('ready\n')
 }

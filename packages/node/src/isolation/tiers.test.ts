@@ -93,6 +93,18 @@ describe.skipIf(!canIsolate)('tiers (bubblewrap and a C compiler installed)', ()
     if (isRoot) expect(pidsOfUid(pod.hostUid)).toEqual([])
   })
 
+  it('ends pods and cradle when their data directory is gone and no main is there', async () => {
+    const bench = openWorkbench('bubblewrap + compiled supervisor')
+    const pod = bench.pod()
+    await bench.isolation.preparePod(pod)
+    await bench.isolation.launch(bench.plan(pod, 'exec sleep 600'))
+    const pid = cradlePid(bench.dataDir)
+    await bench.isolation.close({ endPods: false })
+    rmSync(bench.dataDir, { recursive: true })
+    await until('the cradle has ended', () => !isAlive(pid))
+    if (isRoot) expect(pidsOfUid(pod.hostUid)).toEqual([])
+  })
+
   it('works in a data directory whose path is longer than a socket address', async () => {
     const bench = openWorkbench('bubblewrap + compiled supervisor', { below: 'long-'.repeat(30) })
     onTestFinished(() => bench[Symbol.asyncDispose]())
