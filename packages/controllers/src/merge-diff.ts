@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
-
 type Json = Record<string, unknown>
 
 /**
@@ -10,10 +8,12 @@ export function mergeDiff(before: object, after: object): Json | undefined {
   const from = before as Json
   const to = after as Json
   const patch: Json = {}
-  for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
+  const compare = (key: string): void => {
     const change = valueDiff(from[key], to[key])
     if (change !== undefined) patch[key] = change.value
   }
+  for (const key in from) compare(key)
+  for (const key in to) if (!(key in from)) compare(key)
   return Object.keys(patch).length > 0 ? patch : undefined
 }
 
@@ -26,7 +26,17 @@ function valueDiff(before: unknown, after: unknown): { value: unknown } | undefi
     const nested = mergeDiff(before, after)
     return nested && { value: nested }
   }
-  return isDeepStrictEqual(before, after) ? undefined : { value: after }
+  return isSame(before, after) ? undefined : { value: after }
+}
+
+/** Deep equality of JSON, absent members equal to undefined ones. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, at) => isSame(item, b[at]))
+  if (!isPlainObject(a) || !isPlainObject(b)) return false
+  for (const key in a) if (!isSame(a[key], b[key])) return false
+  for (const key in b) if (b[key] !== undefined && !(key in a)) return false
+  return true
 }
 
 function isPlainObject(value: unknown): value is Json {

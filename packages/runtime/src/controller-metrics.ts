@@ -42,26 +42,57 @@ export function promControllerMetrics(registry: Registry): ControllerMetrics & {
   const retries = counter('workqueue_retries_total', 'Keys added again after a failure', 'name', 'controller')
   const queue = (controller: string): { name: string; controller: string } => ({ name: controller, controller })
 
+  // Looking labels up costs more than counting, and a busy controller counts thousands of times a second.
+  const series = new Map<string, ReturnType<typeof resolve>>()
+  const resolve = (controller: string) => ({
+    success: total.labels({ controller, result: 'success' }),
+    error: total.labels({ controller, result: 'error' }),
+    requeue: total.labels({ controller, result: 'requeue' }),
+    requeue_after: total.labels({ controller, result: 'requeue_after' }),
+    errors: errors.labels({ controller }),
+    time: time.labels({ controller }),
+    active: active.labels({ controller }),
+    depth: depth.labels(queue(controller)),
+    adds: adds.labels(queue(controller)),
+    waits: waits.labels(queue(controller)),
+    works: works.labels(queue(controller)),
+    retries: retries.labels(queue(controller)),
+  })
+  const of = (controller: string): ReturnType<typeof resolve> => {
+    const known = series.get(controller) ?? resolve(controller)
+    series.set(controller, known)
+    return known
+  }
+
   return {
     announce(controller, workers) {
       limit.set({ controller }, workers)
-      active.set({ controller }, 0)
-      errors.inc({ controller }, 0)
-      for (const result of ['success', 'error', 'requeue', 'requeue_after']) total.inc({ controller, result }, 0)
-      depth.set(queue(controller), 0)
-      adds.inc(queue(controller), 0)
-      retries.inc(queue(controller), 0)
+      const { active: running, errors: failures, depth: ready, adds: added, retries: again, ...counts } = of(controller)
+      running.set(0)
+      ready.set(0)
+      for (const counter of [
+        failures,
+        added,
+        again,
+        counts.success,
+        counts.error,
+        counts.requeue,
+        counts.requeue_after,
+      ]) {
+        counter.inc(0)
+      }
     },
     reconciled(controller, result, seconds) {
-      total.inc({ controller, result })
-      if (result === 'error') errors.inc({ controller })
-      time.observe({ controller }, seconds)
-      works.observe(queue(controller), seconds)
+      const counted = of(controller)
+      counted[result].inc()
+      if (result === 'error') counted.errors.inc()
+      counted.time.observe(seconds)
+      counted.works.observe(seconds)
     },
-    queueDepth: (controller, length) => depth.set(queue(controller), length),
-    queued: (controller) => adds.inc(queue(controller)),
-    waited: (controller, seconds) => waits.observe(queue(controller), seconds),
-    retried: (controller) => retries.inc(queue(controller)),
-    activeWorkers: (controller, count) => active.set({ controller }, count),
+    queueDepth: (controller, length) => of(controller).depth.set(length),
+    queued: (controller) => of(controller).adds.inc(),
+    waited: (controller, seconds) => of(controller).waits.observe(seconds),
+    retried: (controller) => of(controller).retries.inc(),
+    activeWorkers: (controller, count) => of(controller).active.set(count),
   }
 }
