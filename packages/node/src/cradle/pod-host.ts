@@ -60,10 +60,6 @@ export class PodHost {
       this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
   }
 
-  get hasPods(): boolean {
-    return this.#pods.size > 0
-  }
-
   /** Safe to repeat: the second call waits for the first. */
   async preparePod(plan: PodPlan): Promise<void> {
     if (this.#isRoot && this.ports.config.tier === 'bubblewrap' && plan.hostUid === 0) {
