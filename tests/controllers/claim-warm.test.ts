@@ -563,6 +563,21 @@ describe('conflicts', () => {
     expect((await readClaim(passes)).metadata.annotations?.[assigned]).toBeUndefined()
   })
 
+  it('scenario 127: a stop in the middle is a stop, not a conflict, and leaves the assignment', async () => {
+    await using passes = await started()
+    await member(passes, 'a')
+    await newClaim(passes)
+    passes.fault = (request) => {
+      if (!patchOf('/sandboxes/a')(request)) return undefined
+      passes.cancel(new Error('stopped'))
+      return refusal(409, 'Conflict')
+    }
+    const failure = await passes.claim('c').catch((error: unknown) => error)
+    expect(failure).not.toMatchObject({ code: 'AdoptionConflict' })
+    const { metadata, status } = await readClaim(passes)
+    expect([metadata.annotations?.[assigned], status]).toEqual(['a', undefined])
+  })
+
   it('a member that fails to be taken is offered again', async () => {
     await using passes = await started()
     await member(passes, 'a')

@@ -80,6 +80,8 @@ export interface Passes {
   pool(name: string, view?: View): Promise<ReconcileResult>
   /** New reconcilers over the same server, as after a crash. */
   restart(): void
+  /** Tells every running pass to stop. */
+  cancel(reason: Error): void
 }
 
 /** `stale` runs a pass on the view of the pass before. */
@@ -127,6 +129,7 @@ export async function startPasses(change?: (options: ManagerOptions) => void): P
     restart() {
       parts = build()
     },
+    cancel: (reason) => stop.abort(reason),
     async [Symbol.asyncDispose]() {
       stop.abort()
       await recorded.close()

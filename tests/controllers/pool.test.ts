@@ -362,6 +362,29 @@ describe('template changes', () => {
     expect(after?.metadata.uid !== before?.metadata.uid).toBe(rolls)
   })
 
+  it('scenario 164: of two pools only the one whose template changed is renewed', async () => {
+    await using passes = await started(1, recreate)
+    await passes.client.create(SandboxTemplates, template('second'))
+    await passes.client.create(
+      SandboxWarmPools,
+      pool('pool-2', 1, { ...recreate, sandboxTemplateRef: { name: 'second' } }),
+    )
+    await settle(passes)
+    await passes.pool('pool-2')
+    await passes.pool('pool-2')
+    const before = new Map(
+      (await members(passes)).map(({ metadata }) => [metadata.ownerReferences?.[0]?.name, metadata.uid]),
+    )
+    await editTemplate(passes, newImage)
+    await settle(passes)
+    await passes.pool('pool-2')
+    const after = new Map(
+      (await members(passes)).map(({ metadata }) => [metadata.ownerReferences?.[0]?.name, metadata.uid]),
+    )
+    expect(after.get('pool-2')).toBe(before.get('pool-2'))
+    expect(after.get('pool')).not.toBe(before.get('pool'))
+  })
+
   it('a missing template stops additions, not subtractions', async () => {
     await using passes = await started(1)
     await settle(passes)
