@@ -10,7 +10,10 @@ import {
   cancelTaskRoute,
   createTaskRoute,
   getTaskRoute,
+  healthRoute,
   listTasksRoute,
+  metricsRoute,
+  readyRoute,
   retryTaskRoute,
   taskDiffRoute,
   taskEventsRoute,
@@ -72,9 +75,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return context.json(body, 404)
   })
 
-  app.get('/healthz', (context) => context.text('ok'))
-  app.get('/readyz', (context) => (options.isReady() ? context.text('ok') : context.text('not ready', 503)))
-  app.get('/metrics', async (context) =>
+  app.openapi(healthRoute, (context) => context.text('ok', 200))
+  app.openapi(readyRoute, (context) => (options.isReady() ? context.text('ok', 200) : context.text('not ready', 503)))
+  app.openapi(metricsRoute, async (context) =>
     context.text(await options.registry.metrics(), 200, { 'content-type': options.registry.contentType }),
   )
 

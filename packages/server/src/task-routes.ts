@@ -125,3 +125,28 @@ export const retryTaskRoute = createRoute({
   request: { params: id },
   responses: { 201: json(createTaskResponseSchema, 'The new task.'), ...errors },
 })
+
+export const healthRoute = createRoute({
+  method: 'get',
+  path: '/healthz',
+  summary: 'Whether the platform is alive',
+  responses: { 200: { description: 'It is.', content: text } },
+})
+
+export const readyRoute = createRoute({
+  method: 'get',
+  path: '/readyz',
+  summary: 'Whether everything behind the API works',
+  responses: {
+    200: { description: 'It does.', content: text },
+    503: { description: 'Not yet, or no longer.', content: text },
+  },
+})
+
+export const metricsRoute = createRoute({
+  method: 'get',
+  path: '/metrics',
+  summary: 'Counters for Prometheus',
+  security,
+  responses: { 200: { description: 'The text format.', content: text }, 401: errors[401] },
+})
