@@ -55,7 +55,8 @@ export const checks: Readonly<Record<string, Check>> = {
       ...(runtime.supervisorScript ? { supervisorScript: runtime.supervisorScript } : {}),
       allowProcess: true,
     })
-    await picked.isolation.close({ endPods: true })
+    // Pods of a crashed platform wait here to be adopted: looking must not end them.
+    await picked.isolation.close({ endPods: false })
     const { tier } = picked.isolation
     if (tier !== 'process')
       return { check: 'isolation', state: 'ok', detail: `${tier}, limits ${picked.report.limits}` }

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await daemon.terminate(0)
   await daemon.close()
-  await rm(directory, { recursive: true, force: true })
+  await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 })
 const put = (path: string, body: string) => new Request(`http://sandbox${path}`, { method: 'PUT', body })
 

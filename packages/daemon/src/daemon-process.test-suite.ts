@@ -29,7 +29,11 @@ export async function bundleDaemon(): Promise<DaemonBundle> {
     outfile: file,
     logLevel: 'silent',
   })
-  return { file, directory, remove: () => rm(directory, { recursive: true, force: true }) }
+  return {
+    file,
+    directory,
+    remove: () => rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }),
+  }
 }
 
 /** A daemon in a process of its own, on a free port, with JSON logs collected. */

@@ -29,7 +29,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
         code: 0,
       })
     } finally {
-      await rm(directory, { recursive: true, force: true })
+      await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
       await bundle.remove()
     }
   })

@@ -19,7 +19,7 @@ afterAll(() => bundle.remove())
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'corral-process-'))
 })
-afterEach(() => rm(directory, { recursive: true, force: true }))
+afterEach(() => rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }))
 
 /** The daemon without socket and process of its own, for what does not depend on them. */
 function inThisProcess(): void {

@@ -29,7 +29,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await server.close(100)
   await daemon.close()
-  await rm(directory, { recursive: true, force: true })
+  await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 })
 const at = (name: string) => join(directory, name)
 

@@ -19,7 +19,7 @@ afterEach(async () => {
   daemon?.process.kill('SIGKILL')
   await daemon?.exited
   daemon = undefined
-  await rm(directory, { recursive: true, force: true })
+  await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 })
 
 async function start(env: Record<string, string> = {}): Promise<RunningDaemon> {

@@ -173,6 +173,9 @@ describe('reading', () => {
     const document = (await (await app.request('/openapi.json')).json()) as { openapi: string; paths: object }
     expect(document.openapi).toBe('3.1.0')
     expect(Object.keys(document.paths).sort()).toEqual([
+      '/healthz',
+      '/metrics',
+      '/readyz',
       '/tasks',
       '/tasks/{id}',
       '/tasks/{id}/cancel',

@@ -1,6 +1,8 @@
 import type { LaunchPlan, PodPlan } from '../isolation/isolation.js'
 import { homeOf } from '../isolation/profile.js'
 
+const workspace = '/workspace'
+
 /**
  * A plan for a tier without mounts: paths below a mount's target become paths below its source, in arguments, in the
  * environment and for the working directory; HOME and TMPDIR point into the pod's own directories.
@@ -37,7 +39,9 @@ export function withHostPaths(
       ...env,
       HOME: translate(home),
       TMPDIR: translate('/tmp'),
-      CORRAL_DAEMON_SOCKET: `${pod.directory}/8888.sock`,
+      CORRAL_DAEMON_SOCKET: `${pod.directory}/run/8888.sock`,
+      // Without mounts the template's /workspace is where its volume lies.
+      ...(translate(workspace) === workspace ? {} : { CORRAL_WORKSPACE: translate(workspace) }),
     },
   }
 }

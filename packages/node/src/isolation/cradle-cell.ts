@@ -67,9 +67,10 @@ export class CradleCell implements Cell {
   }
 
   async dial(port: number, options: { host?: string; signal?: AbortSignal } = {}): Promise<ByteStream> {
-    const path = join(this.record.directory, `${port}.sock`)
+    const directory = join(this.record.directory, 'run')
+    const path = join(directory, `${port}.sock`)
     if (this.ports.mapsPortsToSockets && statSync(path, { throwIfNoEntry: false })?.isSocket()) {
-      return await dialSocket(this.record.directory, `${port}.sock`)
+      return await dialSocket(directory, `${port}.sock`)
     }
     return await dialInCell(this.#socket, port, options)
   }

@@ -112,7 +112,7 @@ describe('withHostPaths', () => {
       CONFIG: '/data/app/etc:/data/pods/uid/tmp/x',
       HOME: '/data/pods/uid/home',
       TMPDIR: '/data/pods/uid/tmp',
-      CORRAL_DAEMON_SOCKET: '/data/pods/uid/8888.sock',
+      CORRAL_DAEMON_SOCKET: '/data/pods/uid/run/8888.sock',
     })
   })
 })
