@@ -1,17 +1,26 @@
 import { serverSideApply } from './checks/apply.js'
+import { customResources } from './checks/crds.js'
 import { crud } from './checks/crud.js'
+import { deletion } from './checks/deletion.js'
 import { discovery } from './checks/discovery.js'
+import { listAndSelect, watching } from './checks/list-watch.js'
 import { openapi } from './checks/openapi.js'
 import { patch } from './checks/patch.js'
 import { transport } from './checks/transport.js'
 import type { Check } from './harness/check.js'
 
-/** The whole suite, in the order of its numbers. */
-export const allChecks: readonly Check[] = [
-  ...transport,
-  ...discovery,
-  ...openapi,
-  ...crud,
-  ...patch,
-  ...serverSideApply,
+const sections = [
+  transport,
+  discovery,
+  openapi,
+  crud,
+  patch,
+  serverSideApply,
+  listAndSelect,
+  watching,
+  deletion,
+  customResources,
 ]
+
+/** The whole suite, in the order of its numbers. */
+export const allChecks: readonly Check[] = sections.flat().sort((a, b) => a.number - b.number)

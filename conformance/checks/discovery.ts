@@ -55,13 +55,22 @@ export const discovery: readonly Check[] = [
       for (const group of body.items as unknown as Group[]) equal(group.versions[0]?.freshness, 'Current')
     }
   }),
-  check(9, 'a client that only knows v2beta1 gets v2beta1', async (t) => {
-    const answer = await t.get('/apis', { accept: `${aggregated('v2beta1')},application/json` })
-    const body = answer.is(200)
-    equal(body.kind, 'APIGroupDiscoveryList')
-    equal(body.apiVersion, 'apidiscovery.k8s.io/v2beta1')
-    match(answer.headers['content-type'] ?? '', /v=v2beta1/)
-  }),
+  check(
+    9,
+    'a client that only knows v2beta1 gets v2beta1',
+    async (t) => {
+      const answer = await t.get('/apis', { accept: `${aggregated('v2beta1')},application/json` })
+      const body = answer.is(200)
+      if (!t.isEmbedded) return equal(body.kind, 'APIGroupList')
+      equal(body.kind, 'APIGroupDiscoveryList')
+      equal(body.apiVersion, 'apidiscovery.k8s.io/v2beta1')
+      match(answer.headers['content-type'] ?? '', /v=v2beta1/)
+    },
+    {
+      differs:
+        'recent servers have dropped v2beta1 and answer with the legacy document; kubectl up to 1.29 asks for it',
+    },
+  ),
   check(10, 'an unknown profile in the Accept header is tolerated', async (t) => {
     const body = (
       await t.get('/apis', { accept: `${aggregated('v2', ';profile=nopeer')},${aggregated('v2')},application/json` })
@@ -90,11 +99,14 @@ export const discovery: readonly Check[] = [
   }),
   check(12, 'sub-resources are listed with the kinds they answer', async (t) => {
     const all = await groups(t)
-    const find = (group: string, resource: string, subresource: string): unknown =>
-      all
-        .find((entry) => (entry.metadata.name ?? '') === group)
-        ?.versions[0]?.resources.find((row) => row.resource === resource)
-        ?.subresources?.find((row) => row.subresource === subresource)?.responseKind
+    const find = (group: string, resource: string, subresource: string): unknown => {
+      const [version] = all.find((entry) => (entry.metadata.name ?? '') === group)?.versions ?? []
+      const rows = version?.resources.find((row) => row.resource === resource)?.subresources
+      const found = rows?.find((row) => row.subresource === subresource)?.responseKind
+      // Empty group and version mean the parent's.
+      const isOwn = found !== undefined && found.group === '' && found.version === ''
+      return isOwn ? { ...found, group, version: version?.version } : found
+    }
     const kind = (group: string, version: string, name: string): object => ({ group, version, kind: name })
     deepEqual(find('', 'pods', 'log'), kind('', 'v1', 'Pod'))
     deepEqual(find('', 'pods', 'exec'), kind('', 'v1', 'PodExecOptions'))

@@ -61,7 +61,7 @@ export class HttpClient {
 
   constructor(readonly target: Target) {
     const { ca, cert, key } = target
-    const plain = new Agent({ ca, keepAlive: true, maxSockets: 64 })
+    const plain = new Agent({ ca, keepAlive: true })
     this.certified = new Agent({ ca, keepAlive: false, ...(cert && key ? { cert, key } : {}) })
     this.agents = [plain, this.certified]
   }

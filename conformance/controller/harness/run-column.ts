@@ -1,0 +1,123 @@
+import { Namespaces } from '@corral/resources'
+import type { Column, ColumnId, ManagerCall } from './column.js'
+import type { Scenario } from './scenario.js'
+import { Scene } from './scene.js'
+import { type ScriptedNode, startScriptedNode } from './scripted-node.js'
+import { ensureNamespace } from './service-account.js'
+
+/** What became of one scenario in one column. */
+export interface Result {
+  readonly number: string
+  readonly title: string
+  readonly passed: boolean
+  readonly ms: number
+  /** Why it failed. */
+  readonly note?: string
+  /** What was there to see, with everything that changes from run to run replaced. */
+  readonly observations: Readonly<Record<string, unknown>>
+}
+
+export interface ColumnRun {
+  readonly id: ColumnId
+  readonly title: string
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly results: readonly Result[]
+  readonly calls: readonly ManagerCall[]
+}
+
+export interface RunOptions {
+  parallel: number
+  quietMs: number
+  onResult(column: Column, result: Result): void
+}
+
+/** Runs every scenario in a column, those with the same flags under one manager, and closes the column. */
+export async function runColumn(
+  column: Column,
+  scenarios: readonly Scenario[],
+  options: RunOptions,
+): Promise<ColumnRun> {
+  const results: Result[] = []
+  let node: ScriptedNode | undefined
+  try {
+    node = await startScriptedNode(column.client)
+    for (const group of byFlags(scenarios)) {
+      const manager = await column.startManager(group[0]?.flags ?? [])
+      try {
+        const queue = [...group]
+        const worker = async (): Promise<void> => {
+          for (let next = queue.shift(); next; next = queue.shift()) {
+            const result = await play(next, column, node!, options)
+            results.push(result)
+            options.onResult(column, result)
+          }
+        }
+        await Promise.all(Array.from({ length: options.parallel }, worker))
+      } finally {
+        await manager.stop()
+      }
+    }
+    const { id, title, facts } = column
+    return { id, title, facts, results: inOrderOf(scenarios, results), calls: column.calls?.() ?? [] }
+  } finally {
+    await node?.stop()
+    await column.close()
+  }
+}
+
+async function play(scenario: Scenario, column: Column, node: ScriptedNode, options: RunOptions): Promise<Result> {
+  const { number, title } = scenario
+  const namespace = `s-${number.replaceAll(/[^0-9a-z]+/g, '-')}`
+  const lifetime = new AbortController()
+  const scene = new Scene({
+    client: column.client,
+    node,
+    namespace,
+    quietMs: options.quietMs,
+    signal: lifetime.signal,
+  })
+  const startedMs = Date.now()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const limitMs = scenario.timeoutMs
+    timer = setTimeout(() => reject(new Error(`still running after ${limitMs} ms`)), limitMs)
+  })
+  const finish = (note?: string): Result => ({
+    number,
+    title,
+    passed: note === undefined,
+    ms: Date.now() - startedMs,
+    ...(note !== undefined && { note }),
+    observations: scene.observations,
+  })
+  try {
+    await ensureNamespace(column.client, namespace)
+    const work = scenario.run(scene)
+    work.catch(() => {}) // a scenario that is late may still fail after its end
+    await Promise.race([work, late])
+    return finish()
+  } catch (error) {
+    return finish((error as Error).message)
+  } finally {
+    clearTimeout(timer)
+    lifetime.abort()
+    node.script(namespace, undefined)
+    await column.client.delete(Namespaces, { name: namespace }).catch(() => {}) // the whole server goes soon
+  }
+}
+
+function byFlags(scenarios: readonly Scenario[]): Scenario[][] {
+  const groups = new Map<string, Scenario[]>()
+  for (const scenario of scenarios) {
+    const key = scenario.flags.join(' ')
+    const group = groups.get(key) ?? []
+    group.push(scenario)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}
+
+function inOrderOf(scenarios: readonly Scenario[], results: readonly Result[]): Result[] {
+  const order = new Map(scenarios.map(({ number }, index) => [number, index]))
+  return [...results].sort((a, b) => (order.get(a.number) ?? 0) - (order.get(b.number) ?? 0))
+}
