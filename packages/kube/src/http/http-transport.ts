@@ -48,7 +48,8 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   async function prepare(request: TransportRequest, refused: boolean) {
     const credentials = await access.credentials({ refused, signal: request.signal })
     // Loaded with the first call: a process that only talks to a server inside it never pays for it.
-    const undici = await import('undici')
+    // By its default export: bundled, a CommonJS module has no other.
+    const { default: undici } = await import('undici')
     return { pools: poolsFor(credentials, undici), options: dispatchOptions(request, credentials, basePath, userAgent) }
   }
 
@@ -107,7 +108,7 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 }
 
-type Undici = typeof import('undici')
+type Undici = typeof import('undici')['default']
 
 function openPools(
   undici: Undici,
