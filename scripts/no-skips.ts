@@ -1,0 +1,25 @@
+import type { Reporter, TestModule } from 'vitest/node'
+
+/** Tests that may be left out even where everything is installed, each with its reason. */
+const allowed: readonly { pattern: RegExp; reason: string }[] = [
+  { pattern: /Go module/, reason: 'compares with sources that only the Go tool fetches' },
+  { pattern: /memory file systems/, reason: 'the process tier has no mounts' },
+]
+
+/**
+ * Where every part must be there (CI), a test that was left out is a failure: a missing bubblewrap or kubectl would
+ * otherwise pass in silence.
+ */
+export class NoSkips implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const skipped = modules.flatMap((module) =>
+      [...module.children.allTests('skipped')].map((test) => `${module.relativeModuleId}: ${test.fullName}`),
+    )
+    const unexpected = skipped.filter((name) => !allowed.some(({ pattern }) => pattern.test(name)))
+    if (unexpected.length === 0) return
+    process.exitCode = 1
+    process.stderr.write(
+      `\nleft out although every part must be here:\n${unexpected.map((name) => `  ${name}`).join('\n')}\n`,
+    )
+  }
+}
