@@ -127,11 +127,11 @@ async function installOurCrds(client: KubeClient): Promise<void> {
   for (const crd of crds)
     await client.apply(CustomResourceDefinitions, crd, { fieldManager: 'conformance', force: true })
   const deadlineMs = Date.now() + 30_000
-  for (const { metadata } of crds) {
+  for (const name of crds.map(({ metadata }) => metadata?.name ?? '')) {
     for (;;) {
-      const { status } = await client.get(CustomResourceDefinitions, { name: metadata.name })
+      const { status } = await client.get(CustomResourceDefinitions, { name })
       if (status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')) break
-      if (Date.now() > deadlineMs) throw new Error(`${metadata.name} is not established`)
+      if (Date.now() > deadlineMs) throw new Error(`${name} is not established`)
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }

@@ -2,7 +2,6 @@ import type {
   KubeObject,
   OwnerReference,
   Pod,
-  PodTemplate,
   Sandbox,
   SandboxClaim,
   SandboxTemplate,
@@ -20,6 +19,7 @@ export const templateRefLabel = `${AGENTS}/sandbox-template-ref-hash`
 export const assignment = `${AGENTS}/sandbox-name`
 export const safeToEvict = 'cluster-autoscaler.kubernetes.io/safe-to-evict'
 
+type PodTemplate = Sandbox['spec']['podTemplate']
 type Metadata = NonNullable<KubeObject['metadata']>
 
 export const podTemplate = (change: Partial<PodTemplate> = {}): PodTemplate => ({

@@ -15,7 +15,7 @@ const withContainers = (
   service: true,
   podTemplate: podTemplate({ spec: { containers } }),
 })
-const pvc = (name: string, metadata: object = {}): object & { metadata: object } => ({
+const pvc = (name: string, metadata: object = {}) => ({
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
   metadata: { name, ...metadata },
@@ -25,13 +25,12 @@ const data = [{ metadata: { name: 'data', labels: { a: 'b' }, annotations: { c: 
 
 export const sandboxChildScenarios: readonly Scenario[] = [
   scenario('59', 'ports of the Service come from the containers, once each, in order', async (scene) => {
-    const ports = [
-      { containerPort: 9090, protocol: 'UDP' },
-      { containerPort: 8080 },
+    const first = container('first', [{ containerPort: 9090, protocol: 'UDP' }, { containerPort: 8080 }])
+    const second = container('second', [
       { name: 'http', containerPort: 8080 },
       { containerPort: 9090, protocol: 'TCP' },
-    ]
-    await scene.create(Sandboxes, sandbox('box', withContainers(container('main', ports))))
+    ])
+    await scene.create(Sandboxes, sandbox('box', withContainers(first, second)))
     await scene.readySandbox('box')
     await scene.observe()
   }),
@@ -129,8 +128,8 @@ export const sandboxChildScenarios: readonly Scenario[] = [
   }),
 
   scenario(
-    '68, 143, 165b',
-    'another cluster domain, no claim events, no observability, no eviction',
+    '68',
+    'another cluster domain shows in the Service name',
     async (scene) => {
       await scene.create(Sandboxes, sandbox('box', { service: true }))
       deepStrictEqual(

@@ -1,0 +1,63 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { findGo } from '../../tools/oracle/index.js'
+import type { Column, ColumnId } from './harness/column.js'
+import { startEmbeddedColumn } from './harness/embedded-column.js'
+import { startOursReal, startUpstreamReal } from './harness/real-columns.js'
+import { inDocument, printTable, section, unexplained } from './harness/report.js'
+import { type ColumnRun, type Result, runColumn } from './harness/run-column.js'
+import { allScenarios } from './scenarios/index.js'
+
+const root = join(import.meta.dirname, '../..')
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    columns: { type: 'string', default: 'ours-embedded,ours-real,upstream' },
+    parallel: { type: 'string', default: '6' },
+    'quiet-ms': { type: 'string', default: '800' },
+    'write-docs': { type: 'boolean', default: false },
+    verbose: { type: 'boolean', default: false },
+  },
+})
+process.exitCode = await main()
+
+/** The suite in every column: a table, raw results, the section of the document; 1 when something fails unexplained. */
+async function main(): Promise<number> {
+  const starts: Readonly<Record<ColumnId, () => Promise<Column>>> = {
+    'ours-embedded': startEmbeddedColumn,
+    'ours-real': startOursReal,
+    upstream: startUpstreamReal,
+  }
+  const wanted = options.columns.split(',') as ColumnId[]
+  if (wanted.some((id) => id !== 'ours-embedded') && !(await findGo())) {
+    process.stderr.write('conformance: Go is not installed, so there is no real Kubernetes to compare with; skipped\n')
+    return process.env.CI === 'true' ? 1 : 0
+  }
+  const only = options.only?.split(';').map((number) => number.trim())
+  const scenarios = allScenarios.filter(({ number }) => !only || only.includes(number))
+  const runs: ColumnRun[] = []
+  for (const id of wanted) {
+    const column = await starts[id]()
+    const run = { parallel: Number(options.parallel), quietMs: Number(options['quiet-ms']), onResult: tell }
+    runs.push(await runColumn(column, scenarios, run))
+  }
+  writeResults(runs)
+  process.stdout.write(printTable(runs, { verbose: options.verbose }))
+  if (options['write-docs']) {
+    const path = join(root, 'docs/compatibility.md')
+    writeFileSync(path, inDocument(readFileSync(path, 'utf8'), section(runs)))
+  }
+  return unexplained(runs).length > 0 ? 1 : 0
+}
+
+function tell({ id }: Column, { number, passed, ms, note }: Result): void {
+  process.stderr.write(`${id} ${number} ${passed ? 'yes' : 'NO'} (${ms} ms)${note ? `: ${note.slice(0, 400)}` : ''}\n`)
+}
+
+function writeResults(runs: readonly ColumnRun[]): void {
+  const directory = join(root, 'conformance/results')
+  mkdirSync(directory, { recursive: true })
+  const name = `controller-${new Date().toISOString().replaceAll(':', '-')}.json`
+  writeFileSync(join(directory, name), `${JSON.stringify({ node: process.version, runs }, null, 1)}\n`)
+}
