@@ -205,6 +205,7 @@ export const customResources: readonly Check[] = [
         schema: { ...integer, oneOf: [{ minimum: 5 }, { maximum: 7 }] },
         bad: 6,
         good: 9,
+        at: '<nil>',
         message: /must validate one and only one schema \(oneOf\)/,
       },
       {
@@ -212,6 +213,7 @@ export const customResources: readonly Check[] = [
         schema: { ...integer, anyOf: [{ minimum: 5 }, { maximum: 2 }] },
         bad: 3,
         good: 9,
+        at: '<nil>',
         message: /must validate at least one schema \(anyOf\)/,
       },
       {
@@ -219,6 +221,7 @@ export const customResources: readonly Check[] = [
         schema: { ...integer, not: { minimum: 5 } },
         bad: 6,
         good: 1,
+        at: '<nil>',
         message: /must not validate the schema \(not\)/,
       },
       {

@@ -17,6 +17,7 @@ import { collectStore } from './collect-store.js'
 import { followDefinitions } from './crd/crd-installer.js'
 import { discoveryResponse } from './discovery/discovery.js'
 import { OpenApiPages } from './discovery/open-api.js'
+import { openApiV2Response } from './discovery/open-api-v2.js'
 import { dispatchResource, resolveResource } from './dispatch.js'
 import { apiError, unauthorized, unknownPath } from './errors/api-error.js'
 import { builtinKinds } from './registry/builtin-kinds.js'
@@ -179,6 +180,8 @@ class EmbeddedApiServer implements ApiServer {
     if (request.method !== 'GET') throw unknownPath()
     const discovery = discoveryResponse(this.context.registry, request.path, request.headers.accept ?? '')
     if (discovery) return discovery
+    const openApiV2 = openApiV2Response(request.path, request.headers.accept ?? '')
+    if (openApiV2) return openApiV2
     const openApi = await this.openApi.respond(request.path, request.query)
     if (openApi) return openApi
     throw unknownPath()
