@@ -101,7 +101,8 @@ function binding(kind: 'RoleBinding' | 'ClusterRoleBinding', name: string): obje
   }
 }
 
-const place = (kind: string, name: string): object => (kind.startsWith('Cluster') ? { name } : { name, namespace: NAMESPACE })
+const place = (kind: string, name: string): object =>
+  kind.startsWith('Cluster') ? { name } : { name, namespace: NAMESPACE }
 
 const labels = { app: NAME }
 const service = {

@@ -15,7 +15,11 @@ export async function listen(options: {
   port: number
 }): Promise<HttpServer> {
   const host = options.host ?? '127.0.0.1'
-  const server: Server = createServer(getRequestListener(options.fetch))
+  const answer = getRequestListener(options.fetch)
+  const server: Server = createServer((request, response) => {
+    // The listener answers failures itself; what is left is a caller who went away.
+    answer(request, response).catch(() => response.destroy())
+  })
   server.keepAliveTimeout = 65_000
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

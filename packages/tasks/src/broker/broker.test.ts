@@ -28,14 +28,17 @@ beforeEach(async () => {
   model = createServer((request, response) => {
     let body = ''
     request.on('data', (chunk) => (body += chunk))
-    request.on('end', async () => {
+    request.on('end', () => {
       seen.push({ headers: request.headers, url: request.url ?? '', body })
       response.writeHead(200, { 'content-type': 'text/event-stream', 'request-id': 'r1' })
       response.write(
         'event: message_start\ndata: {"type":"message_start","message":{"model":"claude-x","usage":{"input_tokens":11,"output_tokens":1}}}\n\n',
       )
-      await second
-      response.end('event: message_delta\ndata: {"type":"message_delta","usage":{"output_tokens":7}}\n\n')
+      const rest = 'event: message_delta\ndata: {"type":"message_delta","usage":{"output_tokens":7}}\n\n'
+      second.then(
+        () => response.end(rest),
+        (error: Error) => response.destroy(error),
+      )
     })
   })
   await new Promise<void>((resolve) => model.listen(0, '127.0.0.1', resolve))
