@@ -120,11 +120,12 @@ export function startManager(ports: ManagerPorts): Manager {
     failReady = reject
   })
   ready.catch(() => {}) // whoever waits sees it; a stop before the start is no accident
-  const done = run()
-    .catch((error: unknown) => {
+  async function live(): Promise<void> {
+    try {
+      await run()
+    } catch (error) {
       if (!lifetime.signal.aborted) throw error
-    })
-    .finally(async () => {
+    } finally {
       failReady(new Error('the manager stopped before its controllers ran'))
       lifetime.abort()
       ports.signal?.removeEventListener('abort', abort)
@@ -132,7 +133,10 @@ export function startManager(ports: ManagerPorts): Manager {
       await Promise.all(stores.map((store) => store.stop()))
       await sink.drain()
       await endpoints.then((open) => open.stop()).catch(() => {}) // a failure to open is what `done` reports
-    })
+    }
+  }
+
+  const done = live()
   done.catch(() => {}) // reported to whoever watches `done`
 
   return {

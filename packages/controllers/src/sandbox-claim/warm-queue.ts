@@ -10,9 +10,15 @@ interface Entry extends WarmItem {
   readonly order: number
 }
 
+/** Entries in the order of their arrival, which a Map keeps for keys that are set again. */
+interface Bucket {
+  entries: Map<ObjectKey, Entry>
+  newestOrder: number
+}
+
 interface PoolQueue {
   entries: Map<ObjectKey, Entry>
-  byNode: Map<string, Map<ObjectKey, Entry>>
+  byNode: Map<string, Bucket>
 }
 
 /**
@@ -29,8 +35,10 @@ export class WarmQueue {
     this.#pools.set(pool, queue)
     const known = queue.entries.get(item.key)
     if (known?.nodeName === item.nodeName) return
-    if (known) unlink(queue, known)
-    link(queue, { ...item, order: known?.order ?? this.#order++ }, known !== undefined)
+    if (known) leaveNode(queue, known)
+    const entry = { ...item, order: known?.order ?? this.#order++ }
+    queue.entries.set(entry.key, entry)
+    joinNode(queue, entry)
   }
 
   /** The next item, out of the line. */
@@ -58,7 +66,8 @@ export class WarmQueue {
   }
 
   #drop(pool: ObjectKey, queue: PoolQueue, entry: Entry): void {
-    unlink(queue, entry)
+    queue.entries.delete(entry.key)
+    leaveNode(queue, entry)
     if (queue.entries.size === 0) this.#pools.delete(pool)
   }
 }
@@ -67,33 +76,32 @@ function choose({ entries, byNode }: PoolQueue): Entry | undefined {
   let best: Entry | undefined
   let most = 0
   for (const [nodeName, bucket] of byNode) {
-    if (nodeName === '' || bucket.size < most) continue
-    const [oldest] = bucket.values()
-    if (oldest && (bucket.size > most || !best || oldest.order < best.order)) best = oldest
-    most = bucket.size
+    const { size } = bucket.entries
+    if (nodeName === '' || size < most) continue
+    const [oldest] = bucket.entries.values()
+    if (oldest && (size > most || !best || oldest.order < best.order)) best = oldest
+    most = size
   }
   return best ?? entries.values().next().value
 }
 
-function link(queue: PoolQueue, entry: Entry, keepsPlace: boolean): void {
-  queue.entries.set(entry.key, entry)
-  const bucket = queue.byNode.get(entry.nodeName) ?? new Map<ObjectKey, Entry>()
-  queue.byNode.set(entry.nodeName, bucket.set(entry.key, entry))
-  if (!keepsPlace) return
-  // Maps iterate in insertion order; an item that keeps its place has to be sorted back into it.
-  resort(queue.entries)
-  resort(bucket)
+function joinNode({ byNode }: PoolQueue, entry: Entry): void {
+  const bucket = byNode.get(entry.nodeName) ?? { entries: new Map<ObjectKey, Entry>(), newestOrder: -1 }
+  byNode.set(entry.nodeName, bucket)
+  bucket.entries.set(entry.key, entry)
+  if (entry.order < bucket.newestOrder) resort(bucket.entries)
+  else bucket.newestOrder = entry.order
 }
 
+/** An entry that learned its node late has to go before the younger ones. */
 function resort(entries: Map<ObjectKey, Entry>): void {
   const sorted = [...entries.values()].sort((a, b) => a.order - b.order)
   entries.clear()
   for (const entry of sorted) entries.set(entry.key, entry)
 }
 
-function unlink({ entries, byNode }: PoolQueue, entry: Entry): void {
-  entries.delete(entry.key)
-  const bucket = byNode.get(entry.nodeName)
-  bucket?.delete(entry.key)
-  if (bucket?.size === 0) byNode.delete(entry.nodeName)
+function leaveNode({ byNode }: PoolQueue, { key, nodeName }: Entry): void {
+  const bucket = byNode.get(nodeName)
+  bucket?.entries.delete(key)
+  if (bucket?.entries.size === 0) byNode.delete(nodeName)
 }
