@@ -135,8 +135,8 @@ function claimAndExec(
     const process = await client.exec({ name: sandbox, namespace }, { command: ['/bin/echo', 'ready'] })
     let execMs = Number.NaN
     for await (const _ of process.stdout) execMs = Number.isNaN(execMs) ? performance.now() - startedAt : execMs
-    await process.exited
-    if (Number.isNaN(execMs)) throw new Error(`nothing came from exec in ${sandbox}`)
+    const exit = await process.exited
+    if (Number.isNaN(execMs)) throw new Error(`nothing came from exec in ${sandbox}: ${JSON.stringify(exit)}`)
     return { readyMs, execMs }
   })
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 /** `CORRAL_BUNDLE` names another build to measure. */
-const bundle = process.env.CORRAL_BUNDLE ?? join(root, 'packages/cli/dist/bundle/corral.js')
+export const bundle: string = process.env.CORRAL_BUNDLE ?? join(root, 'packages/cli/dist/bundle/corral.js')
 
 /** A running `corral` command of the bundle, as users start it. */
 export interface CorralProcess<Ready> {
@@ -36,7 +36,8 @@ export async function startCorral<Ready>(
     env: options.env ?? process.env,
   })
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-  const killOnExit = (): void => void child.kill('SIGKILL')
+  // Asked rather than killed: a platform ends its sandboxes only when it is let.
+  const killOnExit = (): void => void child.kill('SIGTERM')
   process.once('exit', killOnExit)
   void gone.then(() => process.off('exit', killOnExit))
   const ready = await readyRecord<Ready>(readyFile, directory, child)

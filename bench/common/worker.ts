@@ -1,0 +1,65 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/** A TypeScript program of this directory in a process of its own. It says one thing when ready and ends on SIGTERM. */
+export interface Worker<Ready> {
+  readonly pid: number
+  readonly ready: Ready
+  stop(): Promise<void>
+}
+
+const startTimeoutMs = 60_000
+const stopTimeoutMs = 20_000
+
+export async function startWorker<Ready>(module: URL, args: readonly string[]): Promise<Worker<Ready>> {
+  const child = fork(fileURLToPath(module), [...args], {
+    execArgv: process.execArgv,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const killOnExit = (): void => void child.kill('SIGKILL')
+  process.once('exit', killOnExit)
+  void gone.then(() => process.off('exit', killOnExit))
+  const ready = await firstMessage<Ready>(child)
+  return {
+    pid: child.pid ?? 0,
+    ready,
+    async stop() {
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
+      await gone
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** For the other side: says that it is ready, runs until it is told to stop, then stops. */
+export async function serveWorker(ready: object, stop: () => Promise<void>): Promise<void> {
+  const told = new Promise<void>((resolve) => {
+    process.once('SIGTERM', resolve)
+    process.once('disconnect', resolve)
+  })
+  process.send?.(ready)
+  await told
+  await stop()
+  process.exit(0)
+}
+
+function firstMessage<Ready>(child: ChildProcess): Promise<Ready> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => end(new Error(`no word from the worker in ${startTimeoutMs} ms`)), startTimeoutMs)
+    const onExit = (code: number | null): void => end(new Error(`the worker ended with ${code}`))
+    const onMessage = (message: unknown): void => end(undefined, message as Ready) // both sides are in this directory
+    child.once('exit', onExit)
+    child.once('message', onMessage)
+    function end(error: Error | undefined, ready?: Ready): void {
+      clearTimeout(timer)
+      child.off('exit', onExit)
+      child.off('message', onMessage)
+      if (ready === undefined) {
+        child.kill('SIGKILL')
+        reject(error)
+      } else resolve(ready)
+    }
+  })
+}
