@@ -62,8 +62,8 @@ async function pump(response: ServerResponse, chunks: AsyncIterable<Uint8Array>)
 }
 
 /**
- * Frames as lines, several of one turn in one packet. While nothing happens a single space goes out now and then: it is
- * legal between documents, and some clients give up on a silent watch.
+ * Frames as lines; Node itself puts those of one turn into one packet. While nothing happens a single space goes out now
+ * and then: it is legal between documents, and some clients give up on a silent watch.
  */
 async function pumpFrames(response: ServerResponse, frames: AsyncIterable<WatchFrame>): Promise<void> {
   let wroteLately = false
@@ -71,25 +71,11 @@ async function pumpFrames(response: ServerResponse, frames: AsyncIterable<WatchF
     if (!wroteLately && !response.writableNeedDrain) response.write(SPACE)
     wroteLately = false
   }, KEEP_ALIVE_MS).unref()
-  let isCorked = false
-  const uncork = (): void => {
-    if (!isCorked) return
-    isCorked = false
-    response.uncork()
-  }
   try {
     for await (const frame of frames) {
       if (response.destroyed) break
       wroteLately = true
-      if (!isCorked) {
-        isCorked = true
-        response.cork()
-        setImmediate(uncork)
-      }
-      if (!response.write(frame.line())) {
-        uncork()
-        await drained(response)
-      }
+      if (!response.write(frame.line())) await drained(response)
     }
     response.end()
   } catch {

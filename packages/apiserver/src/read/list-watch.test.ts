@@ -134,6 +134,16 @@ describe('watch', () => {
     expect(count).toBeLessThan(5_100)
   })
 
+  it('88: a few large objects count by their size', async () => {
+    const { response } = await api.call('GET', `${configMaps}?watch=1&resourceVersion=${await head()}`)
+    if (response.body.type !== 'watch') throw new Error('no watch')
+    const data = { blob: 'x'.repeat(500_000) }
+    for (let index = 0; index < 50; index++) await api.call('POST', configMaps, configMap(`large-${index}`, { data }))
+    let count = 0
+    for await (const _frame of response.body.frames) count++
+    expect(count).toBeLessThan(50)
+  })
+
   it('89: many watchers see the same events in the same order', async () => {
     const version = await head()
     const watching = Array.from({ length: 20 }, () =>

@@ -15,7 +15,16 @@ export function rememberJson(object: object, bytes: Uint8Array): void {
   cache.set(object, bytes)
 }
 
-/** Size of the object's JSON where it has been made already, else an estimate. */
-export function knownSizeBytes(object: object): number {
-  return cache.get(object)?.length ?? 2048
+/** Size of the object's JSON: exact where it has been made already, else close enough for a limit. */
+export function sizeInBytes(object: object): number {
+  return cache.get(object)?.length ?? measure(object)
+}
+
+function measure(value: unknown): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 5
+  let size = 2
+  if (Array.isArray(value)) for (const item of value) size += measure(item) + 1
+  else for (const key in value) size += key.length + 4 + measure((value as Record<string, unknown>)[key])
+  return size
 }

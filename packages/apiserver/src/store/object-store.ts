@@ -2,7 +2,7 @@ import type { Clock, KubeObject } from '@corral/resources'
 import type { HistoryEntry, Storage, StorageWrite } from '../storage/storage.js'
 import { Collection } from './collection.js'
 import type { StoreEvent } from './event-ring.js'
-import { knownSizeBytes } from './json-bytes.js'
+import { sizeInBytes } from './json-bytes.js'
 import { freezeJson } from './plain-json.js'
 
 /** A write that has its version; `committed` settles once it is durable and published. */
@@ -235,7 +235,7 @@ export class ObjectStore {
       object: write.object,
       previous,
       committedAtMs: this.clock.now().getTime(),
-      sizeBytes: knownSizeBytes(write.object),
+      sizeBytes: sizeInBytes(write.object),
       frames: new Map(),
     }
   }
