@@ -161,6 +161,8 @@ const hopByHop = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+  // A compressed answer could not be counted on its way.
+  'accept-encoding',
   'x-api-key',
   'authorization',
 ])
