@@ -19,6 +19,13 @@ export {
 } from './platform/process-scan.js'
 export { type ProgramOptions, type ProgramResult, runProgram } from './platform/run-program.js'
 export {
+  type ModelBlock,
+  type ModelRequest,
+  type ScriptedModel,
+  startScriptedModel,
+} from './platform/scripted-model.js'
+export { type SecretScan, scanForSecret } from './platform/secret-scan.js'
+export {
   type ApiAnswer,
   type EventOptions,
   type RequestOptions,
