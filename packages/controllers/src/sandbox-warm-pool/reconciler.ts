@@ -61,6 +61,8 @@ interface Pass {
   ports: PoolPorts
   memory: Memory
   signal: AbortSignal
+  /** Members asked for and not yet seen, as of the moment the members were listed. */
+  arriving: number
   errors: unknown[]
   requeues: number[]
 }
@@ -83,7 +85,8 @@ export function poolReconciler(ports: PoolPorts): Reconcile {
       return {}
     }
     const template = state.templates.get(`${namespace}/${pool.spec.sandboxTemplateRef.name}`)
-    const pass: Pass = { key, pool, template, ports, memory, signal, errors: [], requeues: [] }
+    const arriving = ports.expectations.pendingCreations(key)
+    const pass: Pass = { key, pool, template, ports, memory, signal, arriving, errors: [], requeues: [] }
     return reconcilePool(pass)
   }
 }
@@ -149,8 +152,7 @@ async function settleMembers(pass: Pass, members: Members): Promise<Members> {
 async function scale(pass: Pass, members: Members): Promise<void> {
   const { key, pool, template, ports, memory } = pass
   const desired = desiredReplicas(pool)
-  const arriving = ports.expectations.pendingCreations(key)
-  const holdMs = memory.holds.remainingMs(key, members.active.length + arriving, desired)
+  const holdMs = memory.holds.remainingMs(key, members.active.length + pass.arriving, desired)
   const action = planScale({
     pool,
     active: members.active,
