@@ -6,6 +6,7 @@ import { discovery } from './checks/discovery.js'
 import { listAndSelect, watching } from './checks/list-watch.js'
 import { openapi } from './checks/openapi.js'
 import { patch } from './checks/patch.js'
+import { streaming } from './checks/streaming.js'
 import { transport } from './checks/transport.js'
 import type { Check } from './harness/check.js'
 
@@ -20,6 +21,7 @@ const sections = [
   watching,
   deletion,
   customResources,
+  streaming,
 ]
 
 /** The whole suite, in the order of its numbers. */

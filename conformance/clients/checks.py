@@ -2,6 +2,7 @@
 import sys
 
 from kubernetes import client, config, watch
+from kubernetes.stream import portforward, stream
 
 GROUP = {"group": "agents.x-k8s.io", "version": "v1beta1", "plural": "sandboxes"}
 
@@ -10,6 +11,42 @@ def patches(namespace, name):
     body = {"metadata": {"labels": {"python": "yes"}}}
     client.CoreV1Api().patch_namespaced_pod(name, namespace, body)
     client.CustomObjectsApi().patch_namespaced_custom_object(**GROUP, namespace=namespace, name=name, body=body)
+
+
+def execute(namespace, name):
+    api = client.CoreV1Api()
+    command = ["sh", "-c", "echo out; echo err >&2; exit 3"]
+    flags = {"stderr": True, "stdin": False, "stdout": True, "tty": False}
+    session = stream(api.connect_get_namespaced_pod_exec, name, namespace, command=command, _preload_content=False, **flags)
+    session.run_forever(timeout=20)
+    print("|".join([session.read_stdout().strip(), session.read_stderr().strip(), str(session.returncode)]))
+
+
+def forward(namespace, name):
+    session = portforward(client.CoreV1Api().connect_get_namespaced_pod_portforward, name, namespace, ports="8080")
+    socket = session.socket(8080)
+    socket.settimeout(20)
+    socket.sendall(b"GET / HTTP/1.1\r\nHost: pod\r\nConnection: close\r\n\r\n")
+    answer = b""
+    while chunk := socket.recv(65536):
+        answer += chunk
+    print(answer.decode())
+
+
+def watching(namespace):
+    """Lists, watches with a timeout, and resumes from the last version it saw."""
+    api = client.CoreV1Api()
+    api.create_namespaced_secret(namespace, {"metadata": {"name": "one"}})
+    first = watch.Watch()
+    seen = [event["object"].metadata.name for event in first.stream(api.list_namespaced_secret, namespace, timeout_seconds=1)]
+    api.create_namespaced_secret(namespace, {"metadata": {"name": "two"}})
+    resumed = watch.Watch()
+    options = {"resource_version": first.resource_version, "timeout_seconds": 5}
+    for event in resumed.stream(api.list_namespaced_secret, namespace, **options):
+        seen.append(event["object"].metadata.name)
+        if event["object"].metadata.name == "two":
+            break
+    print(",".join(seen))
 
 
 if __name__ == "__main__":

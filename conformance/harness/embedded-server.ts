@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -18,7 +18,6 @@ import type { ServerUnderTest } from './server-under-test.js'
 /** The embedded server in this process, over real TLS, with a node that runs pods as child processes. */
 export async function startEmbeddedServer(mode: 'memory' | 'sqlite'): Promise<ServerUnderTest> {
   const directory = mkdtempSync(join(tmpdir(), 'corral-conformance-'))
-  chmodSync(directory, 0o711)
   const kubeconfig = join(directory, 'kubeconfig')
   const tokenKey = Buffer.from('conformance: the key of service account tokens')
   let server: ApiServer
@@ -30,7 +29,7 @@ export async function startEmbeddedServer(mode: 'memory' | 'sqlite'): Promise<Se
     server = await createApiServer({ storage, crds: embeddedCrds(), tokenKey, schedulesPods: false })
     await server.ready
     endpoint = await serveHttps({ server, port, dataDir: directory })
-    node = await startPodRunner({ client: inProcessKubeClient(server), directory: join(directory, 'node') })
+    node = await startPodRunner({ client: inProcessKubeClient(server) })
     server.setPodStreams(node.podStreams)
   }
   async function stop(): Promise<void> {

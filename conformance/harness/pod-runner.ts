@@ -1,10 +1,11 @@
-import { mkdirSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { KubeClient } from '@corral/kube'
-import { type NodeAgent, type NodeOptions, startNode } from '@corral/node'
+import { type NodeAgent, type NodeOptions, pickIsolation, startNode } from '@corral/node'
 import { type PodStreams, silentLogger, systemClock } from '@corral/resources'
-import { fakeIsolation } from '@corral/testing'
 
-/** A node whose pods are plain child processes: enough for exec, logs, attach and port-forward on any API server. */
+/** Our node agent with the best isolation this machine has: it serves any API server's exec, logs and port-forward. */
 export interface PodRunner {
   readonly nodeName: string
   readonly podStreams: PodStreams
@@ -15,14 +16,14 @@ export const conformanceNode = 'conformance-node'
 
 export interface PodRunnerOptions {
   client: KubeClient
-  directory: string
   /** Where the kubelet's routes are served, for an API server in another process. */
   kubeletPort?: number
 }
 
-export async function startPodRunner({ client, directory, kubeletPort }: PodRunnerOptions): Promise<PodRunner> {
-  mkdirSync(directory, { recursive: true, mode: 0o711 })
-  const isolation = fakeIsolation()
+export async function startPodRunner({ client, kubeletPort }: PodRunnerOptions): Promise<PodRunner> {
+  const directory = mkdtempSync(join(tmpdir(), 'corral-conformance-node-'))
+  chmodSync(directory, 0o711) // pods run as other users, and nothing below a closed directory can be mounted for them
+  const { isolation } = await pickIsolation({ dataDir: directory, allowProcess: true, log: silentLogger })
   const options: NodeOptions = {
     client,
     isolation,
@@ -44,6 +45,7 @@ export async function startPodRunner({ client, directory, kubeletPort }: PodRunn
       await agent.stop({ endPods: true })
       await isolation.close({ endPods: true })
       await client.close()
+      rmSync(directory, { recursive: true, force: true })
     },
   }
 }

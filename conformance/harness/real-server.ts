@@ -13,7 +13,7 @@ export async function startRealServer(): Promise<ServerUnderTest> {
   const [kubeletPort = 0] = await freePorts(1)
   const client = kubeClientFromConfig(await loadKubeConfig({ path: plane.kubeconfig }))
   await installCrds(client)
-  const node = await startPodRunner({ client, directory: join(plane.directory, 'node'), kubeletPort })
+  const node = await startPodRunner({ client, kubeletPort })
   const file = (name: string): string => readFileSync(join(plane.directory, 'tls', name), 'utf8')
   const kubelet = await startKubeletServer({
     node,
