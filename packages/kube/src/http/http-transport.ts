@@ -28,14 +28,15 @@ interface Pools {
 export function httpTransport(access: ClusterAccess, options: HttpTransportOptions = {}): KubeTransport {
   const { userAgent = 'corral' } = options
   const basePath = access.server.pathname.replace(/\/$/, '')
+  let undici: Undici | undefined
   let pools: Pools | undefined
   const retired: Pool[] = []
 
-  function poolsFor(credentials: Credentials, undici: Undici): Pools {
+  function poolsFor(credentials: Credentials, library: Undici): Pools {
     if (pools && pools.cert === credentials.cert) return pools
     // A plugin handed out another certificate: connections belong to the user who opened them.
     if (pools) retire(pools)
-    pools = openPools(undici, access, credentials, options)
+    pools = openPools(library, access, credentials, options)
     return pools
   }
   function retire({ calls, streams }: Pools): void {
@@ -47,9 +48,9 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
 
   async function prepare(request: TransportRequest, refused: boolean) {
     const credentials = await access.credentials({ refused, signal: request.signal })
-    // Loaded with the first call: a process that only talks to a server inside it never pays for it.
-    // By its default export: bundled, a CommonJS module has no other.
-    const { default: undici } = await import('undici')
+    // Loaded with the first call: a process that only talks to a server inside it never pays for it. Kept, because
+    // asking for a loaded module costs as much as a request. By its default export: bundled, CommonJS has no other.
+    undici ??= (await import('undici')).default
     return { pools: poolsFor(credentials, undici), options: dispatchOptions(request, credentials, basePath, userAgent) }
   }
 
