@@ -3,7 +3,7 @@ import { type ApiTarget, startEmbedded, startReal } from './common/api-target.js
 import { type BenchOptions, part, progress, readBenchOptions } from './common/bench-options.js'
 import { type LoadClient, startLoadClient } from './common/load-client.js'
 import type { LoadResult } from './common/load-jobs.js'
-import { pssMb } from './common/memory.js'
+import { cpuSeconds, pssMb } from './common/memory.js'
 import { Recorder } from './common/result-file.js'
 import { median, percentile } from './common/samples.js'
 import { withScratch } from './common/scratch.js'
@@ -100,8 +100,10 @@ async function measureRequests(
       for (const target of targets) {
         const figure = figures.get(target.name)
         const job = { namespace, durationMs: roundMs }
-        figure?.creates.push(succeeded(await load.run(target, { kind: 'create', prefix: `c${round}`, ...job })))
-        figure?.gets.push(succeeded(await load.run(target, { kind: 'get', names: names('warm', 2_000), ...job })))
+        const create = { kind: 'create', prefix: `c${round}`, ...job } as const
+        const get = { kind: 'get', names: names('warm', 2_000), ...job } as const
+        figure?.creates.push(await withCpu(target, figure.createCpuMs, () => load.run(target, create)))
+        figure?.gets.push(await withCpu(target, figure.getCpuMs, () => load.run(target, get)))
         figure?.busy.push(succeeded(await load.run(target, { kind: 'watch', prefix: `w${round}`, ...job })))
         const paced = { ...job, ratePerSecond: 200 }
         figure?.paced.push(succeeded(await load.run(target, { kind: 'watch', prefix: `p${round}`, ...paced })))
@@ -116,10 +118,21 @@ async function measureRequests(
 class RequestFigures {
   readonly creates: LoadResult[] = []
   readonly gets: LoadResult[] = []
+  /** Processor time of all processes of the server for one request, by round. */
+  readonly createCpuMs: number[] = []
+  readonly getCpuMs: number[] = []
   /** Watched while every other connection creates. */
   readonly busy: LoadResult[] = []
   /** Watched while 200 a second are created. */
   readonly paced: LoadResult[] = []
+}
+
+async function withCpu(target: ApiTarget, cpuMs: number[], run: () => Promise<LoadResult>): Promise<LoadResult> {
+  const used = (): number => target.pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+  const before = used()
+  const result = succeeded(await run())
+  cpuMs.push(((used() - before) * 1000) / result.count)
+  return result
 }
 
 function reportRequests(recorder: Recorder, figures: ReadonlyMap<string, RequestFigures>): void {
@@ -164,6 +177,13 @@ function reportRequests(recorder: Recorder, figures: ReadonlyMap<string, Request
     ...compare(gets),
     ...verdict('2 × real (goal 3 ×)', ratio(gets) >= 2),
   })
+  const cpu = 'processor time of the server'
+  for (const [name, figure] of figures) {
+    recorder.samples(`create cpu ${name} ms`, figure.createCpuMs)
+    recorder.samples(`get cpu ${name} ms`, figure.getCpuMs)
+  }
+  recorder.row({ measure: `${cpu} per create`, unit: 'ms', ...compare(by((figure) => median(figure.createCpuMs))) })
+  recorder.row({ measure: `${cpu} per get`, unit: 'ms', ...compare(by((figure) => median(figure.getCpuMs))) })
   for (const share of [0.5, 0.99])
     recorder.row({
       measure: `create answered, p${share * 100}, 16 connections busy`,

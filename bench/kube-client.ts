@@ -20,6 +20,8 @@ interface Subject {
 
 interface Round {
   perSecond: number
+  /** Processor time of the client's process for one request. */
+  cpuMs: number
   latenciesMs: number[]
 }
 
@@ -87,6 +89,13 @@ async function compare(
     required: '10 × client-node (goal 20 ×)',
     isMet: ratio >= 10,
   })
+  const cpu = by((all) => median(all.map(({ cpuMs }) => cpuMs)))
+  recorder.row({
+    measure: `processor time of the client per ${verb}`,
+    unit: 'ms',
+    values: cpu,
+    ratio: (cpu.corral ?? 0) / (cpu['client-node'] ?? Number.NaN),
+  })
   for (const share of [0.5, 0.99])
     recorder.row({
       measure: `${verb} answered, p${share * 100}`,
@@ -104,6 +113,7 @@ async function measure(subject: Subject, verb: 'get' | 'create', round: string, 
   const latenciesMs: number[] = []
   const prefix = `${subject.name}-${round}`
   const startedAt = performance.now()
+  const cpuBefore = process.cpuUsage()
   let next = 0
   const lane = async (): Promise<void> => {
     while (performance.now() - startedAt < durationMs) {
@@ -114,7 +124,12 @@ async function measure(subject: Subject, verb: 'get' | 'create', round: string, 
     }
   }
   await Promise.all(Array.from({ length: inFlight }, lane))
-  return { perSecond: (latenciesMs.length / (performance.now() - startedAt)) * 1000, latenciesMs }
+  const { user, system } = process.cpuUsage(cpuBefore)
+  return {
+    perSecond: (latenciesMs.length / (performance.now() - startedAt)) * 1000,
+    cpuMs: (user + system) / 1000 / latenciesMs.length,
+    latenciesMs,
+  }
 }
 
 async function ours(server: ApiTarget): Promise<Subject> {

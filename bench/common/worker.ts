@@ -21,10 +21,18 @@ export async function startWorker<Ready>(module: URL, args: readonly string[]): 
   process.once('exit', killOnExit)
   void gone.then(() => process.off('exit', killOnExit))
   const ready = await firstMessage<Ready>(child)
+  let isStopping = false
+  void gone.then(() => {
+    if (isStopping) return
+    // Nothing that is measured from here on means anything.
+    process.stderr.write(`bench: a worker ended by itself\n`)
+    process.exit(1)
+  })
   return {
     pid: child.pid ?? 0,
     ready,
     async stop() {
+      isStopping = true
       child.kill('SIGTERM')
       const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
       await gone
