@@ -82,6 +82,8 @@ export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpo
 
   await listen(listener, options.port, host)
   const { port } = listener.address() as AddressInfo
+  // Some clients that are no browsers (Python's WebSocket, for one) name the server itself as their origin.
+  for (const name of ['127.0.0.1', 'localhost', '[::1]']) origins.add(`https://${name}:${port}`)
   const shown = isWildcard ? '127.0.0.1' : host
   return {
     url: `https://${shown.includes(':') ? `[${shown}]` : shown}:${port}`,
