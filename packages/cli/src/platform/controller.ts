@@ -11,7 +11,7 @@ import {
   startOtelTracer,
 } from '@corral/controllers'
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import { CliError } from '../cli-error.js'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger, type LogLevel } from '../output/logger.js'
@@ -37,6 +37,7 @@ export async function runController(argv: readonly string[]): Promise<void> {
     allowH2: true,
   })
   const metrics = new Registry()
+  collectDefaultMetrics({ register: metrics })
   buildInfoGauge(metrics, { version, commit: '', date: '' })
   const tracing = command.options.tracing ? await startOtelTracer() : undefined
   const manager = startManager({
@@ -52,11 +53,18 @@ export async function runController(argv: readonly string[]): Promise<void> {
     log,
     ...(tracing ? { tracer: tracing.tracer } : {}),
   })
-  await Promise.race([manager.ready, stop])
-  await stop
+  // `done` rejects when the election was lost or a port is taken: then this process has nothing left to do.
+  const failed = await Promise.race([
+    stop.then(() => undefined),
+    manager.done.then(
+      () => undefined,
+      (error: unknown) => error ?? new Error('the manager ended'),
+    ),
+  ])
   await manager.stop()
   await tracing?.shutDown()
   await client.close()
+  if (failed !== undefined) throw failed
 }
 
 function electionNamespace(command: ManagerCommand): string {

@@ -4,7 +4,7 @@ import { defaultManagerOptions, startManager, startShadowPools } from '@corral/c
 import { inProcessKubeClient } from '@corral/kube'
 import { type Isolation, pickIsolation, processIsolation, startNode, type Tier } from '@corral/node'
 import { embeddedCrds, type Logger, systemClock } from '@corral/resources'
-import { Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import { daemonImages } from './daemon-image.js'
 import {
   type DataDirectory,
@@ -83,6 +83,7 @@ async function assemble(
   const remembered = readPorts(directory)
   const token = ensureSecret(directory, 'token')
   const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
 
   const picking = pick(options, directory)
   picking.catch(() => undefined) // looked at below; an earlier failure must not leave it unowned
