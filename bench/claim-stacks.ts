@@ -19,6 +19,8 @@ export interface ClaimStack {
   readonly client: KubeClient
   readonly kubeconfig: string
   readonly managerPid: number
+  /** API server, its storage, managers: everything but the node and the measuring client. */
+  readonly pids: readonly number[]
   readonly versions: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
@@ -63,7 +65,8 @@ export async function startRealStack(options: RealStackOptions): Promise<ClaimSt
       stops.push(() => ours.stop())
       managerPid = ours.pid
     }
-    return { name: `${options.manager} on real`, client, kubeconfig, managerPid, versions, stop }
+    const pids = [managerPid, ...Object.values(plane.pids)]
+    return { name: `${options.manager} on real`, client, kubeconfig, managerPid, pids, versions, stop }
   } catch (error) {
     await stop()
     throw error
@@ -83,7 +86,8 @@ export async function startEmbeddedStack(options: { directory: string; refill: b
     await worker.stop()
     rmSync(dataDir, { recursive: true, force: true })
   }
-  return { name: 'corral on embedded', client, kubeconfig, managerPid: worker.pid, versions: {}, stop }
+  const { pid } = worker
+  return { name: 'corral on embedded', client, kubeconfig, managerPid: pid, pids: [pid], versions: {}, stop }
 }
 
 /** `corral controller` from the bundle, with upstream's defaults and no election, as upstream's is started too. */

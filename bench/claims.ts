@@ -11,7 +11,7 @@ import {
 } from './claim-stacks.js'
 import { startEmbedded } from './common/api-target.js'
 import { type BenchOptions, part, progress, readBenchOptions } from './common/bench-options.js'
-import { pssMb } from './common/memory.js'
+import { cpuSeconds, pssMb } from './common/memory.js'
 import { Recorder } from './common/result-file.js'
 import { median, percentile } from './common/samples.js'
 import { withScratch } from './common/scratch.js'
@@ -35,8 +35,12 @@ async function main(): Promise<void> {
   recorder.finish()
 }
 
+const cpuMsOf = ({ pids }: ClaimStack): number => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0) * 1000
+
 interface RealFigures {
   fillMs: number[]
+  /** Processor time of all servers per claim of the offered load, refills included. */
+  cpuMs: number[]
   bursts: ClaimFigures[]
   offered: ClaimFigures[]
 }
@@ -44,7 +48,7 @@ interface RealFigures {
 async function measureReal(recorder: Recorder, directory: string, options: BenchOptions): Promise<void> {
   const managers: ManagerName[] = options.withoutPeers ? ['corral'] : ['corral', 'upstream']
   const figures = new Map(
-    managers.map((name): [ManagerName, RealFigures] => [name, { fillMs: [], bursts: [], offered: [] }]),
+    managers.map((name): [ManagerName, RealFigures] => [name, { fillMs: [], cpuMs: [], bursts: [], offered: [] }]),
   )
   for (let round = 0; round < (options.isFull ? 3 : 1); round += 1)
     for (const manager of managers) {
@@ -52,7 +56,7 @@ async function measureReal(recorder: Recorder, directory: string, options: Bench
       const stack = await startRealStack({ manager, directory })
       Object.assign(recorder.versions, stack.versions)
       try {
-        await measureOnReal(stack, figures.get(manager) ?? { fillMs: [], bursts: [], offered: [] }, options)
+        await measureOnReal(stack, figures.get(manager) ?? { fillMs: [], cpuMs: [], bursts: [], offered: [] }, options)
       } finally {
         await stack.stop()
       }
@@ -60,14 +64,18 @@ async function measureReal(recorder: Recorder, directory: string, options: Bench
   reportReal(recorder, figures)
 }
 
-async function measureOnReal({ client }: ClaimStack, figures: RealFigures, options: BenchOptions): Promise<void> {
+async function measureOnReal(stack: ClaimStack, figures: RealFigures, options: BenchOptions): Promise<void> {
+  const { client } = stack
   const load = new ClaimLoad(client)
   try {
     await load.synced
     figures.fillMs.push(await fillPool(client, 350))
     figures.bursts.push(await load.burst('burst', 300))
     await poolFull(client, 350)
-    figures.offered.push(await load.offered('offered', 15, options.isFull ? 20_000 : 8_000))
+    const before = cpuMsOf(stack)
+    const offered = await load.offered('offered', 15, options.isFull ? 20_000 : 8_000)
+    figures.cpuMs.push((cpuMsOf(stack) - before) / offered.latenciesMs.length)
+    figures.offered.push(offered)
   } finally {
     await load.stop()
   }
@@ -83,6 +91,7 @@ function reportReal(recorder: Recorder, figures: ReadonlyMap<ManagerName, RealFi
     )
   for (const [name, found] of figures) {
     recorder.samples(`fill ${name} ms`, found.fillMs)
+    recorder.samples(`cpu ${name} ms`, found.cpuMs)
     recorder.samples(`burst ${name} per s`, found.bursts.map(perSecond))
     recorder.samples(
       `burst ${name} ms`,
@@ -136,6 +145,11 @@ function reportReal(recorder: Recorder, figures: ReadonlyMap<ManagerName, RealFi
     by((found) => median(found.fillMs)),
     '<= upstream (goal 0.5 ×)',
   )
+  row(
+    'processor time of all servers per claim at 15/s, refill included',
+    'ms',
+    by((found) => median(found.cpuMs)),
+  )
 }
 
 async function measureWrites(recorder: Recorder, directory: string, options: BenchOptions): Promise<void> {
@@ -175,7 +189,9 @@ async function measureEmbedded(recorder: Recorder, directory: string, options: B
       const replicas = refill ? 500 : seconds * (1_200 + offeredRate)
       progress(`embedded, a pool of ${replicas}, refill ${refill ? 'on' : 'off'}`)
       const fillMs = await fillPool(stack.client, replicas)
+      const before = cpuMsOf(stack)
       const sustained = await load.sustained('sustained', lanes, seconds * 1000, seconds * 1_200)
+      const cpuMs = (cpuMsOf(stack) - before) / sustained.latenciesMs.length
       const name = refill ? 'refill on' : 'refill off'
       recorder.samples(`embedded sustained, ${name} ms`, sustained.latenciesMs)
       const rate = perSecond(sustained)
@@ -184,6 +200,11 @@ async function measureEmbedded(recorder: Recorder, directory: string, options: B
         unit: 'claims/s',
         values: { corral: rate },
         ...(refill ? {} : { required: '500 (goal 1,000)', isMet: rate >= 500 }),
+      })
+      recorder.row({
+        measure: `embedded: processor time of API server and manager per claim, ${name}`,
+        unit: 'ms',
+        values: { corral: cpuMs },
       })
       if (refill) continue
       recorder.row({ measure: `embedded: pool of ${replicas} filled`, unit: 'ms', values: { corral: fillMs } })
