@@ -65,10 +65,15 @@ static void join_cgroup(const char *path) {
   close(fd);
 }
 
-static void enter(const char *path, int kind) {
+static int open_namespace(const char *path) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || setns(fd, kind)) fail("enter namespace", path);
-  close(fd);
+  if (fd < 0) fail("open namespace", path);
+  return fd;
+}
+
+static void enter(int fd, int kind, const char *what) {
+  if (fd >= 0 && setns(fd, kind)) fail("enter", what);
+  if (fd >= 0) close(fd);
 }
 
 static int listen_at(const char *path) {
@@ -127,7 +132,7 @@ int launch_main(int argc, char **argv) {
   if (!list) fail("memory file", NULL);
 
   char *args[MAX_ARGS], args_fd[16], listen_fd[16] = "-1", control_fd[16] = "-1", filter_fd[16];
-  int count = 0, keep[4], kept = 0;
+  int count = 0, keep[4], kept = 0, user = -1, network = -1;
   const char *program = NULL;
   long uid = -1, gid = -1;
   int wraps = 0;
@@ -135,8 +140,8 @@ int launch_main(int argc, char **argv) {
   for (char *record = text; record < text + length; record += strlen(record) + 1) {
     char *value = record + 1;
     switch (record[0]) {
-      case 'u': enter(value, CLONE_NEWUSER); break;
-      case 'n': enter(value, CLONE_NEWNET); break;
+      case 'u': user = open_namespace(value); break;
+      case 'n': network = open_namespace(value); break;
       case 'l': limit(value); break;
       case 's': {
         int fd = listen_at(value);
@@ -171,6 +176,9 @@ int launch_main(int argc, char **argv) {
     }
   }
   if (!program) errno = EINVAL, fail("no program", NULL);
+  /* Both were opened first: from inside the user namespace the paths of the process that holds them are closed to us. */
+  enter(user, CLONE_NEWUSER, "user namespace");
+  enter(network, CLONE_NEWNET, "network namespace");
   if (uid >= 0) become((uid_t)uid, (gid_t)gid);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) fail("no_new_privs", NULL);
   setsid();

@@ -94,7 +94,9 @@ export class CradleIsolation implements Isolation {
     this.#isClosed = true
     const running = client ?? (endPods ? await this.#connect() : undefined)
     if (!running) return
-    if (endPods) await this.#drain(running)
+    // A cradle that holds nothing has nothing to hand on: whoever only looked leaves no process behind.
+    const holdsNothing = async (): Promise<boolean> => (await running.call<CellRecord[]>({ op: 'list' })).length === 0
+    if (endPods || (await holdsNothing().catch(() => false))) await this.#drain(running)
     else running.close()
   }
 

@@ -17,6 +17,11 @@ export interface BindMount {
   source: string
   target: string
   readOnly: boolean
+  /**
+   * `device:inode` of what must turn up at the target, where the source lies within a pod's reach: between our look at
+   * it and the mount a pod could put a link in its place. A cell in which something else turned up does not start.
+   */
+  identity?: string
 }
 
 /** One allowed destination: an exact host name, or `*.example.org`. */
@@ -119,6 +124,6 @@ export interface Isolation {
   adopt(): Promise<Cell[]>
   /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
   releasePod(podUid: string): Promise<void>
-  /** `endPods: false` leaves cells running for the next main to adopt. */
+  /** `endPods: false` leaves cells running for the next main to adopt; where there are none, nothing is left. */
   close(options: { endPods: boolean }): Promise<void>
 }

@@ -29,18 +29,23 @@ const assertions: Readonly<Record<string, (marker: string) => string>> = {
   'has no capabilities': () =>
     'grep -q "^CapEff:.0000000000000000" /proc/self/status && grep -q "^CapBnd:.0000000000000000" /proc/self/status',
   'cannot change the kernel': () => '[ ! -w /proc/sys/kernel/core_pattern ] && [ ! -w /proc/sys/vm/swappiness ]',
-  'cannot make a user namespace': () => refused('userns'),
-  'cannot mount': () => refused('mount'),
-  'has no VSOCK': () => refused('vsock'),
+  'cannot make a user namespace': () => refused('userns', 'unshare -U true'),
+  'cannot mount': () => refused('mount', 'mount -t tmpfs none /tmp'),
+  'has no VSOCK': () => refused('vsock', 'false'),
   'sees only its own loopback': () => '[ "$(tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " \\n")" = lo ]',
   'can write to its home': () => ': > "$HOME/.probe"',
   'cannot write to the toolchain': () => '! (: > /usr/.corral-probe) 2>/dev/null',
   'does not see files of the host': (marker) => `[ ! -e '${marker}' ]`,
 }
 
-function refused(what: string): string {
-  // The Node supervisor cannot try it; the filter and the namespaces are the same either way.
-  return `{ ${supervisorTarget} attempt ${what} >/dev/null 2>&1; s=$?; [ $s = 1 ] || [ $s = 126 ] || [ $s = 127 ]; }`
+/**
+ * The compiled supervisor tries it itself. Beside the Node one a program of the system does, where there is one: the
+ * filter and the namespaces are the same either way.
+ */
+function refused(what: string, program: string): string {
+  const isCompiled = `[ "$(head -c 4 ${supervisorTarget} | tail -c 3)" = ELF ]`
+  const compiled = `${supervisorTarget} attempt ${what} >/dev/null 2>&1; [ $? = 1 ]`
+  return `{ if ${isCompiled}; then ${compiled}; else ! ${program} >/dev/null 2>&1; fi; }`
 }
 
 /** The script that runs in the probe's cell: one line of output per assertion, `ok` or `no` in front. */
