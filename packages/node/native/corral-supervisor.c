@@ -10,6 +10,6 @@ int main(int argc, char **argv) {
   if (argc >= 2 && !strcmp(argv[1], "supervise")) return supervise_main(argc - 2, argv + 2);
   if (argc >= 2 && !strcmp(argv[1], "attempt")) return attempt_main(argc - 2, argv + 2);
   if (argc >= 2 && !strcmp(argv[1], "--version")) return puts("corral-supervisor 1") < 0;
-  fprintf(stderr, "usage: corral-supervisor launch | netns OPTIONS | supervise LISTEN_FD CONTROL_FD | attempt WHAT\n");
+  fprintf(stderr, "usage: corral-supervisor launch | netns OPTIONS | supervise LISTEN_FD CONTROL_FD [DEVICE:INODE PATH]... | attempt WHAT\n");
   return 64;
 }

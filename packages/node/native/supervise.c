@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -361,8 +362,24 @@ static void protect(int listener, int control) {
     if (number != SIGCHLD) signal(number, SIG_IGN);
 }
 
+/* Whether the path is the file with this device and inode, written "device:inode". */
+static bool is_still(const char *identity, const char *path) {
+  struct stat found;
+  char text[64];
+  if (stat(path, &found)) return false;
+  snprintf(text, sizeof text, "%llu:%llu", (unsigned long long)found.st_dev, (unsigned long long)found.st_ino);
+  return !strcmp(text, identity);
+}
+
+/* supervise LISTEN_FD CONTROL_FD [DEVICE:INODE PATH]...: with pairs, nothing starts unless each path is that file. A
+ * pod can exchange what lies in its volumes for a link between the platform's look at it and the mount. */
 int supervise_main(int argc, char **argv) {
-  if (argc != 2) return 64;
+  if (argc < 2 || argc % 2) return 64;
+  for (int i = 2; i < argc; i += 2)
+    if (!is_still(argv[i], argv[i + 1])) {
+      fprintf(stderr, "supervise: %s was exchanged while it was mounted\n", argv[i + 1]);
+      return 69;
+    }
   int listener = atoi(argv[0]), control = atoi(argv[1]);
   protect(listener, control);
   sigset_t children;

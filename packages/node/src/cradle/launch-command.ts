@@ -67,11 +67,17 @@ export function nativeLaunchCommand(input: LaunchInput): LaunchCommand {
   } else {
     records.push(`e${config.supervisor.path}`)
   }
-  records.push('asupervise', 'a@listen', 'a@control')
+  records.push('asupervise', 'a@listen', 'a@control', ...mountIdentities(input).map((word) => `a${word}`))
   return {
     ...nativeLauncher(config.supervisor.path, input.cgroupFiles, input.socketDirectory),
     description: records.map((record) => `${record}\0`).join(''),
   }
+}
+
+/** What the supervisor looks at before it starts anything, in pairs: `device:inode` and where it must be. */
+function mountIdentities({ config, plan }: LaunchInput): string[] {
+  if (config.tier !== 'bubblewrap') return []
+  return plan.mounts.flatMap(({ identity, target }) => (identity === undefined ? [] : [identity, target]))
 }
 
 /** A launcher that has joined its groups and waits for its description. */
@@ -139,6 +145,7 @@ export function nodeLaunchCommand(input: LaunchInput, fds: NodeLaunchFds): Launc
       'supervise',
       String(listenFd),
       String(controlFd),
+      ...mountIdentities(input),
     ],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
     cwd: input.socketDirectory,

@@ -274,8 +274,20 @@ function request(
   return undefined
 }
 
+/** Pairs of `device:inode` and path; see `BindMount.identity`. */
+function refuseExchangedMounts(identities: readonly string[]): void {
+  for (let index = 0; index + 1 < identities.length; index += 2) {
+    const [identity, path = ''] = identities.slice(index, index + 2)
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+    if (found && `${found.dev}:${found.ino}` === identity) continue
+    process.stderr.write(`supervise: ${path} was exchanged while it was mounted\n`)
+    process.exit(69)
+  }
+}
+
 /** Serves until the main process ends or the control connection closes; both descriptors are inherited. */
-function supervise(listenFd: number, controlFd: number): void {
+function supervise(listenFd: number, controlFd: number, identities: readonly string[]): void {
+  refuseExchangedMounts(identities)
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   process.title = 'corral-cell'
   server.on('connection', (socket) => serve(socket, false))
@@ -284,4 +296,4 @@ function supervise(listenFd: number, controlFd: number): void {
 }
 
 if (process.argv[2] === 'netns') void prepareNamespace(process.argv.slice(3))
-else supervise(Number(process.argv[3]), Number(process.argv[4]))
+else supervise(Number(process.argv[3]), Number(process.argv[4]), process.argv.slice(5))

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { KubeClient } from '@corral/kube'
 import type { Container, Pod } from '@corral/resources'
-import type { Cell, Isolation } from '../isolation/isolation.js'
+import type { BindMount, Cell, Isolation } from '../isolation/isolation.js'
 import type { PodFacts } from '../launch/downward-api.js'
 import { findImage, type ImageMap } from '../launch/image-map.js'
 import { LaunchError } from '../launch/launch-error.js'
@@ -51,15 +51,20 @@ export async function startContainer(ports: StarterPorts, input: StartInput): Pr
     sources,
     pidsLimit: ports.pidsLimit,
   })
-  makeSubPaths(subPaths, hostUid)
+  const identities = makeSubPaths(subPaths, hostUid)
   ownedFile(terminationFile(paths, container, attempt), hostUid)
   if (attempt >= keptRuns) removeFile(logFile(paths, container.name, attempt - keptRuns))
   try {
-    return await ports.isolation.launch(plan)
+    return await ports.isolation.launch({ ...plan, mounts: plan.mounts.map((mount) => held(mount, identities)) })
   } catch (error) {
     if (error instanceof LaunchError) throw error
     throw new LaunchError('CreateContainerError', error instanceof Error ? error.message : String(error), {
       cause: error,
     })
   }
+}
+
+function held(mount: BindMount, identities: ReadonlyMap<string, string>): BindMount {
+  const identity = identities.get(mount.source)
+  return identity === undefined ? mount : { ...mount, identity }
 }

@@ -1,4 +1,4 @@
-import { closeSync, constants, lstatSync, mkdirSync, openSync, realpathSync } from 'node:fs'
+import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { errorCode } from '@corral/resources'
 import type { ContainerMounts } from '../launch/container-mounts.js'
@@ -9,16 +9,16 @@ type SubPath = ContainerMounts['subPaths'][number]
 
 /**
  * Makes the directories below volumes that `subPath` names. What is in a writable volume was put there by the pod, so
- * no link is followed there; files from the API hang on links of our own, which must stay inside the volume.
+ * no link is followed there; files from the API hang on links of our own, which must stay inside the volume. Answers
+ * the identity of each by its source, for the mount to be held to.
  */
-export function makeSubPaths(subPaths: readonly SubPath[], hostUid: number): void {
-  for (const subPath of subPaths) {
-    if (subPath.readOnly) checkInside(subPath)
-    else makeBelow(subPath, hostUid)
-  }
+export function makeSubPaths(subPaths: readonly SubPath[], hostUid: number): Map<string, string> {
+  return new Map(
+    subPaths.map((subPath) => [subPath.source, subPath.readOnly ? checkInside(subPath) : makeBelow(subPath, hostUid)]),
+  )
 }
 
-function checkInside({ root, relative, source }: SubPath): void {
+function checkInside({ root, relative, source }: SubPath): string {
   const home = realpathSync(root)
   let real: string
   try {
@@ -27,10 +27,13 @@ function checkInside({ root, relative, source }: SubPath): void {
     throw new LaunchError('CreateContainerConfigError', `failed to prepare subPath "${relative}"`, { cause })
   }
   if (!real.startsWith(home + sep)) throw leadsOut(relative)
+  return identityOf(statSync(real, { bigint: true }))
 }
 
+const identityOf = ({ dev, ino }: { dev: bigint; ino: bigint }): string => `${dev}:${ino}`
+
 /** Walks down directory by directory on open handles: what was checked is what is used, whatever is renamed meanwhile. */
-function makeBelow({ root, relative }: SubPath, hostUid: number): void {
+function makeBelow({ root, relative }: SubPath, hostUid: number): string {
   const handles = [openSync(root, constants.O_DIRECTORY | constants.O_NOFOLLOW)]
   const parts = relative.split('/').filter(Boolean)
   try {
@@ -41,9 +44,12 @@ function makeBelow({ root, relative }: SubPath, hostUid: number): void {
         handles.push(next)
         continue
       }
-      const isFile = index === parts.length - 1 && lstatSync(path).isFile()
-      if (!isFile) throw leadsOut(relative)
+      const found = lstatSync(path, { bigint: true })
+      if (index < parts.length - 1 || !found.isFile()) throw leadsOut(relative)
+      return identityOf(found)
     }
+    // There is at least the volume's own handle.
+    return identityOf(fstatSync(handles.at(-1) as number, { bigint: true }))
   } finally {
     for (const handle of handles) closeSync(handle)
   }
