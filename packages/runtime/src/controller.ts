@@ -61,7 +61,8 @@ async function pass(loop: Loop, key: ObjectKey): Promise<void> {
   const startedAtMs = timer.now().getTime()
   const observe = (result: Parameters<ControllerMetrics['reconciled']>[1]): void =>
     metrics?.reconciled(name, result, (timer.now().getTime() - startedAtMs) / 1000)
-  const log = loop.log.child({ controller: name, key })
+  // Not `key`: loggers censor a field of that name.
+  const log = loop.log.child({ controller: name, object: key })
   try {
     const { requeueAfterMs } = await loop.reconcile({ key, ...splitKey(key), signal, log })
     queue.forget(key)

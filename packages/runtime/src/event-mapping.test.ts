@@ -41,6 +41,16 @@ describe('enqueueing', () => {
     queue.close()
   })
 
+  it('runs a waiting worker once for an update, though old and new name the same key', async () => {
+    const queue = new WorkQueue({ name: 'test' })
+    const handed = queue.next()
+    enqueueEvent(queue, { type: 'update', old: owned(owner()), object: owned(owner()) }, controllingOwner(kind))
+    expect(await handed).toBe('ns/box')
+    queue.done('ns/box')
+    expect(queue.length).toBe(0)
+    queue.close()
+  })
+
   it.each([
     { when: 'the generation moved', old: 1, now: 2, passes: true },
     { when: 'only status moved', old: 2, now: 2, passes: false },

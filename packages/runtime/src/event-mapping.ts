@@ -48,7 +48,10 @@ export function generationChanged<T extends KubeObject>(event: ObjectEvent<T>): 
   return event.type !== 'update' || event.old.metadata?.generation !== event.object.metadata?.generation
 }
 
-/** Adds the keys an event concerns. An update counts for the old and the new object: either may name an owner the other lost. */
+/**
+ * Adds the keys an event concerns, each once: a key added twice may have been handed out in between and would run twice.
+ * An update counts for the old and the new object: either may name an owner the other lost.
+ */
 export function enqueueEvent<T extends KubeObject>(
   queue: WorkQueue,
   event: ObjectEvent<T>,
@@ -57,8 +60,9 @@ export function enqueueEvent<T extends KubeObject>(
 ): void {
   if (filter && !filter(event)) return
   const priority = event.type === 'add' && event.isInitial ? 'low' : 'normal'
-  if (event.type === 'update') for (const key of mapping(event.old)) queue.add(key, { priority })
-  for (const key of mapping(event.object)) queue.add(key, { priority })
+  const keys = new Set(mapping(event.object))
+  if (event.type === 'update') for (const key of mapping(event.old)) keys.add(key)
+  for (const key of keys) queue.add(key, { priority })
 }
 
 function groupOf(apiVersion: string): string {
