@@ -3,11 +3,14 @@ import { customResources } from './checks/crds.js'
 import { crud } from './checks/crud.js'
 import { deletion } from './checks/deletion.js'
 import { discovery } from './checks/discovery.js'
+import { durability } from './checks/durability.js'
 import { listAndSelect, watching } from './checks/list-watch.js'
+import { clients, reviewsAndMore } from './checks/misc.js'
 import { openapi } from './checks/openapi.js'
 import { patch } from './checks/patch.js'
 import { streaming } from './checks/streaming.js'
 import { transport } from './checks/transport.js'
+import { upstream } from './checks/upstream.js'
 import type { Check } from './harness/check.js'
 
 const sections = [
@@ -22,6 +25,10 @@ const sections = [
   deletion,
   customResources,
   streaming,
+  clients,
+  reviewsAndMore,
+  durability,
+  upstream,
 ]
 
 /** The whole suite, in the order of its numbers. */

@@ -18,7 +18,7 @@ describe.each(['memory', 'sqlite'] as const)('the embedded server (%s)', (mode) 
     await server?.close()
   })
 
-  const checks = allChecks.filter((check) => !check.realOnly && (mode === 'memory' || !check.heavy))
+  const checks = allChecks.filter((check) => !check.realOnly && !check.needsGo && (mode === 'memory' || !check.heavy))
   const run = async (check: (typeof checks)[number], skip: (note: string) => void): Promise<void> => {
     try {
       await runCheck(check, server, http)

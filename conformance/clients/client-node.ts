@@ -1,6 +1,14 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { PassThrough } from 'node:stream'
-import { CoreV1Api, CustomObjectsApi, Exec, KubeConfig, PortForward, type V1Status } from '@kubernetes/client-node'
+import {
+  CoreV1Api,
+  CustomObjectsApi,
+  Exec,
+  KubeConfig,
+  makeInformer,
+  PortForward,
+  type V1Status,
+} from '@kubernetes/client-node'
 import { plainGet } from '../harness/http-client.js'
 
 export function clientNodeConfig(kubeconfig: string): KubeConfig {
@@ -95,4 +103,27 @@ export async function clientNodeForward(
   } finally {
     await new Promise((resolve) => server.close(resolve))
   }
+}
+
+/** Its informer on the Secrets of a namespace, with what it was told. */
+export async function watchWithInformer(
+  kubeconfig: string,
+  namespace: string,
+): Promise<{ heard: string[]; stop(): Promise<void> }> {
+  const config = clientNodeConfig(kubeconfig)
+  const api = config.makeApiClient(CoreV1Api)
+  const informer = makeInformer(config, `/api/v1/namespaces/${namespace}/secrets`, () =>
+    api.listNamespacedSecret({ namespace }),
+  )
+  const heard: string[] = []
+  for (const verb of ['add', 'update', 'delete'] as const) {
+    informer.on(verb, (object) => void heard.push(`${verb} ${object.metadata?.name}`))
+  }
+  informer.on('error', (error: unknown) => void heard.push(`error ${String(error)}`))
+  const connected = new Promise<void>((resolve) => {
+    informer.on('connect', () => resolve())
+  })
+  await informer.start()
+  await connected
+  return { heard, stop: () => informer.stop() }
 }

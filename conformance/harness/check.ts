@@ -10,6 +10,8 @@ export interface CheckOptions {
   differs?: string
   /** Long or greedy: run alone, and in one storage mode only. */
   heavy?: boolean
+  /** Needs programs that only Go can build: left to `npm run conformance:real`. */
+  needsGo?: boolean
   /** Needs a node that runs pods. */
   needsNode?: boolean
   /** Changes the server under everyone else (restarts it, for example). */

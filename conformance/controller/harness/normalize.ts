@@ -27,10 +27,23 @@ export function normalize(contents: Contents, namespace: string): Record<string,
   const replace = replacer(contents, namespace)
   const result: Record<string, Json[]> = {}
   for (const [kind, objects] of Object.entries(contents)) {
-    const seen = objects.map((object) => replace(reduce(kind, object)))
-    if (seen.length > 0) result[kind] = seen.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+    const seen = objects
+      .filter((object) => kind !== 'events' || isOurs(object))
+      .map((object) => replace(reduce(kind, object)))
+    // By name first, so that the same objects of two runs stand side by side.
+    const order = new Map(seen.map((value) => [value, `${nameOf(value)} ${JSON.stringify(value)}`]))
+    if (seen.length > 0) result[kind] = seen.sort((a, b) => ((order.get(a) ?? '') < (order.get(b) ?? '') ? -1 : 1))
   }
   return result
+}
+
+/** Events of the controllers under test, not of others in the cluster. */
+const isOurs = (event: Stored<KubeObject>): boolean =>
+  /^sandbox\w*-controller$/.test((event as { reportingController?: string }).reportingController ?? '')
+
+const nameOf = (value: Json): string => {
+  const { metadata, reason } = value as { metadata?: { name?: string }; reason?: string }
+  return metadata?.name ?? reason ?? ''
 }
 
 /** The parts of an object that controllers decide; defaults of the server are another suite's business. */

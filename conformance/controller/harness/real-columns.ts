@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const tsxLoader = createRequire(import.meta.url).resolve('tsx')
 /** `corral controller` as a process of its own on a real kube-apiserver, with no more rights than `config/rbac` gives. */
 export async function startOursReal(): Promise<Column> {
   const account = { namespace: 'corral-system', name: 'corral-controller' }
-  const base = await startPlane()
+  const base = await startPlane('ours')
   const { plane, client } = base
   await installOurCrds(client)
   for (const file of ['service-account', 'controller', 'extensions', 'leader-election'])
@@ -61,7 +61,7 @@ export async function startOursReal(): Promise<Column> {
 /** Upstream's unmodified controller on a real kube-apiserver, with the rights of its own manifests. */
 export async function startUpstreamReal(): Promise<Column> {
   const account = { namespace: 'agent-sandbox-system', name: 'agent-sandbox-controller' }
-  const base = await startPlane()
+  const base = await startPlane('upstream')
   const { plane, client } = base
   await installUpstreamCrds(client)
   await ensureNamespace(client, account.namespace)
@@ -101,7 +101,7 @@ interface Plane {
   close(): Promise<void>
 }
 
-async function startPlane(): Promise<Plane> {
+async function startPlane(name: string): Promise<Plane> {
   const directory = mkdtempSync(join(tmpdir(), 'corral-judge-'))
   const audit = auditLog(directory)
   // Clusters that check who may block a deletion make `update` on finalizers a real permission.
@@ -116,6 +116,8 @@ async function startPlane(): Promise<Plane> {
     callsOf: ({ namespace, name }) => audit.callsOf(`system:serviceaccount:${namespace}:${name}`),
     async close() {
       await client.close()
+      const kept = join(repository, 'conformance/results', `logs-${name}`)
+      cpSync(join(directory, 'logs'), kept, { recursive: true })
       await plane.stop()
       rmSync(directory, { recursive: true, force: true })
     },

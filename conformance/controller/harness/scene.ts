@@ -38,6 +38,8 @@ const watched: Readonly<Record<string, AnyKind>> = {
 }
 
 const pollMs = 100
+/** Long enough for a busy machine: what takes it is a failure, not a delay. */
+const patienceMs = 40_000
 
 export interface SceneOptions {
   client: KubeClient
@@ -108,7 +110,7 @@ export class Scene {
     kind: ResourceKind<T>,
     name: string,
     done: (object: Stored<T>) => boolean,
-    timeoutMs = 15_000,
+    timeoutMs = patienceMs,
   ): Promise<Stored<T>> {
     let last: Stored<T> | undefined
     const deadlineMs = Date.now() + timeoutMs
@@ -117,11 +119,12 @@ export class Scene {
       if (last && done(last)) return last
       await pause(pollMs, undefined, { signal: this.signal })
     } while (Date.now() < deadlineMs)
-    const seen = last && { metadata: last.metadata, status: (last as { status?: unknown }).status }
+    const { metadata, status } = (last ?? {}) as Stored<KubeObject> & { status?: unknown }
+    const seen = last && { labels: metadata.labels, annotations: metadata.annotations, status }
     fail(`${kind.kind} ${name} did not get there: ${JSON.stringify(seen)}`)
   }
 
-  async gone(kind: AnyKind, name: string, timeoutMs = 15_000): Promise<void> {
+  async gone(kind: AnyKind, name: string, timeoutMs = patienceMs): Promise<void> {
     const deadlineMs = Date.now() + timeoutMs
     while (await this.find(kind, name)) {
       if (Date.now() > deadlineMs) fail(`${kind.kind} ${name} is still there`)
@@ -130,7 +133,7 @@ export class Scene {
   }
 
   /** Waits until `read` answers what is expected. */
-  async eventually<T>(read: () => Promise<T>, expected: T, timeoutMs = 15_000): Promise<void> {
+  async eventually<T>(read: () => Promise<T>, expected: T, timeoutMs = patienceMs): Promise<void> {
     const deadlineMs = Date.now() + timeoutMs
     for (;;) {
       const actual = await read()
@@ -183,7 +186,7 @@ export class Scene {
   }
 
   /** Everything in the namespace once nothing has changed for a while. */
-  async rest(timeoutMs = 20_000): Promise<Contents> {
+  async rest(timeoutMs = patienceMs): Promise<Contents> {
     const deadlineMs = Date.now() + timeoutMs
     let versions = ''
     let quietSinceMs = Date.now()

@@ -303,19 +303,14 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await scene.observe()
   }),
 
-  scenario(
-    '179',
-    'twenty claims on a pool of five all become Ready',
-    async (scene) => {
-      await warmPool(scene, 5)
-      const names = Array.from({ length: 20 }, (_, index) => `claim-${index}`)
-      await Promise.all(names.map((name) => scene.create(SandboxClaims, claim(name))))
-      const bound = await Promise.all(names.map((name) => scene.readyClaim(name)))
-      deepStrictEqual(new Set(bound.map(({ status }) => status?.sandbox?.name)).size, 20)
-      await scene.fullPool('pool', 5)
-      const all = await scene.list(Sandboxes)
-      scene.note('Sandboxes in the end', all.length)
-    },
-    { timeoutMs: 60_000 },
-  ),
+  scenario('179', 'twenty claims on a pool of five all become Ready', async (scene) => {
+    await warmPool(scene, 5)
+    const names = Array.from({ length: 20 }, (_, index) => `claim-${index}`)
+    await Promise.all(names.map((name) => scene.create(SandboxClaims, claim(name))))
+    const bound = await Promise.all(names.map((name) => scene.readyClaim(name)))
+    deepStrictEqual(new Set(bound.map(({ status }) => status?.sandbox?.name)).size, 20)
+    await scene.fullPool('pool', 5)
+    const all = await scene.list(Sandboxes)
+    scene.note('Sandboxes in the end', all.length)
+  }),
 ]

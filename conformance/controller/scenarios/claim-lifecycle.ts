@@ -20,6 +20,12 @@ async function claimWith(scene: Scene, lifecycle: Lifecycle, replicas = 0): Prom
   await scene.create(SandboxClaims, claim('claim', lifecycle ? { lifecycle } : {}))
 }
 
+/** Lets the claim expire in a moment, once it is where the scenario wants it. */
+async function soon(scene: Scene): Promise<void> {
+  await scene.rest()
+  await scene.merge(SandboxClaims, 'claim', { spec: { lifecycle: { shutdownTime: inSeconds(2) } } })
+}
+
 export const claimLifecycleScenarios: readonly Scenario[] = [
   scenario('130', "a claim's condition speaks of its own generation", async (scene) => {
     await claimWith(scene, undefined)
@@ -48,16 +54,17 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
     scene.fate('succeeded')
     await claimWith(scene, { ttlSecondsAfterFinished: 1, shutdownPolicy: 'Delete' })
     await scene.gone(SandboxClaims, 'claim')
-    await scene.gone(Pods, 'claim', 30_000)
+    await scene.gone(Pods, 'claim')
     await scene.observe()
   }),
 
   scenario('136a', 'past its time, Retain: the cold Sandbox goes, the claim stays', async (scene) => {
-    await claimWith(scene, { shutdownTime: inSeconds(4), shutdownPolicy: 'Retain' })
+    await claimWith(scene, { shutdownPolicy: 'Retain' })
     await scene.readyClaim('claim')
+    await soon(scene)
     await scene.reason(SandboxClaims, 'claim', 'ClaimExpired')
     await scene.gone(Sandboxes, 'claim')
-    await scene.gone(Pods, 'claim', 30_000)
+    await scene.gone(Pods, 'claim')
     await scene.observe('expired')
     await scene.merge(SandboxClaims, 'claim', { spec: { lifecycle: null } })
     await scene.readyClaim('claim')
@@ -65,11 +72,12 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
   }),
 
   scenario('136b', 'past its time, Retain: the adopted Sandbox goes, the claim stays', async (scene) => {
-    await claimWith(scene, { shutdownTime: inSeconds(5) }, 1)
+    await claimWith(scene, undefined, 1)
     const name = (await scene.readyClaim('claim')).status?.sandbox?.name ?? ''
+    await soon(scene)
     await scene.reason(SandboxClaims, 'claim', 'ClaimExpired')
     await scene.gone(Sandboxes, name)
-    await scene.gone(Pods, name, 30_000)
+    await scene.gone(Pods, name)
     await scene.fullPool('pool', 1)
     await scene.observe()
   }),
@@ -90,22 +98,24 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
   }),
 
   scenario('137a', 'past its time, Delete: claim, Sandbox and Pod go', async (scene) => {
-    await claimWith(scene, { shutdownTime: inSeconds(4), shutdownPolicy: 'Delete' })
+    await claimWith(scene, { shutdownPolicy: 'Delete' })
     await scene.readyClaim('claim')
+    await soon(scene)
     await scene.gone(SandboxClaims, 'claim')
-    await scene.gone(Pods, 'claim', 30_000)
+    await scene.gone(Pods, 'claim')
     await scene.observe()
   }),
 
   scenario('137b', 'past its time, DeleteForeground: the claim goes last', async (scene) => {
-    await claimWith(scene, { shutdownTime: inSeconds(4), shutdownPolicy: 'DeleteForeground' })
+    await claimWith(scene, { shutdownPolicy: 'DeleteForeground' })
     await scene.readyClaim('claim')
     await scene.merge(Pods, 'claim', { metadata: { finalizers: ['example.com/hold'] } })
+    await soon(scene)
     await scene.until(SandboxClaims, 'claim', ({ metadata }) => metadata.deletionTimestamp !== undefined)
     await scene.rest()
     deepStrictEqual((await scene.get(SandboxClaims, 'claim')).metadata.finalizers, ['foregroundDeletion'])
     await scene.merge(Pods, 'claim', { metadata: { finalizers: null } })
-    await scene.gone(SandboxClaims, 'claim', 30_000)
+    await scene.gone(SandboxClaims, 'claim')
     await scene.observe()
   }),
 

@@ -174,11 +174,9 @@ export const sandboxChildScenarios: readonly Scenario[] = [
   }),
 
   scenario('71-72', 'a Sandbox that expires keeps its conditions and loses Pod and Service', async (scene) => {
-    await scene.create(
-      Sandboxes,
-      sandbox('box', { service: true, shutdownTime: inSeconds(4), volumeClaimTemplates: data }),
-    )
+    await scene.create(Sandboxes, sandbox('box', { service: true, volumeClaimTemplates: data }))
     await scene.readySandbox('box')
+    await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(2) } })
     await scene.says(Sandboxes, 'box', 'False/SandboxExpired: Sandbox has expired')
     await scene.gone(Pods, 'box')
     await scene.gone(Services, 'box')
@@ -190,22 +188,21 @@ export const sandboxChildScenarios: readonly Scenario[] = [
 
   scenario('73', 'a finished Sandbox that expires stays finished', async (scene) => {
     scene.fate('succeeded')
-    await scene.create(Sandboxes, sandbox('box', { shutdownTime: inSeconds(4) }))
+    await scene.create(Sandboxes, sandbox('box'))
     await scene.reason(Sandboxes, 'box', 'PodSucceeded')
+    await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(1) } })
     await scene.reason(Sandboxes, 'box', 'SandboxExpired')
     await scene.gone(Pods, 'box')
     await scene.observe()
   }),
 
   scenario('74', 'with policy Delete nothing of it remains', async (scene) => {
-    await scene.create(
-      Sandboxes,
-      sandbox('box', { service: true, shutdownTime: inSeconds(3), shutdownPolicy: 'Delete' }),
-    )
+    await scene.create(Sandboxes, sandbox('box', { service: true, shutdownPolicy: 'Delete' }))
     await scene.readySandbox('box')
+    await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(1) } })
     await scene.gone(Sandboxes, 'box')
-    await scene.gone(Pods, 'box', 30_000)
-    await scene.gone(Services, 'box', 30_000)
+    await scene.gone(Pods, 'box')
+    await scene.gone(Services, 'box')
     await scene.observe()
   }),
 

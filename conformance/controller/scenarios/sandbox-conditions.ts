@@ -208,7 +208,7 @@ export const sandboxConditionScenarios: readonly Scenario[] = [
     await scene.create(Sandboxes, sandbox('box'))
     await scene.readySandbox('box')
     await scene.delete(Sandboxes, 'box')
-    await scene.gone(Pods, 'box', 30_000)
+    await scene.gone(Pods, 'box')
     ok(await scene.find(ConfigMaps, 'box'))
     await scene.observe()
   }),

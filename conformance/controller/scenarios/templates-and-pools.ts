@@ -127,7 +127,7 @@ export const poolScenarios: readonly Scenario[] = [
     await scene.gone(Sandboxes, 'wrong')
     await scene.fullPool('pool', 2)
     await scene.delete(SandboxWarmPools, 'pool')
-    await scene.eventually(() => names(scene), [], 30_000)
+    await scene.eventually(() => names(scene), [])
     const spec = structuredClone(first?.spec) as ReturnType<typeof sandbox>['spec']
     await scene.create(Sandboxes, { ...sandbox('right', spec, { labels }) })
     await scene.create(SandboxWarmPools, pool('pool', 1))
@@ -241,8 +241,8 @@ export const poolScenarios: readonly Scenario[] = [
     await scene.readyClaim('claim')
     await scene.fullPool('pool', 2)
     await scene.delete(SandboxWarmPools, 'pool')
-    await scene.eventually(async () => (await scene.list(Sandboxes)).length, 1, 30_000)
-    await scene.eventually(async () => (await scene.list(Pods)).length, 1, 30_000)
+    await scene.eventually(async () => (await scene.list(Sandboxes)).length, 1)
+    await scene.eventually(async () => (await scene.list(Pods)).length, 1)
     await scene.observe()
   }),
 ]
@@ -263,7 +263,7 @@ export const stuckPoolScenarios: readonly Scenario[] = [
       await scene.create(SandboxWarmPools, pool('pool', 1))
       await scene.eventually(async () => (await scene.list(Sandboxes)).length, 1)
       const [first = ''] = await names(scene)
-      await scene.gone(Sandboxes, first, 20_000)
+      await scene.gone(Sandboxes, first)
       await scene.fullPool('pool', 1)
       await scene.observe()
     },
@@ -276,11 +276,11 @@ export const stuckPoolScenarios: readonly Scenario[] = [
       scene.fate('unschedulable')
       await scene.create(SandboxTemplates, template())
       await scene.create(SandboxWarmPools, pool('pool', 1))
-      await scene.eventually(async () => (await events(scene)).includes('WarmPoolNotProgressing'), true, 20_000)
+      await scene.eventually(async () => (await events(scene)).includes('WarmPoolNotProgressing'), true)
       const before = await names(scene)
       scene.fate('ready')
       await scene.fullPool('pool', 1)
-      await scene.eventually(async () => (await events(scene)).includes('WarmPoolProgressing'), true, 20_000)
+      await scene.eventually(async () => (await events(scene)).includes('WarmPoolProgressing'), true)
       deepStrictEqual(await names(scene), before)
       await scene.observe()
     },
