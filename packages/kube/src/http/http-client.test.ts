@@ -303,6 +303,31 @@ describe('a client that offers HTTP/2', () => {
     }
   })
 
+  it('goes on working after a delete with preconditions', async () => {
+    const bodies: string[] = []
+    const modern = createSecureServer({ ...certificate, allowHTTP1: true }, (request, response) => {
+      const chunks: Buffer[] = []
+      request.on('data', (chunk: Buffer) => chunks.push(chunk))
+      request.on('end', () => {
+        if (chunks.length > 0) bodies.push(Buffer.concat(chunks).toString())
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(thing('a')))
+      })
+    })
+    await new Promise<void>((resolve) => modern.listen(0, '127.0.0.1', resolve))
+    const { port } = modern.address() as AddressInfo
+    const both = kubeClientFromConfig(access(port), { allowH2: true, connections: 1 })
+    try {
+      await both.get(things, { name: 'a' })
+      await both.delete(things, { name: 'a' }, { preconditions: { uid: 'u' }, timeoutMs: 5_000 })
+      expect(bodies.map((body) => JSON.parse(body).preconditions)).toEqual([{ uid: 'u' }])
+      await expect(both.get(things, { name: 'a' }, { timeoutMs: 5_000 })).resolves.toBeDefined()
+    } finally {
+      await both.close()
+      await new Promise((resolve) => modern.close(resolve))
+    }
+  })
+
   it('speaks HTTP/1.1 where it does not', async () => {
     await client.close()
     client = kubeClientFromConfig(access(server.port), { allowH2: true })

@@ -19,6 +19,8 @@ export interface HttpTransportOptions {
 
 interface Pools {
   readonly calls: Pool
+  /** DELETE with a body: undici breaks an HTTP/2 connection over it, so those go over HTTP/1.1. */
+  readonly deletes: Pool
   /** Streams live for minutes: they never take a connection from a call, and silence does not end them. */
   readonly streams: Pool
   readonly cert: string | undefined
@@ -39,8 +41,8 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     pools = openPools(library, access, credentials, options)
     return pools
   }
-  function retire({ calls, streams }: Pools): void {
-    for (const pool of [calls, streams]) {
+  function retire({ calls, deletes, streams }: Pools): void {
+    for (const pool of [calls, deletes, streams]) {
       retired.push(pool)
       void pool.close().catch(() => {}) // closing waits for what is under way; destroying at the end settles it
     }
@@ -68,7 +70,10 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 
   async function call(request: TransportRequest): Promise<TransportResponse> {
-    return toResponse(await withCredentials(request, (open, options) => httpCall(open.calls, options, request)))
+    const isDelete = request.method === 'DELETE' && request.body !== undefined
+    const send = ({ calls, deletes }: Pools, options: Dispatcher.DispatchOptions): Promise<RawResponse> =>
+      httpCall(isDelete ? deletes : calls, options, request)
+    return toResponse(await withCredentials(request, send))
   }
 
   /** `timeoutMs` bounds the wait for the headers; the body may take as long as it likes. */
@@ -102,12 +107,15 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
       return connectStream(access, credentials, { ...request, path: `${basePath}${request.path}` }, userAgent)
     },
     async close() {
-      const all = pools ? [...retired, pools.calls, pools.streams] : retired
+      const all = pools ? [...retired, pools.calls, pools.deletes, pools.streams] : retired
       const error = new KubeError('ConnectionLost', 'the client was closed')
       await Promise.all(all.map((pool) => pool.destroy(error)))
     },
   }
 }
+
+/** Deletes that may be under way at once where they need connections of their own. */
+const deleteConnections = 4
 
 type Undici = typeof import('undici')['default']
 
@@ -137,7 +145,11 @@ function openPools(
     },
   }
   const { origin } = access.server
-  return { calls: new undici.Pool(origin, { ...shared, connections }), streams: new undici.Pool(origin, shared), cert }
+  const calls = new undici.Pool(origin, { ...shared, connections })
+  const deletes = allowH2
+    ? new undici.Pool(origin, { ...shared, connections: deleteConnections, allowH2: false })
+    : calls
+  return { calls, deletes, streams: new undici.Pool(origin, shared), cert }
 }
 
 function dispatchOptions(
