@@ -177,4 +177,4 @@ export const readyClaim = (client: KubeClient, name: string): Promise<Stored<San
   waitFor(client, SandboxClaims, name, isReady)
 
 export const fullPool = (client: KubeClient, replicas: number, name = 'pool'): Promise<Stored<SandboxWarmPool>> =>
-  waitFor(client, SandboxWarmPools, name, (object) => object.status?.readyReplicas === replicas)
+  waitFor(client, SandboxWarmPools, name, (object) => (object.status?.readyReplicas ?? 0) === replicas)

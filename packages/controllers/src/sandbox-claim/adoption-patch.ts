@@ -38,7 +38,7 @@ export function adoptionPatch(
     },
   )
   const podMetadata = mergeDiff(
-    normalized(sandbox.spec.podTemplate.metadata),
+    sandbox.spec.podTemplate.metadata ?? {},
     normalized(adoptedPodMetadata(claim, sandbox, template, templateRefHash)),
   )
   return {
@@ -59,7 +59,7 @@ export function boundPatch(
   const wanted = { ...rest, [labels.templateRefHash]: templateRefHash, ...(creator && { [labels.createdBy]: creator }) }
   const labelDiff = mergeDiff(sandbox.metadata.labels ?? {}, wanted)
   const podMetadata = mergeDiff(
-    normalized(sandbox.spec.podTemplate.metadata),
+    sandbox.spec.podTemplate.metadata ?? {},
     normalized(claimPodMetadata(claim, template, templateRefHash)),
   )
   if (!labelDiff && !podMetadata) return undefined
@@ -99,7 +99,11 @@ function adoptedPodMetadata(
   return mergeMetadata({ labels: withIdentity(withHash, claim), annotations: keptAnnotations }, claim)
 }
 
-/** Both maps present, so that a diff removes keys one by one and never a whole map. */
-function normalized(metadata: PodMetadata | undefined): Required<PodMetadata> {
-  return { labels: metadata?.labels ?? {}, annotations: metadata?.annotations ?? {} }
+/** Without empty maps, so that the last key to go takes its map along. */
+function normalized(metadata: PodMetadata = {}): PodMetadata {
+  const isFilled = (map: Record<string, string> | undefined): boolean => Object.keys(map ?? {}).length > 0
+  return {
+    ...(isFilled(metadata.labels) && { labels: metadata.labels }),
+    ...(isFilled(metadata.annotations) && { annotations: metadata.annotations }),
+  } as PodMetadata // a filled map is there
 }

@@ -30,8 +30,8 @@ export function claimStatus(finding: ClaimFinding): SandboxClaimStatus {
   const finished = findCondition(sandbox?.status?.conditions, 'Finished')
   if (finished) conditions = setCondition(conditions, finished, now)
   else if (sandbox || !isExpired) conditions = removeCondition(conditions, 'Finished')
-  const bound = boundSandbox(before, sandbox, problem)
-  return { conditions: sorted(conditions), ...(bound && { sandbox: bound }) }
+  // An unbound claim says so with an empty object, as upstream's does.
+  return { conditions: sorted(conditions), sandbox: boundSandbox(before, sandbox, problem) ?? {} }
 }
 
 /** Ready=False/ClaimExpired put on top of whatever else is recorded. */

@@ -45,10 +45,13 @@ export function desiredReplicas(pool: Stored<SandboxWarmPool>): number {
   return pool.spec.replicas ?? 1
 }
 
+/** What the pool reports. Counters of zero are absent, as upstream's clients are used to. */
 export function poolStatus(pool: Stored<SandboxWarmPool>, active: readonly Stored<Sandbox>[]): SandboxWarmPoolStatus {
+  const replicas = active.length
+  const readyReplicas = active.filter((sandbox) => isConditionTrue(sandbox.status?.conditions, 'Ready')).length
   return {
-    replicas: active.length,
-    readyReplicas: active.filter((sandbox) => isConditionTrue(sandbox.status?.conditions, 'Ready')).length,
+    ...(replicas > 0 && { replicas }),
+    ...(readyReplicas > 0 && { readyReplicas }),
     selector: `${labels.warmPool}=${nameHash(pool.metadata.name)}`,
     observedGeneration: pool.metadata.generation ?? 0,
   }
