@@ -1,6 +1,6 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { hostToolchain, installationOf } from './host-toolchain.js'
 
@@ -34,10 +34,31 @@ describe('hostToolchain', () => {
   it('adds an installation that everybody can reach, under a neutral name', async () => {
     const nodePath = installNode(0o755)
     const target = '/opt/corral/toolchain/node'
+    const part = (name: string) => {
+      const source = join(root, 'home', 'versions', 'v20', name)
+      return { source, target: `${target}/${name}`, readOnly: true }
+    }
     expect(await hostToolchain(options(nodePath))).toEqual({
-      mounts: [usr, { source: join(root, 'home', 'versions', 'v20'), target, readOnly: true }],
+      mounts: [usr, part('bin'), part('lib/node_modules')],
       path: [`${target}/bin`],
     })
+  })
+
+  it.each([
+    { where: 'beside programs of other kinds', put: (home: string) => join(home, 'bin') },
+    { where: 'in a home directory whose bin holds nothing else', put: (home: string) => join(home, 'other') },
+  ])('shows nothing else of the host when Node lies $where', async ({ put }) => {
+    const home = join(root, 'home')
+    mkdirSync(join(home, 'bin'), { recursive: true })
+    mkdirSync(join(home, '.ssh'))
+    mkdirSync(put(home), { recursive: true })
+    chmodSync(root, 0o711)
+    writeFileSync(join(home, 'bin', 'node'), '#!/bin/sh\n', { mode: 0o755 })
+    writeFileSync(join(put(home), 'deploy'), '#!/bin/sh\nTOKEN=secret', { mode: 0o755 })
+    writeFileSync(join(home, '.ssh', 'id'), 'key')
+    const { mounts } = await hostToolchain(options(join(home, 'bin', 'node')))
+    const visible = mounts.slice(1).flatMap(({ source }) => readdirSync(source, { recursive: true }))
+    expect(visible.map((name) => basename(String(name))).filter((name) => name !== 'bin')).toEqual(['node'])
   })
 
   it('copies one that lies below a private directory, once', async () => {

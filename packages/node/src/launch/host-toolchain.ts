@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { cp, mkdir, rename, rm } from 'node:fs/promises'
-import { delimiter, dirname, join, sep } from 'node:path'
+import { delimiter, dirname, join, relative, resolve, sep } from 'node:path'
 import type { BindMount } from '../isolation/isolation.js'
 import type { Toolchain } from './launch-plan.js'
 
@@ -15,9 +15,27 @@ export interface HostToolchainOptions {
 const insideRoot = '/opt/corral/toolchain'
 
 /**
- * The host's tools as read-only mounts: `/usr`, and the installations of the Node and git in use where they lie
- * elsewhere. What lies below a private directory cannot be bound once the pod's own user is in place, so it is copied
- * into the data directory, once per version.
+ * What belongs to a tool below its prefix. The prefix itself may be a whole home directory (`~/bin/node`) or `~/.local`,
+ * so it is never mounted as such.
+ */
+interface ToolParts {
+  /** Programs in `bin` that are the tool's own. A `bin` with others in it is not shown, only copies of these are. */
+  isOwnProgram(name: string): boolean
+  directories: readonly string[]
+}
+
+const toolParts: Readonly<Record<'node' | 'git', ToolParts>> = {
+  node: { isOwnProgram: (name) => /^(node|npm|npx|corepack)$/.test(name), directories: ['lib/node_modules'] },
+  git: {
+    isOwnProgram: (name) => /^(git(-.*)?|scalar)$/.test(name),
+    directories: ['libexec/git-core', 'share/git-core'],
+  },
+}
+
+/**
+ * The host's tools as read-only mounts: `/usr`, and the parts of the Node and git in use where they lie elsewhere. What
+ * lies below a private directory cannot be bound once the pod's own user is in place, and what lies among programs of
+ * another kind must not be: both are copied into the data directory, once per version.
  */
 export async function hostToolchain(options: HostToolchainOptions): Promise<Toolchain> {
   const usr: BindMount = { source: '/usr', target: '/usr', readOnly: true }
@@ -25,21 +43,40 @@ export async function hostToolchain(options: HostToolchainOptions): Promise<Tool
   const tools = [
     { name: 'node', path: options.nodePath ?? process.execPath },
     { name: 'git', path: findExecutable('git', searchPath) },
-  ]
+  ] as const
   const mounts: BindMount[] = [usr]
   const path: string[] = []
-  for (const tool of tools) {
-    if (!tool.path) continue
-    const installation = installationOf(tool.path)
+  for (const { name, path: executable } of tools) {
+    const installation = executable && installationOf(executable)
     if (!installation) continue
-    const source = isReachableByOthers(installation)
-      ? installation
-      : await copyInstallation(installation, join(options.dataDir, 'runtime'))
-    const target = `${insideRoot}/${tool.name}`
-    mounts.push({ source, target, readOnly: true })
+    const target = `${insideRoot}/${name}`
+    const parts = toolParts[name]
+    if (isReachableByOthers(installation) && holdsOnlyTool(installation, parts)) {
+      for (const part of presentParts(installation, parts)) {
+        mounts.push({ source: join(installation, part), target: `${target}/${part}`, readOnly: true })
+      }
+    } else {
+      const source = await copyInstallation(installation, parts, join(options.dataDir, 'runtime'))
+      mounts.push({ source, target, readOnly: true })
+    }
     path.push(`${target}/bin`)
   }
   return { mounts, path }
+}
+
+/** Whether `bin` holds the tool's own programs and links to packages installed into it, nothing else. */
+function holdsOnlyTool(installation: string, { isOwnProgram, directories }: ToolParts): boolean {
+  const bin = join(installation, 'bin')
+  return readdirSync(bin, { withFileTypes: true }).every((entry) => {
+    if (isOwnProgram(entry.name)) return true
+    if (!entry.isSymbolicLink()) return false
+    const leadsTo = relative(installation, resolve(bin, readlinkSync(join(bin, entry.name))))
+    return directories.some((directory) => leadsTo.startsWith(directory + sep))
+  })
+}
+
+function presentParts(installation: string, { directories }: ToolParts): string[] {
+  return ['bin', ...directories.filter((directory) => existsSync(join(installation, directory)))]
 }
 
 /** The prefix of an executable outside `/usr` (`<prefix>/bin/node`), or undefined where `/usr` already has it. */
@@ -71,16 +108,17 @@ function isReachableByOthers(path: string): boolean {
   }
 }
 
-async function copyInstallation(installation: string, into: string): Promise<string> {
-  const binary = statSync(join(installation, 'bin'))
-  const stamp = createHash('sha256').update(`${installation}\0${binary.mtimeMs}`).digest('hex').slice(0, 16)
-  const target = join(into, stamp)
+async function copyInstallation(installation: string, parts: ToolParts, into: string): Promise<string> {
+  const programs = readdirSync(join(installation, 'bin')).filter((name) => parts.isOwnProgram(name))
+  const times = programs.map((name) => statSync(join(installation, 'bin', name), { throwIfNoEntry: false })?.mtimeMs)
+  const facts = [installation, ...programs, ...times].join('\0')
+  const target = join(into, createHash('sha256').update(facts).digest('hex').slice(0, 16))
   if (existsSync(target)) return target
   const half = `${target}.${process.pid}.part`
   await mkdir(into, { recursive: true, mode: 0o711 })
   await rm(half, { recursive: true, force: true })
-  for (const part of ['bin', 'lib', 'libexec', 'share/git-core']) {
-    if (!existsSync(join(installation, part))) continue
+  const wanted = [...programs.map((name) => join('bin', name)), ...presentParts(installation, parts).slice(1)]
+  for (const part of wanted) {
     await cp(join(installation, part), join(half, part), { recursive: true, verbatimSymlinks: true })
   }
   await rename(half, target)
