@@ -4,6 +4,7 @@ import { requirePlatform } from '../client/find-platform.js'
 import { TasksClient } from '../client/tasks-client.js'
 import { describeEnd, exitCodeOf } from '../output/event-printer.js'
 import { parseCount } from '../output/parse-duration.js'
+import { terminalText } from '../output/terminal-text.js'
 import { age, type CommonOptions, print, table, withPlatform } from './common.js'
 import { followTask, type TaskOptions, taskRequest, withTask } from './run.js'
 
@@ -62,9 +63,11 @@ export function addTaskCommand(program: Command): Command {
       .action(async (id: string, options: CommonOptions) => {
         const client = await connect(options)
         const chunks: Uint8Array[] = []
+        const decoder = new TextDecoder()
         for await (const chunk of client.text(id, what)) {
           if (options.json) chunks.push(chunk)
-          else process.stdout.write(chunk)
+          else
+            process.stdout.write(process.stdout.isTTY ? terminalText(decoder.decode(chunk, { stream: true })) : chunk)
         }
         if (options.json) print({ id, [what]: Buffer.concat(chunks).toString('utf8') }, options, () => '')
       })

@@ -1,5 +1,6 @@
 import type { TaskEvent, TaskStage, TaskView } from '@corral/protocol'
 import pc from 'picocolors'
+import { terminalText } from './terminal-text.js'
 
 const stageWords: Record<TaskStage, string> = {
   claim: 'sandbox claimed',
@@ -24,22 +25,25 @@ export function describeEvent(event: TaskEvent): string | undefined {
           : event.state === 'started'
             ? `${stageWords[event.stage]} started`
             : stageWords[event.stage]
-      return `${mark} ${pc.bold(word)}${event.detail ? pc.dim(`  ${event.detail}`) : ''}`
+      return `${mark} ${pc.bold(word)}${event.detail ? pc.dim(`  ${terminalText(event.detail)}`) : ''}`
     }
     case 'message':
-      return event.thinking ? pc.dim(indent(event.text)) : indent(event.text)
+      return event.thinking ? pc.dim(indent(terminalText(event.text))) : indent(terminalText(event.text))
     case 'tool_call':
-      return `  ${pc.cyan('→')} ${pc.bold(event.tool)} ${event.summary}`
+      return `  ${pc.cyan('→')} ${pc.bold(terminalText(event.tool))} ${terminalText(event.summary)}`
     case 'tool_result':
       return event.is_error
-        ? pc.red(indent(firstLines(event.text, 5), '    '))
-        : pc.dim(indent(firstLines(event.text, 5), '    '))
+        ? pc.red(indent(firstLines(terminalText(event.text), 5), '    '))
+        : pc.dim(indent(firstLines(terminalText(event.text), 5), '    '))
     case 'file_changed':
-      return `  ${pc.yellow('±')} ${event.path} ${pc.dim(event.change)}`
+      return `  ${pc.yellow('±')} ${terminalText(event.path)} ${pc.dim(event.change)}`
     case 'output':
-      return indent(event.text.replace(/\n$/, ''), event.stage ? pc.dim(`  ${event.stage} │ `) : pc.dim('  │ '))
+      return indent(
+        terminalText(event.text).replace(/\n$/, ''),
+        event.stage ? pc.dim(`  ${event.stage} │ `) : pc.dim('  │ '),
+      )
     case 'error':
-      return `${pc.red('!')} ${event.message}`
+      return `${pc.red('!')} ${terminalText(event.message)}`
     case 'usage':
     case 'result':
       return undefined
@@ -61,10 +65,10 @@ export function describeEnd(task: TaskView): string {
     )
   } else {
     lines.push(
-      `${pc.red('●')} ${pc.bold(task.status)}: ${task.cause?.message ?? 'no cause recorded'} (${task.cause?.code ?? '?'})${took}`,
+      `${pc.red('●')} ${pc.bold(task.status)}: ${terminalText(task.cause?.message ?? 'no cause recorded')} (${task.cause?.code ?? '?'})${took}`,
     )
     if (task.pushed) lines.push(`  work done so far is on branch ${task.branch}`)
-    if (task.cause?.hint) lines.push(`  ${pc.yellow('hint:')} ${task.cause.hint}`)
+    if (task.cause?.hint) lines.push(`  ${pc.yellow('hint:')} ${terminalText(task.cause.hint)}`)
   }
   if (task.diff_stat) {
     const { files_changed, insertions, deletions } = task.diff_stat
