@@ -1,4 +1,4 @@
-const escape = 0x1b
+const escapeCode = 0x1b
 const endOfColours = '\u001b[0m'
 
 /**
@@ -12,7 +12,7 @@ export function terminalText(text: string): string {
   let hasColour = false
   for (let index = 0; index < tidy.length; index++) {
     const code = tidy.charCodeAt(index)
-    const colour = code === escape ? /^\[[0-9;]{0,32}m/.exec(tidy.slice(index + 1, index + 35))?.[0] : undefined
+    const colour = code === escapeCode ? /^\[[0-9;]{0,32}m/.exec(tidy.slice(index + 1, index + 35))?.[0] : undefined
     if (colour !== undefined) {
       result += `${tidy[index]}${colour}`
       index += colour.length
