@@ -44,6 +44,7 @@ export class PodHost {
   readonly #pods = new Map<string, Promise<Pod>>()
   readonly #cells = new Map<string, Cell>()
   readonly #launching = new Map<string, Promise<CellRecord>>()
+  readonly #releasing = new Map<string, Promise<void>>()
   readonly #host = readHostLayout()
   readonly #isRoot = process.getuid?.() === 0
   readonly #seccompPath: string
@@ -177,8 +178,14 @@ export class PodHost {
     this.ports.journal.removeCell(key)
   }
 
-  /** Absent is done. */
+  /** Absent is done; who asks while it is under way waits for the same end. */
   async releasePod(podUid: string): Promise<void> {
+    const releasing = this.#releasing.get(podUid) ?? this.#release(podUid)
+    this.#releasing.set(podUid, releasing)
+    await releasing.finally(() => this.#releasing.delete(podUid))
+  }
+
+  async #release(podUid: string): Promise<void> {
     const pod = await this.#pods.get(podUid)?.catch(() => undefined)
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
     await Promise.all(cells.map(async ({ run }) => await run?.kill()))

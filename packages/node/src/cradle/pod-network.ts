@@ -30,6 +30,7 @@ export class PodNetwork {
   readonly #handles: (Server | DatagramSocket)[] = []
   readonly #pending = new Map<string, Promise<string | undefined>>()
   #next: number
+  #isClosed = false
 
   private constructor(
     readonly netFd: number,
@@ -77,7 +78,10 @@ export class PodNetwork {
     return network
   }
 
+  /** Safe to repeat: a descriptor closed twice may by then be somebody else's. */
   close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
     for (const handle of this.#handles) handle.close()
     this.#handles.length = 0
     closeSync(this.netFd)
@@ -140,6 +144,7 @@ export class PodNetwork {
       this.#destinations.set(`${address}:${port}`, { kind: 'host', host: name, port, mayBeLoopback: false })
     }
     for (const handle of handles) this.#own(handle)
+    if (this.#isClosed) for (const handle of handles) handle.close()
     this.#names.set(name, address)
     return address
   }

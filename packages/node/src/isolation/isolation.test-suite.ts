@@ -37,6 +37,14 @@ export function describeIsolation(variant: Variant): void {
         expect(await cell.exited).toMatchObject({ ...exit, oomKilled: false })
       })
 
+      it('is released once, however many ask for it at the same time', async () => {
+        const cell = await bench.start('exec sleep 600')
+        const release = (): Promise<void> => bench.isolation.releasePod(cell.podUid)
+        await Promise.all([release(), release(), release()])
+        expect(await cell.exited).toMatchObject({ exitCode: 137 })
+        expect(await bench.run(shared, 'echo still here')).toMatchObject({ stdout: 'still here\n' })
+      })
+
       it('is refused with a typed error when the command does not exist', async () => {
         const pod = bench.pod()
         await bench.isolation.preparePod(pod)
