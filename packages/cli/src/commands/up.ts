@@ -4,6 +4,7 @@ import pc from 'picocolors'
 import type { LogLevel } from '../output/logger.js'
 import { parseCount, parseDurationSeconds, parsePort } from '../output/parse-duration.js'
 import { defaultDataDirectory } from '../platform/data-directory.js'
+import { untilIdle } from '../platform/until-idle.js'
 import { untilStopSignal } from './common.js'
 
 interface UpOptions {
@@ -20,8 +21,6 @@ interface UpOptions {
   logLevel: LogLevel
   json?: boolean
 }
-
-const idleCheckMs = 2_000
 
 export function addUpCommand(program: Command): void {
   program
@@ -78,10 +77,13 @@ async function up(options: UpOptions): Promise<void> {
   const { ready } = platform
   if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`)
   else process.stdout.write(banner(ready, platform.remedy))
+  const stopping = new AbortController()
+  const { signal } = stopping
   await Promise.race([
     stopSignal,
-    ...(options.idleExit ? [untilIdle(() => platform.isBusy(), options.idleExit * 1000)] : []),
+    ...(options.idleExit ? [untilIdle(() => platform.isBusy(), { idleMs: options.idleExit * 1000, signal })] : []),
   ])
+  stopping.abort()
   if (!options.json) process.stdout.write('stopping: ending sandboxes\n')
   await platform.stop()
 }
@@ -100,13 +102,4 @@ function banner(
     ...(remedy ? [`              ${remedy}`] : []),
     '',
   ].join('\n')
-}
-
-/** Resolves once nothing was busy for this long. */
-async function untilIdle(isBusy: () => boolean, idleMs: number): Promise<void> {
-  let quietSince = Date.now()
-  while (Date.now() - quietSince < idleMs) {
-    await new Promise((resolve) => setTimeout(resolve, Math.min(idleCheckMs, idleMs)))
-    if (isBusy()) quietSince = Date.now()
-  }
 }

@@ -1,0 +1,16 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+const checkMs = 2_000
+
+/** Resolves once nothing was busy for `idleMs`, or at once when `signal` aborts; nothing of it keeps the process up then. */
+export async function untilIdle(
+  isBusy: () => boolean,
+  { idleMs, signal }: { idleMs: number; signal: AbortSignal },
+): Promise<void> {
+  let quietSince = Date.now()
+  while (!signal.aborted && Date.now() - quietSince < idleMs) {
+    // An aborted pause ends the loop, which is all that anybody wants to know.
+    await pause(Math.min(checkMs, idleMs), undefined, { signal }).catch(() => undefined)
+    if (isBusy()) quietSince = Date.now()
+  }
+}
