@@ -1,10 +1,14 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, connect, isIP, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import type { Destination } from './network-plan.js'
 
 const connectTimeoutMs = 15_000
 
-/** Addresses a mere name must not lead to: this machine itself and what only its network neighbours should see. */
+/**
+ * Addresses a mere name must not lead to: loopback, link-local (the metadata of clouds) and what is nobody's. Private
+ * networks are open to a name that was granted: package mirrors live there.
+ */
 const forbidden = new BlockList()
 forbidden.addSubnet('0.0.0.0', 8)
 forbidden.addSubnet('127.0.0.0', 8)
@@ -17,10 +21,24 @@ forbidden.addAddress('::1', 'ipv6')
 forbidden.addSubnet('fe80::', 10, 'ipv6')
 forbidden.addSubnet('ff00::', 8, 'ipv6')
 
-/** Whether a name may lead to this address. What an operator writes as an address is not asked here. */
+/**
+ * Whether a name may lead to this address: never to this machine, by none of its addresses. What an operator writes as
+ * an address is not asked here.
+ */
 export function mayReach(address: string): boolean {
   const family = isIP(address)
-  return family !== 0 && !forbidden.check(address, family === 6 ? 'ipv6' : 'ipv4')
+  if (family === 0) return false
+  const type = family === 6 ? 'ipv6' : 'ipv4'
+  return !forbidden.check(address, type) && !ownAddresses().check(address, type)
+}
+
+/** Read anew each time: addresses come and go with networks, and a connection costs far more. */
+function ownAddresses(): BlockList {
+  const own = new BlockList()
+  for (const { address, family } of Object.values(networkInterfaces()).flatMap((list) => list ?? [])) {
+    own.addAddress(address, family === 'IPv6' ? 'ipv6' : 'ipv4')
+  }
+  return own
 }
 
 /** Carries a connection accepted inside a pod to its destination; any failure resets the pod's side. */

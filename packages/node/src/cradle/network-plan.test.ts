@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import { mayReach } from './egress-dial.js'
 import { planNetwork, wildcardPorts } from './network-plan.js'
@@ -75,5 +76,12 @@ describe('mayReach', () => {
     { address: '2606:2800:21f::1', reachable: true },
   ])('a name leading to $address: $reachable', ({ address, reachable }) => {
     expect(mayReach(address)).toBe(reachable)
+  })
+
+  it('is not led back to this machine by any of its own addresses, written in any way', () => {
+    const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+    expect(own.filter(({ address }) => mayReach(address))).toEqual([])
+    const mapped = own.filter(({ family }) => family === 'IPv4').map(({ address }) => `::ffff:${address}`)
+    expect(mapped.filter(mayReach)).toEqual([])
   })
 })
