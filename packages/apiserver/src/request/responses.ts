@@ -14,11 +14,12 @@ export function jsonHeaders(warnings: readonly string[] = [], contentType?: stri
   }
 }
 
-const warningValue = (text: string): string =>
-  `299 - "${text
-    .replaceAll('\\', '\\\\')
-    .replaceAll('"', '\\"')
-    .replaceAll(/[\r\n]+/g, ' ')}"`
+/** Quoted, without control characters, and as the bytes of its UTF-8: Node refuses any other character in a header. */
+function warningValue(text: string): string {
+  const quoted = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')
+  const printable = quoted.replaceAll(/\p{Cc}+/gu, ' ')
+  return `299 - "${Buffer.from(printable, 'utf8').toString('latin1')}"`
+}
 
 /** An answer with a frozen object; its JSON is made when a socket asks for it, and once. */
 export function objectResponse(status: number, value: object, warnings?: readonly string[]): ApiResponse {

@@ -1,10 +1,12 @@
 import type { ApiResponse } from '@corral/resources'
 import { TOKEN_ISSUER } from '../auth/token-authority.js'
-import { methodNotAllowed, notFound } from '../errors/api-error.js'
+import { invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
 import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
 import { isJsonObject } from '../store/plain-json.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
+
+const MIN_EXPIRATION_SECONDS = 600
 
 /** POST on a service account's token: a signed token that authenticates and may ask reviews. */
 export async function tokenVerb(resource: ResourceRequest): Promise<ApiResponse> {
@@ -16,6 +18,10 @@ export async function tokenVerb(resource: ResourceRequest): Promise<ApiResponse>
   const spec = isJsonObject(body.spec) ? body.spec : {}
   const audiences = Array.isArray(spec.audiences) ? spec.audiences.map(String) : []
   const seconds = typeof spec.expirationSeconds === 'number' ? spec.expirationSeconds : undefined
+  if (seconds !== undefined && seconds < MIN_EXPIRATION_SECONDS) {
+    const tooShort = invalidValue('spec.expirationSeconds', seconds, 'may not specify a duration less than 10 minutes')
+    throw invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, name, [tooShort])
+  }
   const status = context.tokens.issue({ namespace, name, uid: account.metadata?.uid ?? '', audiences }, seconds)
   return objectResponse(201, {
     kind: 'TokenRequest',
