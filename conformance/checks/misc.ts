@@ -148,14 +148,15 @@ export const reviewsAndMore: readonly Check[] = [
     128,
     'EndpointSlices follow the readiness of pods',
     async (t) => {
+      // A real server only lists pods of nodes it knows; nobody runs this one.
+      const nodeName = t.unique('idle')
+      await t.create('/api/v1/nodes', { metadata: { name: nodeName } })
+      t.after(async () => void (await t.del(`/api/v1/nodes/${nodeName}`)))
       await t.create(await t.core('services'), {
         metadata: { name: 'web' },
         spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
       })
-      await t.create(
-        await t.core('pods'),
-        pod('one', { metadata: { labels: { app: 'web' } } }),
-      )
+      await t.create(await t.core('pods'), pod('one', { metadata: { labels: { app: 'web' } }, spec: { nodeName } }))
       const setReady = async (status: string): Promise<void> => {
         const conditions = [{ type: 'Ready', status, lastTransitionTime: now() }]
         const body = { status: { phase: 'Running', podIP: '10.9.8.7', podIPs: [{ ip: '10.9.8.7' }], conditions } }
@@ -169,7 +170,10 @@ export const reviewsAndMore: readonly Check[] = [
       }
       await setReady('True')
       const there = await t.eventually('ready', () => endpoint(true), 20_000)
-      deepEqual([at(there, 'addresses.0'), at(there, 'targetRef.name')], ['10.9.8.7', 'one'])
+      deepEqual(
+        [at(there, 'addresses.0'), at(there, 'targetRef.name'), at(there, 'nodeName')],
+        ['10.9.8.7', 'one', nodeName],
+      )
       await setReady('False')
       await t.eventually('not ready', () => endpoint(false), 20_000)
       await t.del(await t.core('pods', 'one'), { gracePeriodSeconds: 0 })

@@ -36,7 +36,7 @@ export const upstream: readonly Check[] = [
       const controller = await startUpstreamController({ kubeconfig: t.server.kubeconfig, crds: !t.isEmbedded })
       t.after(() => controller.stop())
       const client = await remoteClient(t.server.kubeconfig)
-      const node = startInstantNode({ client, nodeName: '' })
+      const node = startInstantNode({ client, nodeName: '', withoutScheduler: true })
       t.after(async () => {
         await node.stop()
         await client.close()

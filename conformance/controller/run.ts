@@ -20,6 +20,8 @@ const { values: options } = parseArgs({
     verbose: { type: 'boolean', default: false },
   },
 })
+// An exit ends every program that was started; a signal alone would not.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 process.exitCode = await main()
 
 /** The suite in every column: a table, raw results, the section of the document; 1 when something fails unexplained. */
