@@ -133,7 +133,7 @@ async function assemble(
     clock: systemClock,
     log: log.child({ part: 'tasks' }),
   })
-  tasks.ready.catch(() => undefined)
+  stops.push(() => tasks.stop({ graceMs: 0 }))
   const node = await startNode({
     client,
     isolation,

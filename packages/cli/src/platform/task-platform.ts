@@ -58,15 +58,35 @@ export interface TaskPlatform {
   readonly ready: Promise<void>
   /** Whether any task waits or runs. */
   isBusy(): boolean
+  /** Safe to repeat. */
   stop(options: { graceMs: number }): Promise<void>
 }
 
+/** Starts the parts one after the other; what was started is stopped again when a later one fails. */
 export async function startTaskPlatform(options: TaskPlatformOptions): Promise<TaskPlatform> {
+  const stops: ((graceMs: number) => Promise<void>)[] = []
+  const stopAll = async (graceMs: number): Promise<void> => {
+    for (let stop = stops.pop(); stop; stop = stops.pop()) await stop(graceMs)
+  }
+  try {
+    return await assemble(options, stops, stopAll)
+  } catch (error) {
+    await stopAll(0)
+    throw error
+  }
+}
+
+async function assemble(
+  options: TaskPlatformOptions,
+  stops: ((graceMs: number) => Promise<void>)[],
+  stopAll: (graceMs: number) => Promise<void>,
+): Promise<TaskPlatform> {
   const { client, directory, env, clock, log, registry } = options
   const namespace = options.namespace ?? platformNamespace
   const secrets = fileSecretStore(directory.secrets)
   const tokens = createTaskTokens(ensureSecret(directory, 'secrets/broker-token-secret'))
   const eventLog = fileEventLog({ directory: directory.tasks, now: () => clock.now() })
+  stops.push(() => eventLog.close())
   const usage = createUsageRecord(eventLog)
   const findKey = async (provider: Provider): Promise<string | undefined> =>
     (await secrets.find(provider.secret)) ?? env[provider.keyVariable]
@@ -93,6 +113,9 @@ export async function startTaskPlatform(options: TaskPlatformOptions): Promise<T
     clock,
     log,
   })
+  // While tasks are brought to their end their agents still need the broker and their readers the HTTP API.
+  stops.push((graceMs) => controller.stop({ graceMs }))
+  controller.ready.catch(() => undefined) // whoever starts the platform looks at it
   const broker = await listenRemembered(options.brokerPort, options.remembered.broker, (port) =>
     startBroker({
       tokens,
@@ -110,6 +133,7 @@ export async function startTaskPlatform(options: TaskPlatformOptions): Promise<T
       log,
     }),
   )
+  stops.splice(-1, 0, () => broker.close())
   const tasks = createTaskService({
     client,
     namespace,
@@ -122,18 +146,14 @@ export async function startTaskPlatform(options: TaskPlatformOptions): Promise<T
   const http = await listenRemembered(options.httpPort, options.remembered.http, (port) =>
     listen({ fetch: app.fetch, port, ...(options.httpHost ? { host: options.httpHost } : {}) }),
   )
+  stops.splice(-1, 0, () => http.close())
   return {
     http,
     broker,
     controller,
     ready: controller.ready,
     isBusy: () => controller.tasks.list().some((task) => !isEnded(task.status?.phase)),
-    async stop({ graceMs }) {
-      await controller.stop({ graceMs })
-      await http.close()
-      await broker.close()
-      await eventLog.close()
-    },
+    stop: ({ graceMs }) => stopAll(graceMs),
   }
 }
 
