@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { allChecks } from './all-checks.js'
-import { Skipped } from './harness/check.js'
-import { startEmbeddedServer } from './harness/embedded-server.js'
-import { HttpClient } from './harness/http-client.js'
-import { runCheck } from './harness/run-check.js'
-import type { ServerUnderTest } from './harness/server-under-test.js'
+import { allChecks } from '../all-checks.js'
+import { Skipped } from './check.js'
+import { startEmbeddedServer } from './embedded-server.js'
+import { HttpClient } from './http-client.js'
+import { runCheck } from './run-check.js'
+import type { ServerUnderTest } from './server-under-test.js'
 
-describe.each(['memory', 'sqlite'] as const)('the embedded server (%s)', (mode) => {
+/** The suite on the embedded server: everything in memory, the cheap checks on SQLite too. */
+export function describeEmbedded(mode: 'memory' | 'sqlite'): void {
+  describe(`the embedded server (${mode})`, () => suite(mode))
+}
+
+function suite(mode: 'memory' | 'sqlite'): void {
   let server: ServerUnderTest
   let http: HttpClient
   beforeAll(async () => {
@@ -31,13 +36,14 @@ describe.each(['memory', 'sqlite'] as const)('the embedded server (%s)', (mode) 
   const title = ({ number, title }: (typeof checks)[number]): string => `${number}: ${title}`
 
   describe.concurrent('checks', () => {
-    for (const check of checks.filter(({ exclusive }) => !exclusive)) {
+    for (const check of checks.filter((check) => !check.exclusive)) {
       it(title(check), { timeout: 120_000 }, ({ skip }) => run(check, skip))
     }
   })
-  describe('checks that need the server to themselves', () => {
-    for (const check of checks.filter(({ exclusive }) => exclusive)) {
+  const exclusive = checks.filter((check) => check.exclusive)
+  describe.skipIf(exclusive.length === 0)('checks that need the server to themselves', () => {
+    for (const check of exclusive) {
       it(title(check), { timeout: 120_000 }, ({ skip }) => run(check, skip))
     }
   })
-})
+}

@@ -1,0 +1,3 @@
+import { describeEmbedded } from './harness/describe-embedded.js'
+
+describeEmbedded('sqlite')
