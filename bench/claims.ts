@@ -123,7 +123,7 @@ function reportReal(recorder: Recorder, figures: ReadonlyMap<ManagerName, RealFi
     true,
   )
   row(
-    'the same, created → Ready p99',
+    `${onReal}: burst of 300, created → Ready p99`,
     'ms',
     by((found) => latency(found.bursts, 0.99)),
   )
@@ -134,7 +134,7 @@ function reportReal(recorder: Recorder, figures: ReadonlyMap<ManagerName, RealFi
     '<= upstream (goal 0.5 ×)',
   )
   row(
-    'the same, p99',
+    `${onReal}: 15 claims/s offered, created → Ready p99`,
     'ms',
     by((found) => latency(found.offered, 0.99)),
     '<= upstream (goal 0.5 ×)',
@@ -216,7 +216,7 @@ async function measureEmbedded(recorder: Recorder, directory: string, options: B
         values: { corral: percentile(offered.latenciesMs, 0.5) },
       })
       recorder.row({
-        measure: 'the same, p99',
+        measure: 'embedded: 300 claims/s offered, created → Ready p99',
         unit: 'ms',
         values: { corral: percentile(offered.latenciesMs, 0.99) },
         required: '< 100 (goal < 50)',
@@ -261,7 +261,7 @@ async function measureIdle(recorder: Recorder, directory: string, options: Bench
       ...(options.isFull ? { isMet: memory < 400 } : {}),
     })
     recorder.row({
-      measure: `the same: API writes after a restart of the manager`,
+      measure: `${items.length} idle Sandboxes: API writes after a restart of the manager`,
       unit: '',
       values: { corral: writes },
       required: '0',

@@ -37,8 +37,9 @@ function verdictOf(results: readonly BenchResult[]): string {
   )
   const missed = judged.filter(({ row }) => !row.isMet)
   const lines = missed.map(({ name, row }) => {
-    const figure = row.ratio === undefined ? `${Object.values(row.values)[0]} ${row.unit}` : `${row.ratio} ×`
-    return `- ${name}: ${row.measure}: ${figure.trim()}, required ${row.required}`
+    const figure = `${Object.values(row.values)[0]} ${row.unit}`.trim()
+    const ratio = row.ratio === undefined ? '' : ` (${row.ratio} × the peer)`
+    return `- ${name}: ${row.measure}: ${figure}${ratio}, required ${row.required}`
   })
   const counted = `${judged.length - missed.length} of ${judged.length} required figures are met by these runs.`
   return missed.length === 0 ? counted : `${counted} Not met:\n\n${lines.join('\n')}`

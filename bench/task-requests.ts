@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CreateTaskRequest } from '@corral/protocol'
+import { type CreateTaskRequest, isFinalPhase } from '@corral/protocol'
 import { Pool } from 'undici'
 import { TasksClient } from '../packages/cli/src/client/tasks-client.js'
 import { until } from './common/until.js'
@@ -72,13 +72,15 @@ export async function startIdleTasks(platform: PlatformAddress, repository: stri
   return ids
 }
 
-/** What one task costs beside its agent: from the request to the result, less the agent's own time. */
+/** What one task costs beside its agent: from the request to its final status, less the agent's own time. */
 export async function taskOverheadMs(platform: PlatformAddress, repository: string): Promise<number> {
   const agentMs = 500
   const client = new TasksClient(platform)
   const startedAt = performance.now()
   const { id } = await client.create(commandTask(repository, `sleep ${agentMs / 1000}; echo done > done.txt`))
   for await (const event of client.events(id)) if (event.type === 'result') break
+  // The result is told first; the record of it is what other clients see.
+  await until('the task recorded', async () => isFinalPhase((await client.get(id)).status))
   const tookMs = performance.now() - startedAt
   const { status, cause } = await client.get(id)
   if (status !== 'SUCCEEDED') throw new Error(`the task ended as ${status}: ${JSON.stringify(cause)}`)
