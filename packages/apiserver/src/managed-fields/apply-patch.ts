@@ -1,11 +1,12 @@
 import type { KubeObject, ManagedFieldsEntry, StatusCause } from '@corral/resources'
 import { isRecord, jsonEqual } from '../schema/json-value.js'
+import { timestamp } from '../write/timestamps.js'
 import { appliedSet, compareObjects } from './compare.js'
 import { type Conflict, conflictCauses, conflictMessage, findConflicts } from './conflict.js'
 import { type FieldSet, stripUnmanaged, subtractSets, unionSets, withoutFields } from './field-set.js'
 import { decodeManagers, encodeManagers, isSameManager, type Manager, withFields } from './manager-entry.js'
 import { mergeApplied, removeFields } from './merge.js'
-import { content, timeText } from './track-update.js'
+import { content } from './track-update.js'
 import type { TypeSchema } from './type-schema.js'
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
@@ -110,7 +111,7 @@ function ownEntry(
 ): Manager | undefined {
   if (!claimed) return undefined
   const isKept = last && isUnchanged && last.apiVersion === self.apiVersion && withFields(last, claimed) === last
-  return isKept ? last : { ...self, time: timeText(now), fields: claimed }
+  return isKept ? last : { ...self, time: timestamp(now), fields: claimed }
 }
 
 function withManagers(

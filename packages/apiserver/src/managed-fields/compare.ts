@@ -1,7 +1,7 @@
 import { isRecord, type JsonRecord, jsonEqual, ownValue } from '../schema/json-value.js'
 import { type FieldSet, fieldNode, memberSet, unionSets } from './field-set.js'
 import { fieldElement, itemElement, itemsByElement, valueElement } from './path-element.js'
-import { anyType, leafType, type TypeSchema } from './type-schema.js'
+import { type AnyType, anyType, leafType, type RecordType, type TypeSchema } from './type-schema.js'
 
 /** How two states of an object differ, as sets of paths. */
 export interface Comparison {
@@ -22,7 +22,7 @@ export function compareObjects(before: unknown, after: unknown, type: TypeSchema
   if (after === undefined) return { changed: undefined, removed: addedSet(before, type) }
 
   if ((type.kind === 'record' || type.kind === 'any') && isRecord(before) && isRecord(after)) {
-    return compareRecords(before, after, (name) => (type.kind === 'any' ? anyType : type.field(name)))
+    return compareRecords(before, after, type)
   }
   if (type.kind === 'list' && Array.isArray(before) && Array.isArray(after)) {
     const old = itemsByElement(before, type)
@@ -35,21 +35,29 @@ export function compareObjects(before: unknown, after: unknown, type: TypeSchema
   return jsonEqual(before, after) ? same : { changed: memberSet, removed: undefined }
 }
 
-function compareRecords(before: JsonRecord, after: JsonRecord, typeOf: (name: string) => TypeSchema): Comparison {
+function compareRecords(before: JsonRecord, after: JsonRecord, type: RecordType | AnyType): Comparison {
   let changed: Record<string, FieldSet> | undefined
   let removed: Record<string, FieldSet> | undefined
-  const compareField = (name: string): void => {
+  for (const name in after) {
+    const next = after[name]
     const old = ownValue(before, name)
-    const next = ownValue(after, name)
-    if (old === next) return
-    const type = typeOf(name)
-    const difference = compareObjects(orImplicit(old, type), orImplicit(next, type), type)
+    if (old === next) continue
+    const difference = compareField(old, next, type, name)
     if (difference.changed) changed = withChild(changed, fieldElement(name), difference.changed)
     if (difference.removed) removed = withChild(removed, fieldElement(name), difference.removed)
   }
-  for (const name in after) compareField(name)
-  for (const name in before) if (ownValue(after, name) === undefined) compareField(name)
-  return { changed, removed }
+  for (const name in before) {
+    if (before[name] === undefined || ownValue(after, name) !== undefined) continue
+    const difference = compareField(before[name], undefined, type, name)
+    if (difference.changed) changed = withChild(changed, fieldElement(name), difference.changed)
+    if (difference.removed) removed = withChild(removed, fieldElement(name), difference.removed)
+  }
+  return changed || removed ? { changed, removed } : same
+}
+
+function compareField(old: unknown, next: unknown, parent: RecordType | AnyType, name: string): Comparison {
+  const type = parent.kind === 'any' ? anyType : parent.field(name)
+  return compareObjects(orImplicit(old, type), orImplicit(next, type), type)
 }
 
 /** What stands at a place: an implicit one that nobody has filled is empty rather than absent. */

@@ -29,29 +29,50 @@ export function fieldNode(self: boolean, children: Readonly<Record<string, Field
   return self ? memberSet : undefined
 }
 
-/** Everything in either set. */
+/** Everything in either set; `a` itself when `b` adds nothing. */
 export function unionSets(a: FieldSet | undefined, b: FieldSet | undefined): FieldSet | undefined {
   if (a === undefined || a === b) return b
   if (b === undefined) return a
-  const children: MutableSet = {}
-  for (const key in a) if (key !== SELF) children[key] = a[key]!
-  for (const key in b) if (key !== SELF) children[key] = unionSets(children[key], b[key])!
-  return fieldNode(isMember(a) || isMember(b), children)
+  let children: MutableSet | undefined
+  for (const key in b) {
+    if (key === SELF) continue
+    const both = unionSets(a[key], b[key])!
+    if (both === a[key]) continue
+    children ??= childrenOf(a)
+    children[key] = both
+  }
+  const self = isMember(a) || isMember(b)
+  if (!children && self === isMember(a)) return a
+  return fieldNode(self, children ?? childrenOf(a))
 }
 
-/** What is in `a` and not in `b`; removing a place leaves what is below it. */
+function childrenOf(set: FieldSet): MutableSet {
+  const children: MutableSet = {}
+  for (const key in set) if (key !== SELF) children[key] = set[key]!
+  return children
+}
+
+/** What is in `a` and not in `b`, `a` itself when they share nothing; removing a place leaves what is below it. */
 export function subtractSets(a: FieldSet | undefined, b: FieldSet | undefined): FieldSet | undefined {
   if (a === undefined || b === undefined) return a
   if (a === b) return undefined
-  let changed = isMember(a) && isMember(b)
+  const losesSelf = isMember(a) && isMember(b)
+  let lessened: Map<string, FieldSet | undefined> | undefined
+  for (const key in b) {
+    if (key === SELF || a[key] === undefined) continue
+    const left = subtractSets(a[key], b[key])
+    if (left === a[key]) continue
+    lessened ??= new Map()
+    lessened.set(key, left)
+  }
+  if (!lessened) return losesSelf ? fieldNode(false, childrenOf(a)) : a
   const children: MutableSet = {}
   for (const key in a) {
     if (key === SELF) continue
-    const left = subtractSets(a[key], b[key])
-    if (left !== a[key]) changed = true
+    const left = lessened.has(key) ? lessened.get(key) : a[key]
     if (left !== undefined) children[key] = left
   }
-  return changed ? fieldNode(isMember(a) && !isMember(b), children) : a
+  return fieldNode(isMember(a) && !losesSelf, children)
 }
 
 /** What is in both. */
@@ -119,11 +140,19 @@ export function sameSets(a: FieldSet | undefined, b: FieldSet | undefined): bool
   return count === 0
 }
 
-/** The set with its keys in order, as Kubernetes writes it. */
+/** The set with its keys in order, as Kubernetes writes it; the same set when they are already. */
 export function sortSet(set: FieldSet): FieldSet {
+  const keys = Object.keys(set)
+  if (keys.length === 0) return set
+  let isSorted = keys.every((key, index) => index === 0 || keys[index - 1]! < key)
+  if (!isSorted) keys.sort()
   const sorted: MutableSet = {}
-  for (const key of Object.keys(set).sort()) sorted[key] = sortSet(set[key]!)
-  return sorted
+  for (const key of keys) {
+    const child = sortSet(set[key]!)
+    if (child !== set[key]) isSorted = false
+    sorted[key] = child
+  }
+  return isSorted ? set : sorted
 }
 
 /** `fieldsV1` of an entry if it has the right shape; undefined for anything else. */
@@ -134,7 +163,7 @@ export function parseFieldSet(fields: unknown): FieldSet | undefined {
 function isFieldSet(value: unknown, depth: number): value is FieldSet {
   if (!isRecord(value) || depth > 100) return false
   for (const key in value) {
-    if (key !== SELF && !/^[fkvi]:/.test(key)) return false
+    if (key !== SELF && !(key[1] === ':' && 'fkvi'.includes(key[0]!))) return false
     if (!isFieldSet(value[key], depth + 1)) return false
   }
   return true

@@ -18,20 +18,30 @@ const ANCIENT = 'ancient-changes'
 export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefined): Manager[] | undefined {
   const managers: Manager[] = []
   for (const entry of entries ?? []) {
-    const fields = parseFieldSet(entry.fieldsV1 ?? {})
-    const { operation } = entry
-    if (!fields || (operation !== 'Apply' && operation !== 'Update')) return undefined
-    if (entry.fieldsType !== undefined && entry.fieldsType !== 'FieldsV1') return undefined
-    managers.push({
-      manager: entry.manager ?? '',
-      operation,
-      apiVersion: entry.apiVersion ?? '',
-      subresource: entry.subresource ?? '',
-      time: entry.time,
-      fields,
-    })
+    const manager = decoded.get(entry) ?? decodeManager(entry)
+    if (!manager) return undefined
+    managers.push(manager)
   }
   return managers
+}
+
+/** What entries of stored objects, which are frozen, decode to. */
+const decoded = new WeakMap<ManagedFieldsEntry, Manager>()
+
+function decodeManager(entry: ManagedFieldsEntry): Manager | undefined {
+  const fields = parseFieldSet(entry.fieldsV1 ?? {})
+  const { operation, manager = '', apiVersion = '', subresource = '', time } = entry
+  if (!fields || (operation !== 'Apply' && operation !== 'Update')) return undefined
+  if (entry.fieldsType !== undefined && entry.fieldsType !== 'FieldsV1') return undefined
+  const result: Manager = { manager, operation, apiVersion, subresource, time, fields }
+  if (!Object.isFrozen(entry)) return result
+  decoded.set(entry, result)
+  // An entry as it would be written again stays itself, and so do all its parts.
+  const isCanonical = entry.fieldsV1 !== undefined && entry.fieldsType !== undefined && sortSet(fields) === fields
+  if (isCanonical && entry.manager !== undefined && entry.apiVersion !== undefined && entry.subresource !== '') {
+    encoded.set(result, entry)
+  }
+  return result
 }
 
 /** Managers as entries, in Kubernetes' order: appliers first, then by time and name. */

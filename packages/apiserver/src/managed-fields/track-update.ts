@@ -1,6 +1,7 @@
 import type { KubeObject, ManagedFieldsEntry } from '@corral/resources'
+import { timestamp } from '../write/timestamps.js'
 import { compareObjects } from './compare.js'
-import { stripUnmanaged, subtractSets, unionSets, withoutFields } from './field-set.js'
+import { type FieldSet, stripUnmanaged, subtractSets, unionSets, withoutFields } from './field-set.js'
 import { decodeManagers, encodeManagers, isSameManager, type Manager, withFields } from './manager-entry.js'
 import type { TypeSchema } from './type-schema.js'
 
@@ -31,11 +32,15 @@ export function trackUpdate(input: TrackUpdateInput): ManagedFieldsEntry[] | und
   // An object without entries is left alone until somebody applies; a new object starts with its creator.
   if (before && base.managers.length === 0) return undefined
 
-  const { changed, removed } = compareObjects(before ? content(before) : {}, content(after), type)
+  // Entries that are the same array are passed over by the comparison anyway.
+  const isSameEntries = live === after.metadata?.managedFields
+  const old = before && !isSameEntries ? content(before) : (before ?? {})
+  const { changed, removed } = compareObjects(old, isSameEntries ? after : content(after), type)
   if (!changed && !removed) return base.entries
   const self = { manager: input.manager, operation: 'Update' as const, apiVersion: after.apiVersion ?? '', subresource }
-  const taken = stripUnmanaged(withoutFields(changed, input.ignores))
-  const lost = unionSets(withoutFields(changed, input.ignores), removed)
+  const written = withoutFields(changed, input.ignores)
+  const taken = stripUnmanaged(written)
+  const lost = base.managers.length > 0 ? unionSets(written, removed) : undefined
 
   const managers: Manager[] = []
   let own: Manager | undefined
@@ -46,12 +51,17 @@ export function trackUpdate(input: TrackUpdateInput): ManagedFieldsEntry[] | und
   const fields = unionSets(subtractSets(own?.fields, removed), taken)
   if (fields) {
     const isKept = own && withFields(own, fields) === own
-    managers.push(isKept && own ? own : { ...self, time: timeText(now), fields })
+    managers.push(isKept && own ? own : newManager(self, timestamp(now), fields))
   }
   if (managers.length === base.managers.length && managers.every((each) => base.managers.includes(each))) {
     return base.entries
   }
   return managers.length > 0 ? encodeManagers(managers) : undefined
+}
+
+function newManager(self: Omit<Manager, 'fields' | 'time'>, time: string, fields: FieldSet): Manager {
+  const { manager, operation, apiVersion, subresource } = self
+  return { manager, operation, apiVersion, subresource, time, fields }
 }
 
 function pushIf(managers: Manager[], manager: Manager | undefined): void {
@@ -70,26 +80,16 @@ interface Base {
   readonly entries: ManagedFieldsEntry[] | undefined
 }
 
-const decoded = new WeakMap<readonly ManagedFieldsEntry[], Manager[]>()
-
 /** Entries the client sent when they make sense, else those of the live object. */
 function baseManagers(sent: ManagedFieldsEntry[] | undefined, live: ManagedFieldsEntry[] | undefined): Base {
   for (const entries of [sent, live]) {
     if (!entries || entries.length === 0) continue
-    const managers = decoded.get(entries) ?? decodeManagers(entries)
-    if (!managers) continue
-    // Entries of stored objects are frozen, so what they decode to stays true.
-    if (Object.isFrozen(entries)) decoded.set(entries, managers)
-    return { managers, entries }
+    const managers = decodeManagers(entries)
+    if (managers) return { managers, entries }
   }
   return { managers: [], entries: undefined }
 }
 
 function isReset(entries: readonly ManagedFieldsEntry[]): boolean {
   return entries.length === 1 && Object.keys(entries[0]!).length === 0
-}
-
-/** A time as metadata carries it: UTC, seconds. */
-export function timeText(time: Date): string {
-  return `${time.toISOString().slice(0, 19)}Z`
 }

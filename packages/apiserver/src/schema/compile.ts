@@ -43,11 +43,13 @@ export function compileSchema(schema: JsonSchema): CompiledSchema {
     },
     validate(value, options) {
       check ??= compileCheck(schema, true)
+      const old = options?.oldValue
+      // Comparing at every level is dear, so it waits until there is an error it might excuse.
       const context = new ValidationContext()
-      check(value, context)
-      if (context.errors.length === 0 || options?.oldValue === undefined) return context.errors
-      const ratcheting = new ValidationContext()
-      check(value, ratcheting, options.oldValue)
+      check(value, context, old)
+      if (context.errors.length === 0 || old === undefined) return context.errors
+      const ratcheting = new ValidationContext(true)
+      check(value, ratcheting, old)
       return ratcheting.errors
     },
   }

@@ -5,6 +5,9 @@ export class ValidationContext {
   readonly errors: FieldError[] = []
   readonly #path: (string | number)[] = []
 
+  /** When ratcheting, values that equal their old counterpart are not looked at; else only those that are the same. */
+  constructor(readonly isRatcheting: boolean = false) {}
+
   push(step: string | number): void {
     this.#path.push(step)
   }

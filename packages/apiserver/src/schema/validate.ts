@@ -17,7 +17,7 @@ export function compileCheck(schema: JsonSchema, isResource = false): Check {
   const array = compileArray(schema)
 
   return (value, context, old) => {
-    if (old !== undefined && jsonEqual(value, old)) return
+    if (old !== undefined && (value === old || (context.isRatcheting && jsonEqual(value, old)))) return
     if (typeOf) {
       const expected = typeOf(value)
       if (expected !== undefined) {
@@ -98,7 +98,7 @@ function compileArray(schema: JsonSchema): Check | undefined {
     checkCount(list.length, minItems, maxItems, 'items', context)
     listType?.(list, context)
     if (!checkItem) return
-    const before = Array.isArray(old) ? correlateItems(schema, old) : undefined
+    const before = context.isRatcheting && Array.isArray(old) ? correlateItems(schema, old) : undefined
     for (let i = 0; i < list.length; i++) {
       context.push(i)
       checkItem(list[i], context, before?.(list[i]))

@@ -38,7 +38,8 @@ export async function scaleVerb(resource: ResourceRequest): Promise<ApiResponse>
 async function readScale(resource: ResourceRequest, current: JsonObject): Promise<JsonObject> {
   const { request, kind } = resource
   if (request.method === 'PUT') return readObject(request)
-  const patch = await readPatchBody(request, { ...kind, isCustom: false, apiVersion: 'autoscaling/v1', kind: 'Scale' })
+  const scaleKind = { ...kind, isCustom: false, apiVersion: 'autoscaling/v1', kind: 'Scale' }
+  const patch = await readPatchBody(request, scaleKind, 'scale')
   return patch.type === 'apply' ? { ...current, ...patch.body } : patch.apply(current)
 }
 

@@ -16,7 +16,7 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
   const { request, context, kind, namespace = '', name = '', subresource } = resource
   if (!kind.verbs.includes('patch')) throw methodNotAllowed()
   const write = writeRequest(resource, 'PatchOptions')
-  const patch = await readPatchBody(request, kind)
+  const patch = await readPatchBody(request, kind, subresource)
   const target = { namespace, name, subresource }
   if (patch.type === 'apply') {
     if (!request.query.get('fieldManager')) {

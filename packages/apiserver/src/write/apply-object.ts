@@ -4,10 +4,11 @@ import { applyPatch } from '../managed-fields/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
-import { copyJson } from '../store/plain-json.js'
+import { copyJson, type JsonObject } from '../store/plain-json.js'
 import { createObject, type WriteRequest } from './create-object.js'
 import { dropUnknownFields } from './field-checks.js'
 import type { Identified } from './identity.js'
+import { ownCopy } from './own-copy.js'
 import { fieldsIgnoredBy, ownershipType } from './ownership.js'
 import { type UpdateTarget, updateObject } from './update-object.js'
 
@@ -36,7 +37,10 @@ export function applyObject(
       ...(target.subresource === '' ? {} : { subresource: target.subresource }),
       ignores: fieldsIgnoredBy(kind, target.subresource),
     })
-    if ('object' in result) return copyJson(result.object) as Identified
+    if ('object' in result) {
+      const object = result.object as JsonObject
+      return (live ? ownCopy(kind, target.subresource, object) : copyJson(object)) as Identified
+    }
     const { message, causes } = result.conflicts
     throw apiError(409, 'Conflict', message, { causes })
   }

@@ -3,7 +3,8 @@ import { badRequest, unsupportedMediaType } from '../errors/api-error.js'
 import { jsonPatch, mergePatch } from '../patch/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { mediaType, readPatch } from '../request/body.js'
-import { copyJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { ownCopy } from './own-copy.js'
 import { strategicPatch } from './strategic-patch.js'
 
 const TYPES = {
@@ -21,12 +22,16 @@ export type Patch =
   | { readonly type: Exclude<PatchType, 'apply'>; apply(current: JsonObject): JsonObject }
 
 /** Reads the patch of a request. Strategic merge needs Go types, which custom kinds do not have: 415 for those. */
-export async function readPatchBody(request: ApiRequest, kind: KindDefinition): Promise<Patch> {
+export async function readPatchBody(request: ApiRequest, kind: KindDefinition, subresource: string): Promise<Patch> {
   const type = TYPES[mediaType(request) as keyof typeof TYPES]
   if (!type || (type === 'strategic' && kind.isCustom)) {
     throw unsupportedMediaType(Object.keys(TYPES).filter((name) => !kind.isCustom || !name.includes('strategic')))
   }
   const body = await readPatch(request, type === 'apply')
+  const object = (value: unknown): JsonObject => {
+    if (!isJsonObject(value)) throw badRequest('the patch does not leave an object')
+    return ownCopy(kind, subresource, value)
+  }
   if (type === 'json') {
     if (!Array.isArray(body)) throw badRequest('error decoding patch: a JSON patch is a list of operations')
     return { type, apply: (current) => object(jsonPatch(current, body)) }
@@ -35,10 +40,4 @@ export async function readPatchBody(request: ApiRequest, kind: KindDefinition): 
   if (type === 'apply') return { type, body }
   if (type === 'merge') return { type, apply: (current) => object(mergePatch(current, body)) }
   return { type, apply: (current) => object(strategicPatch(kind, current, body)) }
-}
-
-/** Results share unchanged parts with the frozen state they came from; what follows needs a copy of its own. */
-function object(value: unknown): JsonObject {
-  if (!isJsonObject(value)) throw badRequest('the patch does not leave an object')
-  return copyJson(value)
 }
