@@ -41,8 +41,24 @@ function verdictOf(results: readonly BenchResult[]): string {
     const ratio = row.ratio === undefined ? '' : ` (${row.ratio} × the peer)`
     return `- ${name}: ${row.measure}: ${figure}${ratio}, required ${row.required}`
   })
+  const absent = benchmarks.filter((name) => !results.some((result) => result.name === name))
   const counted = `${judged.length - missed.length} of ${judged.length} required figures are met by these runs.`
-  return missed.length === 0 ? counted : `${counted} Not met:\n\n${lines.join('\n')}`
+  return [
+    ...results.filter(isDistorted).map(warningOf),
+    ...absent.map((name) => `There is no committed run of \`${name}\` yet: its figures are neither met nor missed.`),
+    missed.length === 0 ? counted : `${counted} Not met:`,
+    ...(missed.length === 0 ? [] : [lines.join('\n')]),
+  ].join('\n\n')
+}
+
+/** More work wanted the processors before the run began than there are processors. */
+function isDistorted({ load, machine }: BenchResult): boolean {
+  return (load.before.loadAverage[0] ?? 0) > machine.cores
+}
+
+function warningOf({ name, load, machine }: BenchResult): string {
+  const busy = `load ${load.before.loadAverage[0]} on ${machine.cores} cores before it began`
+  return `**\`${name}\` ran on a busy machine** (${busy}): its memory, processor times and counts hold, its rates, latencies and start times do not.`
 }
 
 function between(text: string, name: string, content: string): string {
