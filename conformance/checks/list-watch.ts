@@ -283,7 +283,7 @@ export const watching: readonly Check[] = [
     async (t) => {
       const path = await t.core('secrets')
       const { metadata } = (await t.get(path)).is(200)
-      const size = { watchers: 100, writes: t.isEmbedded ? 1_000 : 1_000 }
+      const size = { watchers: 100, writes: 1_000 }
       const opening = Array.from({ length: size.watchers }, () =>
         t.watch(`${path}?watch=1&resourceVersion=${metadata.resourceVersion}`),
       )

@@ -286,7 +286,7 @@ function changedValue(value: unknown, random: () => number): unknown {
   }
   const keys = Object.keys(value)
   const record = value as Record<string, unknown>
-  if (keys.length === 0 || random() < 0.15) return { ...record, ['unknown']: odd }
+  if (keys.length === 0 || random() < 0.15) return { ...record, unknown: odd }
   const key = keys[Math.floor(random() * keys.length)]!
   if (random() < 0.1) return Object.fromEntries(Object.entries(record).filter(([name]) => name !== key))
   return { ...record, [key]: changedValue(record[key], random) }

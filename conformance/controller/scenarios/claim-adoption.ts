@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual } from 'node:assert/strict'
 import {
   type Pod,
   Pods,
@@ -10,6 +10,7 @@ import {
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
+import { holds } from '../harness/holds.js'
 import { type Scenario, scenario } from '../harness/scenario.js'
 import type { Scene } from '../harness/scene.js'
 import { AGENTS, assignment, claim, podTemplate, pool, poolLabel, safeToEvict, template } from './objects.js'
@@ -39,7 +40,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await warmPool(scene)
     await scene.observe('before')
     await scene.create(SandboxClaims, claim())
-    ok(isWarm(await scene.readyClaim('claim')))
+    holds(isWarm(await scene.readyClaim('claim')), 'isWarm(readyClaim(claim))')
     await scene.fullPool('pool', 1)
     await scene.observe('after')
   }),
@@ -70,7 +71,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await warmPool(scene)
     const additionalPodMetadata = { annotations: { [safeToEvict]: 'true' }, labels: { 'sandbox.users.io/a': 'b' } }
     await scene.create(SandboxClaims, claim('claim', { additionalPodMetadata }))
-    ok(isWarm(await scene.readyClaim('claim')))
+    holds(isWarm(await scene.readyClaim('claim')), 'isWarm(readyClaim(claim))')
     await scene.fullPool('pool', 1)
     await scene.observe()
   }),
@@ -96,7 +97,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await scene.fullPool('pool', 1)
     await scene.rest()
     await scene.create(SandboxClaims, claim())
-    ok(isWarm(await scene.readyClaim('claim')))
+    holds(isWarm(await scene.readyClaim('claim')), 'isWarm(readyClaim(claim))')
     await scene.observe()
   }),
 
@@ -107,7 +108,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await scene.eventually(async () => (await scene.list(Sandboxes))[0]?.status?.podIPs?.length, 1)
     await scene.create(SandboxClaims, claim())
     const bound = await scene.until(SandboxClaims, 'claim', ({ status }) => status?.sandbox?.name !== undefined)
-    ok(isWarm(bound))
+    holds(isWarm(bound), 'isWarm(bound)')
     await scene.observe()
   }),
 
@@ -142,7 +143,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await scene.rest()
     await scene.create(SandboxClaims, claim())
     scene.fate('ready')
-    ok(isWarm(await scene.readyClaim('claim')))
+    holds(isWarm(await scene.readyClaim('claim')), 'isWarm(readyClaim(claim))')
     await scene.fullPool('pool', 1)
     await scene.observe()
   }),
@@ -171,8 +172,8 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     )
     await scene.create(SandboxClaims, claim())
     const bound = await scene.until(SandboxClaims, 'claim', ({ status }) => status?.sandbox?.name !== undefined)
-    ok(isWarm(bound))
-    ok(bound.status?.sandbox?.podIPs?.length)
+    holds(isWarm(bound), 'isWarm(bound)')
+    holds(bound.status?.sandbox?.podIPs?.length, 'bound.status?.sandbox?.podIPs?.length')
   }),
 
   scenario('111a', 'strategy Recreate: members of an edited template are replaced, not adopted', async (scene) => {
@@ -183,7 +184,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await scene.gone(Sandboxes, before)
     await scene.fullPool('pool', 1)
     await scene.create(SandboxClaims, claim())
-    ok(isWarm(await scene.readyClaim('claim')))
+    holds(isWarm(await scene.readyClaim('claim')), 'isWarm(readyClaim(claim))')
     await scene.fullPool('pool', 1)
     await scene.observe()
   }),
@@ -194,7 +195,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await scene.merge(SandboxTemplates, 'tmpl', { spec: { podTemplate: { spec } } })
     await scene.rest()
     await scene.create(SandboxClaims, claim())
-    ok(isWarm(await scene.readyClaim('claim')))
+    holds(isWarm(await scene.readyClaim('claim')), 'isWarm(readyClaim(claim))')
     await scene.fullPool('pool', 1)
     await scene.observe()
   }),
@@ -258,7 +259,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     await scene.fullPool('pool', 1)
     await scene.create(SandboxClaims, claim('second', {}, { annotations: { [assignment]: name } }))
     const second = await scene.readyClaim('second')
-    ok(second.status?.sandbox?.name !== name)
+    holds(second.status?.sandbox?.name !== name, 'second.status?.sandbox?.name !== name')
     await scene.fullPool('pool', 1)
     await scene.observe()
   }),

@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual } from 'node:assert/strict'
 import {
   type EnvVar,
   NetworkPolicies,
@@ -10,6 +10,7 @@ import {
   SandboxTemplates,
   SandboxWarmPools,
 } from '@corral/resources'
+import { holds } from '../harness/holds.js'
 import { type Scenario, scenario } from '../harness/scenario.js'
 import type { Scene } from '../harness/scene.js'
 import { AGENTS, claim, ownerRef, podTemplate, pool, safeToEvict, sandbox, storage, template } from './objects.js'
@@ -153,7 +154,7 @@ export const claimColdScenarios: readonly Scenario[] = [
     await scene.merge(SandboxClaims, 'claim', { metadata: { labels: { touched: 'yes' } } })
     await scene.gone(NetworkPolicies, 'claim-network-policy')
     await scene.observe()
-    ok(await scene.find(NetworkPolicies, 'other-network-policy'))
+    holds(await scene.find(NetworkPolicies, 'other-network-policy'), 'find(NetworkPolicies, other-network-policy)')
   }),
 
   scenario('85', "a claim's trace reaches its Sandbox and not the Pod", async (scene) => {

@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual } from 'node:assert/strict'
 import {
   Pods,
   type SandboxClaim,
@@ -7,6 +7,7 @@ import {
   SandboxTemplates,
   SandboxWarmPools,
 } from '@corral/resources'
+import { holds } from '../harness/holds.js'
 import { type Scenario, scenario } from '../harness/scenario.js'
 import { conditionOf, type Scene } from '../harness/scene.js'
 import { AGENTS, claim, inSeconds, pool, template } from './objects.js'
@@ -94,7 +95,7 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
     await scene.create(SandboxClaims, claim('claim', { lifecycle: { shutdownTime: inSeconds(-5) } }))
     await scene.reason(SandboxClaims, 'claim', 'ClaimExpired')
     await scene.observe()
-    ok(await scene.find(Sandboxes, 'claim'))
+    holds(await scene.find(Sandboxes, 'claim'), 'find(Sandboxes, claim)')
   }),
 
   scenario('137a', 'past its time, Delete: claim, Sandbox and Pod go', async (scene) => {
@@ -124,7 +125,7 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
     await claimWith(scene, undefined)
     await scene.reason(SandboxClaims, 'claim', 'PodSucceeded')
     await scene.observe()
-    ok(await scene.find(Sandboxes, 'claim'))
+    holds(await scene.find(Sandboxes, 'claim'), 'find(Sandboxes, claim)')
   }),
 
   scenario('row12', 'a Sandbox that expires by itself makes the claim say so', async (scene) => {

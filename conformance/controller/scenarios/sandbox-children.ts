@@ -1,5 +1,6 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual } from 'node:assert/strict'
 import { type Container, nameHash, PersistentVolumeClaims, Pods, Sandboxes, Services } from '@corral/resources'
+import { holds } from '../harness/holds.js'
 import { type Scenario, scenario } from '../harness/scenario.js'
 import { adoptableLabel, headless, inSeconds, nameHashLabel, pod, podTemplate, sandbox, storage } from './objects.js'
 
@@ -151,7 +152,7 @@ export const sandboxChildScenarios: readonly Scenario[] = [
     }
     await scene.create(Sandboxes, sandbox('box', { podTemplate: podTemplate({ spec }), volumeClaimTemplates: data }))
     await scene.readySandbox('box')
-    ok(await scene.find(PersistentVolumeClaims, 'data-box'))
+    holds(await scene.find(PersistentVolumeClaims, 'data-box'), 'find(PersistentVolumeClaims, data-box)')
     await scene.observe()
   }),
 
@@ -214,7 +215,7 @@ export const sandboxChildScenarios: readonly Scenario[] = [
     })
     await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(-1) } })
     await scene.gone(Services, 'box')
-    ok(!(await scene.get(Pods, 'box')).metadata.deletionTimestamp)
+    holds(!(await scene.get(Pods, 'box')).metadata.deletionTimestamp, '!(get(Pods, box)).metadata.deletionTimestamp')
     await scene.merge(Pods, 'box', { metadata: { finalizers: null } })
   }),
 

@@ -1,5 +1,6 @@
-import { deepStrictEqual, match, ok } from 'node:assert/strict'
+import { deepStrictEqual, match } from 'node:assert/strict'
 import { ConfigMaps, PersistentVolumeClaims, Pods, Sandboxes, Services } from '@corral/resources'
+import { holds } from '../harness/holds.js'
 import { type Scenario, scenario } from '../harness/scenario.js'
 import { conditionOf } from '../harness/scene.js'
 import { bindPod } from '../harness/scripted-node.js'
@@ -137,7 +138,10 @@ export const sandboxConditionScenarios: readonly Scenario[] = [
       await scene.observe(`${round} suspension`)
       await scene.merge(Sandboxes, 'box', { spec: { operatingMode: 'Running' } })
       await scene.readySandbox('box')
-      ok((await scene.get(Pods, 'box')).metadata.uid !== before.metadata.uid)
+      holds(
+        (await scene.get(Pods, 'box')).metadata.uid !== before.metadata.uid,
+        '(get(Pods, box)).metadata.uid !== before.metadata.uid',
+      )
       await scene.observe(`${round} resumption`)
     }
     deepStrictEqual((await scene.list(PersistentVolumeClaims)).length, 1)
@@ -199,7 +203,7 @@ export const sandboxConditionScenarios: readonly Scenario[] = [
     scene.note('status writes for the node alone', before.metadata.resourceVersion !== bound.metadata.resourceVersion)
     scene.fate('ready')
     const ready = await scene.readySandbox('box')
-    ok(ready.status?.nodeName)
+    holds(ready.status?.nodeName, 'ready.status?.nodeName')
     await scene.observe()
   }),
 
@@ -209,7 +213,7 @@ export const sandboxConditionScenarios: readonly Scenario[] = [
     await scene.readySandbox('box')
     await scene.delete(Sandboxes, 'box')
     await scene.gone(Pods, 'box')
-    ok(await scene.find(ConfigMaps, 'box'))
+    holds(await scene.find(ConfigMaps, 'box'), 'find(ConfigMaps, box)')
     await scene.observe()
   }),
 ]

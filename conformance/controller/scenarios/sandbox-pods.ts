@@ -1,5 +1,6 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual } from 'node:assert/strict'
 import { nameHash, Pods, Sandboxes, SandboxTemplates, Services, type Stored } from '@corral/resources'
+import { holds } from '../harness/holds.js'
 import { type Scenario, scenario } from '../harness/scenario.js'
 import type { Scene } from '../harness/scene.js'
 import {
@@ -77,7 +78,10 @@ export const sandboxPodScenarios: readonly Scenario[] = [
     await scene.create(Pods, pod('box', { labels: { [nameHashLabel]: nameHash('box') } }))
     await scene.create(Sandboxes, sandbox('box'))
     await scene.readySandbox('box')
-    ok((await scene.get(Pods, 'box')).metadata.ownerReferences?.length === 1)
+    holds(
+      (await scene.get(Pods, 'box')).metadata.ownerReferences?.length === 1,
+      '(get(Pods, box)).metadata.ownerReferences?.length === 1',
+    )
     await scene.observe()
   }),
 
@@ -85,7 +89,7 @@ export const sandboxPodScenarios: readonly Scenario[] = [
     await scene.create(Pods, pod('box'))
     await scene.create(Sandboxes, sandbox('box'))
     await scene.reason(Sandboxes, 'box', 'ReconcilerError')
-    ok(!(await scene.get(Pods, 'box')).metadata.ownerReferences)
+    holds(!(await scene.get(Pods, 'box')).metadata.ownerReferences, '!(get(Pods, box)).metadata.ownerReferences')
     await scene.observe()
   }),
 
@@ -159,7 +163,7 @@ export const sandboxPodScenarios: readonly Scenario[] = [
     await scene.merge(Sandboxes, 'box', { metadata: { annotations: { [podName]: 'stray' } } })
     await scene.until(Sandboxes, 'box', ({ metadata }) => metadata.annotations?.[podName] !== 'stray')
     await scene.observe()
-    ok(!(await scene.get(Pods, 'stray')).metadata.ownerReferences)
+    holds(!(await scene.get(Pods, 'stray')).metadata.ownerReferences, '!(get(Pods, stray)).metadata.ownerReferences')
   }),
 
   scenario('52', 'a Pod with the label that belongs to an earlier Sandbox does not count', async (scene) => {
@@ -176,7 +180,7 @@ export const sandboxPodScenarios: readonly Scenario[] = [
   scenario('54', 'an empty Pod name annotation counts as none', async (scene) => {
     await scene.create(Sandboxes, sandbox('box', {}, { annotations: { [podName]: '' } }))
     await scene.readySandbox('box')
-    ok(await scene.find(Pods, 'box'))
+    holds(await scene.find(Pods, 'box'), 'find(Pods, box)')
     await scene.observe()
   }),
 
@@ -184,7 +188,7 @@ export const sandboxPodScenarios: readonly Scenario[] = [
     await scene.create(Pods, pod('prepared', { labels: { [adoptableLabel]: 'true' } }))
     await scene.create(Sandboxes, sandbox('box', {}, { annotations: { [podName]: 'prepared' } }))
     await scene.readySandbox('box')
-    ok(!(await scene.find(Pods, 'box')))
+    holds(!(await scene.find(Pods, 'box')), '!(find(Pods, box))')
     await scene.observe()
   }),
 

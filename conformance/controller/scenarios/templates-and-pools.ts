@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok } from 'node:assert/strict'
+import { deepStrictEqual } from 'node:assert/strict'
 import {
   EventsV1,
   NetworkPolicies,
@@ -9,6 +9,7 @@ import {
   SandboxTemplates,
   SandboxWarmPools,
 } from '@corral/resources'
+import { holds } from '../harness/holds.js'
 import { type Scenario, scenario } from '../harness/scenario.js'
 import type { Scene } from '../harness/scene.js'
 import { AGENTS, claim, podTemplate, pool, poolLabel, safeToEvict, sandbox, storage, template } from './objects.js'
@@ -193,7 +194,10 @@ export const poolScenarios: readonly Scenario[] = [
     const second = before.find((name) => name.startsWith('pool2-')) ?? ''
     await scene.gone(Sandboxes, second)
     await scene.fullPool('pool2', 1)
-    ok((await names(scene)).includes(before.find((name) => !name.startsWith('pool2-')) ?? 'x'))
+    holds(
+      (await names(scene)).includes(before.find((name) => !name.startsWith('pool2-')) ?? 'x'),
+      '(names(scene)).includes(before.find((name) => !name.startsWith(pool2-)) ?? x)',
+    )
     await scene.observe()
   }),
 
