@@ -36,7 +36,7 @@ struct connection {
   int child_in, child_out, child_err;
   bool terminal, exited, exit_sent;
   int status;
-  int64_t drain_until_ms;
+  int64_t drain_until_ms, goodbye_until_ms;
   struct buffer to_child;
   bool stdin_ended;
   /* CONNECTS, CARRIES_BYTES */

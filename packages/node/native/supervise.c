@@ -22,7 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_CONNECTIONS = 512, OUT_HIGH = 256 * 1024, READ_SIZE = 32 * 1024, LAST_WORDS_MS = 2000, TAIL_MS = 100 };
+enum { MAX_CONNECTIONS = 512, OUT_HIGH = 256 * 1024, READ_SIZE = 32 * 1024, LAST_WORDS_MS = 2000, TAIL_MS = 100,
+       GOODBYE_MS = 2000 };
 
 static struct cell cell;
 
@@ -258,6 +259,17 @@ static void read_client(struct connection *c, short events) {
   }
 }
 
+/* The client may be writing at this moment: a connection closed on it would cost it the words it has not read yet. So
+ * only our direction ends here; the rest goes when the client closes, or after a while. */
+static void say_goodbye(struct connection *c) {
+  if (!c->goodbye_until_ms) {
+    c->goodbye_until_ms = now_ms() + GOODBYE_MS;
+    shutdown(c->fd, SHUT_WR);
+  }
+  buffer_take(&c->in, buffer_used(&c->in));
+  if (now_ms() >= c->goodbye_until_ms) c->hung_up = true;
+}
+
 static void step(struct connection *c, short client, short peer) {
   if (client) read_client(c, client);
   read_frames(c);
@@ -278,7 +290,7 @@ static void step(struct connection *c, short client, short peer) {
     shutdown(c->fd, SHUT_WR);
     if (c->client_ended && !buffer_used(&c->in)) c->hung_up = true;
   }
-  if (c->stage == SAYS_GOODBYE && flushed && !c->is_control) c->hung_up = true;
+  if (c->stage == SAYS_GOODBYE && flushed && !c->is_control) say_goodbye(c);
 }
 
 struct polled {
@@ -300,7 +312,8 @@ enum { PER_CONNECTION = 5 };
 
 static void watch_connection(struct polled *polled, const struct connection *c) {
   bool has_room = buffer_used(&c->out) < OUT_HIGH, raw = c->stage == CARRIES_BYTES || c->stage == CONNECTS;
-  bool reads = c->stage == AWAITS_REQUEST || (c->stage == RUNS_PROCESS && buffer_used(&c->in) < 2 * MAX_PAYLOAD) ||
+  bool reads = c->stage == AWAITS_REQUEST || (c->stage == SAYS_GOODBYE && !c->is_control) ||
+               (c->stage == RUNS_PROCESS && buffer_used(&c->in) < 2 * MAX_PAYLOAD) ||
                (raw && !c->client_ended && buffer_used(&c->in) < MAX_PAYLOAD);
   short client = (short)((reads ? POLLIN : 0) | (buffer_used(&c->out) ? POLLOUT : 0));
   bool client_done = raw && c->client_ended && !client;
@@ -321,6 +334,8 @@ static int poll_timeout(int64_t ends_at) {
   for (struct connection *c = cell.connections; c; c = c->next)
     if (c->exited && !c->exit_sent && buffer_used(&c->out) < OUT_HIGH && c->drain_until_ms < nearest)
       nearest = c->drain_until_ms;
+  for (struct connection *c = cell.connections; c; c = c->next)
+    if (c->goodbye_until_ms && c->goodbye_until_ms < nearest) nearest = c->goodbye_until_ms;
   if (nearest == INT64_MAX) return -1;
   return nearest <= now ? 0 : (int)(nearest - now);
 }

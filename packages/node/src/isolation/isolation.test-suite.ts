@@ -185,6 +185,16 @@ export function describeIsolation(variant: Variant): void {
         expect(await bench.run(shared, 'echo served')).toMatchObject({ stdout: 'served\n' })
       })
 
+      it('tells how a command ended that was quicker than the end of its input', async () => {
+        const codes: number[] = []
+        for (let round = 0; round < 40; round++) {
+          const running = await shared.exec({ ...exec, command: ['true'], stdin: true })
+          running.endStdin()
+          codes.push((await running.exited).exitCode)
+        }
+        expect(codes.filter((code) => code !== 0)).toEqual([])
+      })
+
       it('rejects a command that does not exist', async () => {
         await expect(shared.exec({ ...exec, command: ['no-such-command'] })).rejects.toMatchObject({ code: 'NotFound' })
       })
