@@ -20,7 +20,6 @@ function buildProgram(): Command {
   const program = new Command('corral')
     .description('Runs coding agents on tasks, each in its own sandbox, on this machine or in a Kubernetes cluster.')
     .version(version)
-    .showHelpAfterError('(see `corral --help`)')
     .exitOverride()
     .addHelpText(
       'after',
@@ -38,7 +37,14 @@ function buildProgram(): Command {
   addMeasureCommand(program)
   addPartCommands(program)
   addControllerCommand(program)
+  pointToHelp(program, 'corral')
   return program
+}
+
+/** After wrong usage every command names its own help, not that of the whole program. */
+function pointToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`(see \`${name} --help\`)`)
+  for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
 }
 
 async function main(): Promise<void> {
@@ -49,13 +55,18 @@ async function main(): Promise<void> {
   }
 }
 
+/** Next moves for failures of packages that do not know this command line. */
+const hints: Readonly<Record<string, string>> = {
+  KubeConfigNotFound: 'Start a platform with `corral up`, name its --data-dir, or give a cluster with --kubeconfig.',
+}
+
 /** One line and the next move; a stack only for what should not happen. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  const { message, hint, code } = error as { message?: string; hint?: string; code?: string }
+  const { message, code, hint = hints[code ?? ''] } = error as { message?: string; hint?: string; code?: string }
   if (error instanceof CliError || code !== undefined) {
     process.stderr.write(`${pc.red('corral:')} ${message}\n${hint ? `${pc.yellow('hint:')} ${hint}\n` : ''}`)
-    return error instanceof CliError ? error.exitCode : 1
+    return error instanceof CliError ? error.exitCode : code === 'KubeConfigNotFound' ? 3 : 1
   }
   process.stderr.write(`${pc.red('corral:')} ${error instanceof Error ? error.stack : String(error)}\n`)
   return 1

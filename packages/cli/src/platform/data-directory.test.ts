@@ -76,3 +76,14 @@ it('is below the home directory, for root in /var/lib, or where CORRAL_DATA_DIR 
     process.getuid?.() === 0 ? '/var/lib/corral' : '/home/a/.corral',
   )
 })
+
+it.each([
+  { what: 'a file', path: () => join(parent, 'file') },
+  { what: 'below a file', path: () => join(parent, 'file', 'data') },
+  { what: 'where nothing can be made', path: () => '/proc/corral/data' },
+])('that is $what is refused by name, with the next move', ({ path }) => {
+  writeFileSync(join(parent, 'file'), '')
+  const message = expect.stringContaining(`${path()} cannot be used`)
+  const refusal = { exitCode: 3, message, hint: expect.stringContaining('--data-dir') }
+  expect(() => prepareDataDirectory(dataDirectoryAt(path()))).toThrow(expect.objectContaining(refusal))
+})

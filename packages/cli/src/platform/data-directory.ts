@@ -49,8 +49,7 @@ export function dataDirectoryAt(path: string): DataDirectory {
  * not list it, and what is secret lies in directories of its own. Refuses one that a newer version has written.
  */
 export function prepareDataDirectory(directory: DataDirectory): void {
-  mkdirSync(directory.path, { recursive: true, mode: 0o711 })
-  chmodSync(directory.path, 0o711)
+  makeDataDirectory(directory.path)
   for (const path of [
     directory.api,
     directory.tls,
@@ -69,6 +68,28 @@ export function prepareDataDirectory(directory: DataDirectory): void {
     })
   writeAtomically(file, `${schemaVersion}\n`, 0o644)
   checkReachable(directory)
+}
+
+function makeDataDirectory(path: string): void {
+  try {
+    makeWithParents(path)
+    chmodSync(path, 0o711)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new CliError(`${path} cannot be used as the data directory (${code ?? String(cause)})`, {
+      exitCode: 3,
+      hint: 'Name a directory you may write to with --data-dir or CORRAL_DATA_DIR.',
+      cause,
+    })
+  }
+}
+
+/** Level by level: where a file system refuses new entries with ENOENT, Node's own recursion never ends. */
+function makeWithParents(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found?.isDirectory()) return
+  if (!found && dirname(path) !== path) makeWithParents(dirname(path))
+  mkdirSync(path, { mode: 0o711 })
 }
 
 /** Started by root, every sandbox has a user of its own, who must get to what is bound in from here. */

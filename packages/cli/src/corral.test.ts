@@ -1,0 +1,45 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, it } from 'vitest'
+
+const home = mkdtempSync(join(tmpdir(), 'corral-usage-'))
+afterAll(() => rmSync(home, { recursive: true, force: true }))
+
+const entry = fileURLToPath(new URL('./corral.ts', import.meta.url))
+
+it.each([
+  {
+    when: 'an argument is missing',
+    args: ['run'],
+    exitCode: 2,
+    says: /missing required argument 'prompt'\n.*`corral run --help`/,
+  },
+  {
+    when: 'an option is unknown',
+    args: ['task', 'get', '--zz', 'x'],
+    exitCode: 2,
+    says: /--zz[\s\S]*`corral task get --help`/,
+  },
+  { when: 'a command is unknown', args: ['frobnicate'], exitCode: 2, says: /frobnicate[\s\S]*`corral --help`/ },
+  {
+    when: 'there is no cluster',
+    args: ['sandbox', 'list'],
+    exitCode: 3,
+    says: /kubeconfig[\s\S]*hint: .*corral up.*--kubeconfig/,
+  },
+  {
+    when: 'no platform runs',
+    args: ['task', 'list'],
+    exitCode: 3,
+    says: /no platform is running[\s\S]*hint: .*corral up/,
+  },
+])('names the thing and the next move when $when', ({ args, exitCode, says }) => {
+  const env = { PATH: process.env.PATH, HOME: home, CORRAL_DATA_DIR: join(home, 'data'), NO_COLOR: '1' }
+  const runtime = ['--conditions', 'corral-source', '--import', import.meta.resolve('tsx')]
+  const result = spawnSync(process.execPath, [...runtime, entry, ...args], { env, encoding: 'utf8', timeout: 60_000 })
+  expect(result.stderr).toMatch(says)
+  expect(result.status).toBe(exitCode)
+})
