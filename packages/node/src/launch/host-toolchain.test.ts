@@ -57,8 +57,8 @@ describe('hostToolchain', () => {
     writeFileSync(join(put(home), 'deploy'), '#!/bin/sh\nTOKEN=secret', { mode: 0o755 })
     writeFileSync(join(home, '.ssh', 'id'), 'key')
     const { mounts } = await hostToolchain(options(join(home, 'bin', 'node')))
-    const visible = mounts.slice(1).flatMap(({ source }) => readdirSync(source, { recursive: true }))
-    expect(visible.map((name) => basename(String(name))).filter((name) => name !== 'bin')).toEqual(['node'])
+    const visible = mounts.slice(1).flatMap(({ source }) => readdirSync(source, { recursive: true, encoding: 'utf8' }))
+    expect(visible.map((name) => basename(name)).filter((name) => name !== 'bin')).toEqual(['node'])
   })
 
   it('copies one that lies below a private directory, once', async () => {
