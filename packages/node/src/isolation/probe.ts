@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import type { Isolation, ProbeReport, Tier } from './isolation.js'
 import { supervisorTarget } from './profile.js'
 
-const probeTimeoutMs = 3_000
+/** Long enough for a machine that is busy at this moment: too short a wait would say that it has no sandbox at all. */
+const probeTimeoutMs = 20_000
 const probeUid = 'corral-probe'
 /** Below the range pods get theirs from. */
 const probeHostUid = 199_999
