@@ -55,18 +55,18 @@ async function main(): Promise<void> {
   }
 }
 
-/** Next moves for failures of packages that do not know this command line. */
-const hints: Readonly<Record<string, string>> = {
-  KubeConfigNotFound: 'Start a platform with `corral up`, name its --data-dir, or give a cluster with --kubeconfig.',
-}
+/** The next move without a cluster to talk to. The packages that find this out do not know this command line. */
+const clusterHint = 'Start a platform with `corral up`, name its --data-dir, or give a cluster with --kubeconfig.'
 
 /** One line and the next move; a stack only for what should not happen. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  const { message, code, hint = hints[code ?? ''] } = error as { message?: string; hint?: string; code?: string }
+  const { message, code, ...known } = error as { message?: string; hint?: string; code?: string }
+  const hasNoCluster = code === 'KubeConfigNotFound' || code === 'KubeConfigInvalid'
+  const hint = known.hint ?? (hasNoCluster ? clusterHint : undefined)
   if (error instanceof CliError || code !== undefined) {
     process.stderr.write(`${pc.red('corral:')} ${message}\n${hint ? `${pc.yellow('hint:')} ${hint}\n` : ''}`)
-    return error instanceof CliError ? error.exitCode : code === 'KubeConfigNotFound' ? 3 : 1
+    return error instanceof CliError ? error.exitCode : hasNoCluster ? 3 : 1
   }
   process.stderr.write(`${pc.red('corral:')} ${error instanceof Error ? error.stack : String(error)}\n`)
   return 1
