@@ -59,7 +59,11 @@ export async function startServerProcess(mode: 'memory' | 'sqlite'): Promise<Ser
     await gone
   }
 
-  await start()
+  await start().catch(async (error: unknown) => {
+    await end('SIGKILL')
+    rmSync(directory, { recursive: true, force: true })
+    throw error
+  })
   const ready = JSON.parse(readFileSync(readyFile, 'utf8')) as { url: string; token: string }
   port = Number(new URL(ready.url).port)
   const ca = readFileSync(join(directory, 'data', 'tls', 'ca.crt'), 'utf8')
