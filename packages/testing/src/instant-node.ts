@@ -92,7 +92,7 @@ export function startInstantNode(options: InstantNodeOptions): InstantNode {
     const { name, namespace = '', uid } = pod.metadata
     const signal = lifetime.signal
     patches += 1
-    const address = addresses.get(uid) ?? `100.64.${(addresses.size >> 8) & 255}.${(addresses.size & 255) + 1}`
+    const address = addresses.get(uid) ?? `100.64.${(addresses.size >> 8) & 255}.${addresses.size & 255}`
     addresses.set(uid, address)
     const body = { status: podStatus(wanted, address) }
     await client.patch(Pods, { name, namespace }, { type: 'merge', body }, { subresource: 'status', signal })

@@ -19,6 +19,7 @@ export function admissible(tasks: Iterable<Stored<AgentTask>>, limit: number): S
       waiting.push(task)
   }
   const room = Math.max(0, limit - active)
+  if (room === 0) return new Set()
   return new Set(
     waiting
       .sort(byAge)
