@@ -54,7 +54,7 @@ export function addRunCommand(program: Command): void {
     )
     .addHelpText(
       'after',
-      '\nExit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 platform trouble, 4 timed out, 5 cancelled.\n\nExamples:\n  corral run "Fix the failing test" --repo ~/src/app\n  corral run "Format the code" --agent command --command "npx prettier -w ."\n',
+      '\nExit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 platform trouble, 4 timed out, 5 cancelled.\n\nExamples:\n  corral run "Fix the failing test" --repo ~/src/app\n  corral run "Format the code" --command ./format.sh\n  corral run "Update the lock file" --command "npm update" --allow packages.example.com:443\n',
     )
     .action(run)
 }
