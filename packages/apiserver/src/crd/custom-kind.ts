@@ -120,6 +120,7 @@ function lazySchema(schema: JsonSchema): LazySchema {
     },
     prune(object) {
       const { value, unknownPaths } = get().prune(object)
+      if (value === object) return { value, unknown: unknownPaths }
       // The schema describes what is specific; identity and metadata belong to every object.
       const kept: JsonObject = { ...value }
       for (const field of ROOT_FIELDS) if (object[field] !== undefined) kept[field] = object[field]

@@ -5,19 +5,28 @@ import { apiError, badRequest } from '../errors/api-error.js'
 /** Bodies beyond this are refused with 413. */
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024
 
-/** The request as a plain record, without its body. */
-export function toApiRequest(message: IncomingMessage, user: ApiUser | undefined, signal?: AbortSignal): ApiRequest {
+const noQuery = new URLSearchParams()
+
+/** The request as a plain record; an empty body is none. */
+export function toApiRequest(
+  message: IncomingMessage,
+  user: ApiUser | undefined,
+  signal?: AbortSignal,
+  body?: Uint8Array,
+): ApiRequest {
   const url = message.url ?? '/'
   const mark = url.indexOf('?')
-  return {
+  const request: { -readonly [Key in keyof ApiRequest]: ApiRequest[Key] } = {
     method: message.method === 'HEAD' ? 'GET' : (message.method ?? 'GET'),
     path: mark < 0 ? url : url.slice(0, mark),
-    query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
+    query: mark < 0 ? noQuery : new URLSearchParams(url.slice(mark + 1)),
     // Node joins repeated headers into one text, except for set-cookie, which no request has.
     headers: message.headers as Record<string, string | undefined>,
-    ...(user ? { user } : {}),
-    ...(signal ? { signal } : {}),
   }
+  if (user) request.user = user
+  if (signal) request.signal = signal
+  if (body && body.length > 0) request.body = body
+  return request
 }
 
 /** The whole body, up to 3 MiB; 413 beyond that, 400 when the client breaks off. */

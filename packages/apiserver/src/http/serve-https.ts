@@ -128,10 +128,9 @@ async function answer(message: IncomingMessage, response: ServerResponse, ports:
     checkOrigin(message, ports.origins)
     const user = ports.authenticate(message)
     const signal = mayStream(message) ? goneSignal(response, ports.closing) : undefined
-    const request = toApiRequest(message, user, signal)
     const hasBody = message.method !== 'GET' && message.method !== 'HEAD'
     const body = hasBody ? await readBody(message) : undefined
-    const result = await ports.server.handle(body && body.length > 0 ? { ...request, body } : request)
+    const result = await ports.server.handle(toApiRequest(message, user, signal, body))
     if (!response.destroyed) await writeResponse(response, result, wishes)
   } catch (error) {
     if (response.headersSent) response.destroy()

@@ -102,12 +102,10 @@ function frameOf(
   const seen = visibleEvent(kind, selection, event)
   if (!seen) return undefined
   if (representation.cacheKey === undefined) return makeFrame(seen.type, representation.show(seen.object()))
-  const key = `${representation.cacheKey} ${seen.key}`
-  let frame = event.frames.get(key)
-  if (!frame) {
-    frame = makeFrame(seen.type, representation.show(seen.object()))
-    event.frames.set(key, frame)
-  }
+  const { cacheKey } = representation
+  for (const made of event.frames) if (made.representation === cacheKey && made.change === seen.key) return made.frame
+  const frame = makeFrame(seen.type, representation.show(seen.object()))
+  event.frames = [...event.frames, { representation: cacheKey, change: seen.key, frame }]
   return frame
 }
 
@@ -118,8 +116,7 @@ export function visibleEvent(
   event: StoreEvent,
 ): { type: StoreEvent['type']; key: string; object(): KubeObject } | undefined {
   const object = viewOf(kind, event.object)
-  const hasSelector = Boolean(selection.labels || selection.fields)
-  if (!hasSelector) return { type: event.type, key: event.type, object: () => object }
+  if (!selection.labels && !selection.fields) return { type: event.type, key: event.type, object: () => object }
   const matchedBefore = event.previous !== undefined && isSelected(selection, viewOf(kind, event.previous))
   if (event.type === 'DELETED') {
     return matchedBefore ? { type: 'DELETED', key: 'DELETED', object: () => object } : undefined

@@ -11,8 +11,15 @@ export interface StoreEvent {
   readonly committedAtMs: number
   /** Taken once: an object's JSON may be made later, and what is added must be what is taken away. */
   readonly sizeBytes: number
-  /** Frames made of this event so far, by representation and event type: each is made once for all watchers. */
-  readonly frames: Map<string, WatchFrame>
+  /** Frames made of this event so far: each is made once for all watchers. Most events have none or one. */
+  frames: readonly EventFrame[]
+}
+
+/** A frame with what tells it from others of the same event: how the object is shown, and as what kind of change. */
+export interface EventFrame {
+  readonly representation: string
+  readonly change: string
+  readonly frame: WatchFrame
 }
 
 const MIN_EVENTS = 10_000

@@ -1,7 +1,7 @@
 import type { Clock, KubeObject } from '@corral/resources'
 import type { HistoryEntry, Storage, StorageWrite } from '../storage/storage.js'
 import { Collection } from './collection.js'
-import type { StoreEvent } from './event-ring.js'
+import type { EventFrame, StoreEvent } from './event-ring.js'
 import { sizeInBytes } from './json-bytes.js'
 import { freezeJson } from './plain-json.js'
 
@@ -109,7 +109,9 @@ export class ObjectStore {
     const collection = this.collection(collectionName)
     const before = collection.findHead(namespace, name)
     const rv = this.nextRv()
-    object.metadata = { ...object.metadata, resourceVersion: String(rv) }
+    const metadata = { ...object.metadata }
+    metadata.resourceVersion = String(rv)
+    object.metadata = metadata
     freezeJson(object)
     collection.queue(namespace, name, rv, object)
     return this.enqueue({
@@ -236,10 +238,12 @@ export class ObjectStore {
       previous,
       committedAtMs: this.clock.now().getTime(),
       sizeBytes: sizeInBytes(write.object),
-      frames: new Map(),
+      frames: noFrames,
     }
   }
 }
+
+const noFrames: readonly EventFrame[] = []
 
 function newBatch(): Batch {
   let resolve = (): void => {}

@@ -53,6 +53,17 @@ export function equalJson(a: unknown, b: unknown): boolean {
   return count === other
 }
 
+/** Equality of two objects apart from the ignored fields of each. */
+export function equalFields(a: JsonObject, b: JsonObject, ignored: ReadonlySet<string>): boolean {
+  if (a === b) return true
+  for (const key in a) {
+    if (a[key] === b[key] || ignored.has(key)) continue
+    if (!equalJson(a[key], b[key])) return false
+  }
+  for (const key in b) if (!Object.hasOwn(a, key) && b[key] !== undefined && !ignored.has(key)) return false
+  return true
+}
+
 export type JsonObject = Record<string, unknown>
 
 /** Whether the value is a JSON object, not a list and not null. */

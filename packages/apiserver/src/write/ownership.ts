@@ -24,7 +24,7 @@ export function recordOwnership(
     manager: writer.manager,
     type: ownershipType(kind),
     now: writer.now,
-    ...(writer.subresource === '' ? {} : { subresource: writer.subresource }),
+    subresource: writer.subresource,
     ignores: fieldsIgnoredBy(kind, writer.subresource),
   })
   const metadata = next.metadata as NonNullable<KubeObject['metadata']>

@@ -5,7 +5,7 @@ import type { KindDefinition } from '../registry/kind-definition.js'
 import { checkMetadata } from '../registry/names.js'
 import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
-import { equalJson, freezeJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { equalFields, equalJson, freezeJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type WriteRequest, writeContext } from './create-object.js'
 import { dropUnknownFields } from './field-checks.js'
 import type { Identified } from './identity.js'
@@ -128,23 +128,22 @@ function keepServerFields(next: ObjectMeta, old: ObjectMeta): void {
   for (const field of SERVER_FIELDS) {
     // Assigned through one loose view: the fields have different types, the value always comes from the same field.
     const target = next as Record<string, unknown>
-    if (old[field] === undefined) delete target[field]
-    else target[field] = old[field]
+    if (old[field] !== undefined) target[field] = old[field]
+    else if (field in target) delete target[field]
   }
 }
 
 function bumpGeneration(kind: KindDefinition, next: Identified, old: JsonObject): void {
   if (kind.generation === 'none') return
   const isChanged =
-    kind.generation === 'spec' ? !equalJson(next.spec, old.spec) : !equalJson(content(kind, next), content(kind, old))
+    kind.generation === 'spec'
+      ? !equalJson(next.spec, old.spec)
+      : !equalFields(next, old, kind.hasStatus ? NOT_CONTENT_NOR_STATUS : NOT_CONTENT)
   if (isChanged) next.metadata.generation = (next.metadata.generation ?? 0) + 1
 }
 
-function content(kind: KindDefinition, object: JsonObject): JsonObject {
-  const { metadata: _metadata, apiVersion: _apiVersion, kind: _kind, ...rest } = object
-  if (kind.hasStatus) delete rest.status
-  return rest
-}
+const NOT_CONTENT: ReadonlySet<string> = new Set(['metadata', 'apiVersion', 'kind'])
+const NOT_CONTENT_NOR_STATUS: ReadonlySet<string> = new Set([...NOT_CONTENT, 'status'])
 
 function validateChange(kind: KindDefinition, target: UpdateTarget, next: Identified, old: JsonObject): void {
   const errors: FieldError[] = [...checkMetadata(next.metadata), ...checkFinalizers(next.metadata, old as Identified)]
@@ -174,10 +173,19 @@ export function isFinished(kind: KindDefinition, object: KubeObject): boolean {
 
 /** Equality apart from the times in managedFields, which alone are no reason to write. */
 function isSame(next: KubeObject, old: KubeObject): boolean {
-  if (!equalJson({ ...next, metadata: undefined }, { ...old, metadata: undefined })) return false
-  return equalJson(comparable(next.metadata ?? {}), comparable(old.metadata ?? {}))
+  if (!equalFields(next as JsonObject, old as JsonObject, METADATA)) return false
+  const { metadata = {} } = next
+  const { metadata: before = {} } = old
+  if (!equalFields(metadata as JsonObject, before as JsonObject, MANAGED_FIELDS)) return false
+  const entries = metadata.managedFields ?? []
+  const known = before.managedFields ?? []
+  if (entries === known) return true
+  return (
+    entries.length === known.length &&
+    entries.every((entry, index) => equalFields(entry as JsonObject, known[index] as JsonObject, TIME))
+  )
 }
 
-function comparable(metadata: ObjectMeta): object {
-  return { ...metadata, managedFields: (metadata.managedFields ?? []).map((entry) => ({ ...entry, time: undefined })) }
-}
+const METADATA: ReadonlySet<string> = new Set(['metadata'])
+const MANAGED_FIELDS: ReadonlySet<string> = new Set(['managedFields'])
+const TIME: ReadonlySet<string> = new Set(['time'])
