@@ -13,7 +13,15 @@ import {
   type Stored,
 } from '@corral/resources'
 import { handlerTransport } from './handler-transport.js'
-import type { CallOptions, ExecOptions, KubeClient, ObjectRef, PatchBody, PatchOptions } from './kube-client.js'
+import type {
+  CallOptions,
+  ExecOptions,
+  KubeClient,
+  ObjectRef,
+  PatchBody,
+  PatchOptions,
+  WriteOptions,
+} from './kube-client.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
 import { deleteBody, execQuery, listQuery, logQuery, patchQuery, writeQuery } from './request-query.js'
 import { resourcePath } from './resource-path.js'
@@ -31,6 +39,8 @@ export interface KubeClientOptions {
   timeoutMs?: number
 }
 
+type RequestDraft = { -readonly [Key in keyof TransportRequest]: TransportRequest[Key] }
+
 const podKind = defineKind('v1', 'Pod', 'pods')
 
 const patchTypes: Readonly<Record<PatchBody['type'], string>> = {
@@ -45,9 +55,11 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
   const { transport, defaultNamespace = 'default', fieldManager = 'corral' } = options
   const timeoutMs = options.timeoutMs ?? (transport.inProcess ? undefined : 30_000)
 
-  async function send<T>(request: TransportRequest, call: CallOptions): Promise<T> {
-    const full = { ...request, signal: call.signal, timeoutMs: call.timeoutMs ?? timeoutMs }
-    const response = await answer(full)
+  /** Takes the request over. */
+  async function send<T>(request: RequestDraft, call: CallOptions): Promise<T> {
+    request.signal = call.signal
+    request.timeoutMs = call.timeoutMs ?? timeoutMs
+    const response = await answer(request)
     if (response.status < 300) return response.body as T // the server is who says what a kind looks like
     throw responseError(response, `${request.method} ${request.path}`)
   }
@@ -57,11 +69,20 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
   const pathOf = (kind: ResourceKind, ref: ObjectRef, subresource?: string) =>
     resourcePath(kind, ref.namespace ?? defaultNamespace, ref.name, subresource)
 
-  function write<T extends KubeObject>(method: 'POST' | 'PUT', kind: ResourceKind<T>, object: T, subresource?: string) {
+  function write<T extends KubeObject>(
+    method: 'POST' | 'PUT',
+    kind: ResourceKind<T>,
+    object: T,
+    call: WriteOptions,
+    subresource?: string,
+  ) {
     const { name, namespace = defaultNamespace } = object.metadata ?? {}
     const path =
       method === 'POST' ? resourcePath(kind, namespace) : resourcePath(kind, namespace, name ?? '', subresource)
-    return { method, path, contentType: 'application/json', body: withType(kind, object) }
+    return send<Stored<T>>(
+      { method, path, query: writeQuery(call), contentType: 'application/json', body: withType(kind, object) },
+      call,
+    )
   }
 
   function patch<T extends KubeObject>(kind: ResourceKind<T>, ref: ObjectRef, body: PatchBody, call: PatchOptions) {
@@ -117,10 +138,9 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     async *items(kind, call = {}) {
       for await (const page of listPages(client, kind, { limit: 500, ...call })) yield* page.items
     },
-    create: (kind, object, call = {}) => send({ ...write('POST', kind, object), query: writeQuery(call) }, call),
-    update: (kind, object, call = {}) => send({ ...write('PUT', kind, object), query: writeQuery(call) }, call),
-    updateStatus: (kind, object, call = {}) =>
-      send({ ...write('PUT', kind, object, 'status'), query: writeQuery(call) }, call),
+    create: (kind, object, call = {}) => write('POST', kind, object, call),
+    update: (kind, object, call = {}) => write('PUT', kind, object, call),
+    updateStatus: (kind, object, call = {}) => write('PUT', kind, object, call, 'status'),
     patch: (kind, ref, body, call = {}) => patch(kind, ref, body, call),
     apply(kind, object, call = {}) {
       const { name = '', namespace } = object.metadata ?? {}

@@ -1,13 +1,6 @@
-import type {
-  ApiBody,
-  ApiConnection,
-  ApiHandler,
-  ApiRequest,
-  ApiResponse,
-  ApiUser,
-  WatchEvent,
-} from '@corral/resources'
+import type { ApiBody, ApiConnection, ApiHandler, ApiRequest, ApiResponse, ApiUser } from '@corral/resources'
 import { withDeadline } from './deadline.js'
+import { InProcessEvents } from './in-process-events.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
 import { parseRetryAfterMs, responseError } from './response-error.js'
 
@@ -15,29 +8,34 @@ const noQuery = new URLSearchParams()
 
 /** Talks to an API server in the same process. Objects are shared, frozen, and never turned into JSON. */
 export function handlerTransport(handler: ApiHandler, user: ApiUser, userAgent = 'corral'): KubeTransport {
-  const toApi = (request: TransportRequest, signal = request.signal): ApiRequest => ({
-    method: request.method,
-    path: request.path,
-    query: request.query ?? noQuery,
-    headers: { 'user-agent': userAgent, accept: 'application/json', 'content-type': request.contentType },
-    user,
-    ...(request.body === undefined ? {} : { body: request.body }),
-    ...(signal ? { signal } : {}),
-  })
+  const toApi = (request: TransportRequest, signal = request.signal): ApiRequest => {
+    const api: { -readonly [Key in keyof ApiRequest]: ApiRequest[Key] } = {
+      method: request.method,
+      path: request.path,
+      query: request.query ?? noQuery,
+      headers: { 'user-agent': userAgent, accept: 'application/json', 'content-type': request.contentType },
+      user,
+    }
+    if (request.body !== undefined) api.body = request.body
+    if (signal) api.signal = signal
+    return api
+  }
 
   return {
     inProcess: true,
 
-    call(request) {
-      return withDeadline(request, async (signal) => {
-        const response = await handler.handle(toApi(request, signal))
-        return toResponse(response)
-      })
+    async call(request) {
+      if (request.timeoutMs === undefined) {
+        request.signal?.throwIfAborted()
+        const response = await handler.handle(toApi(request))
+        return sharedResponse(response) ?? toResponse(response)
+      }
+      return withDeadline(request, async (signal) => toResponse(await handler.handle(toApi(request, signal))))
     },
 
     async watch(request) {
       const response = await handler.handle(toApi(request))
-      if (response.body.type === 'watch') return eventsOf(response.body, request.signal)
+      if (response.body.type === 'watch') return new InProcessEvents(response.body.frames, request.signal)
       throw responseError(await toResponse(response), `watch ${request.path}`)
     },
 
@@ -63,6 +61,11 @@ export function handlerTransport(handler: ApiHandler, user: ApiUser, userAgent =
 
     async close() {},
   }
+}
+
+/** What most answers are: an object, handed on without waiting for anything. */
+function sharedResponse({ status, headers, body }: ApiResponse): TransportResponse | undefined {
+  return body.type === 'object' && headers['retry-after'] === undefined ? { status, body: body.value } : undefined
 }
 
 async function toResponse({ status, headers, body }: ApiResponse): Promise<TransportResponse> {
@@ -92,13 +95,6 @@ function parseBytes(bytes: Buffer, contentType: string | undefined): unknown {
   if (bytes.length === 0) return undefined
   const text = bytes.toString('utf8')
   return contentType?.startsWith('application/json') ? JSON.parse(text) : text
-}
-
-async function* eventsOf(
-  body: Extract<ApiBody, { type: 'watch' }>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<WatchEvent> {
-  for await (const frame of untilAborted(body.frames, signal)) yield frame.event
 }
 
 /** Ends as soon as `signal` aborts, even while the server has nothing to say; the server sees the same signal. */

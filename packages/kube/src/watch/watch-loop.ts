@@ -20,7 +20,7 @@ export interface WatchQuery {
 export interface WatchLoopOptions {
   readonly resourceVersion?: string | undefined
   readonly allowInitial: boolean
-  readonly signal: AbortSignal
+  readonly signal?: AbortSignal | undefined
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
@@ -33,56 +33,70 @@ const initialQuietMs = 10_000
 const graceMs = 15_000
 
 /**
- * Sends the requests the state machine asks for and feeds it what comes back, until `signal` aborts. Yields only
- * batches that say something; throws only for a request that can never succeed (`BadRequest`).
+ * Sends the requests the state machine asks for and feeds it what comes back, until `signal` aborts or the iteration is
+ * left; either ends the request under way. Yields only batches that say something; throws only for a request that can
+ * never succeed (`BadRequest`).
  */
 export async function* watchLoop<T extends KubeObject>(
   requests: WatchRequests<T>,
   options: WatchLoopOptions,
 ): AsyncGenerator<ObservedBatch<T>> {
-  const { signal, onError } = options
+  const { onError } = options
+  if (options.signal?.aborted) return
+  const lifetime = new AbortController()
+  const { signal } = lifetime
+  const abort = () => lifetime.abort(options.signal?.reason)
+  options.signal?.addEventListener('abort', abort, { once: true })
   let state = startWatch<T>(options)
   let complete = false
 
-  while (!signal.aborted) {
-    let retryAfterMs = 0
-    try {
-      for await (const input of nextInputs(state, requests, signal)) {
+  try {
+    while (!signal.aborted) {
+      let retryAfterMs = 0
+      try {
+        for await (const input of nextInputs(state, requests, signal)) {
+          if (signal.aborted) return
+          const [deltas, next] = stepWatch(state, input)
+          state = next
+          if (deltas.length > 0 || state.complete !== complete) {
+            complete = state.complete
+            yield { deltas, known: state.known, complete }
+          }
+          if (input.type === 'event' && input.event.type === 'ERROR') {
+            onError?.(eventError(input.event.object))
+            break
+          }
+        }
+      } catch (error) {
         if (signal.aborted) return
-        const [deltas, next] = stepWatch(state, input)
-        state = next
-        if (deltas.length > 0 || state.complete !== complete) {
-          complete = state.complete
-          yield { deltas, known: state.known, complete }
-        }
-        if (input.type === 'event' && input.event.type === 'ERROR') {
-          onError?.(eventError(input.event.object))
-          break
-        }
+        if (errorCode(error) === 'BadRequest' && state.mode !== 'initial') throw error
+        onError?.(error)
+        if (error instanceof KubeError) retryAfterMs = error.retryAfterMs ?? 0
+        state = stepWatch(state, { type: 'failed', error })[1]
       }
-    } catch (error) {
-      if (signal.aborted) return
-      if (errorCode(error) === 'BadRequest' && state.mode !== 'initial') throw error
-      onError?.(error)
-      if (error instanceof KubeError) retryAfterMs = error.retryAfterMs ?? 0
-      state = stepWatch(state, { type: 'failed', error })[1]
+      if (state.failures === 0) continue
+      const waitMs = backoffMs(state.failures - 1, reconnect, Math.random())
+      await sleep(Math.max(waitMs, Math.min(retryAfterMs, reconnect.maxMs)), signal)
     }
-    if (state.failures === 0) continue
-    const waitMs = backoffMs(state.failures - 1, reconnect, Math.random())
-    await sleep(Math.max(waitMs, Math.min(retryAfterMs, reconnect.maxMs)), signal)
+  } finally {
+    options.signal?.removeEventListener('abort', abort)
+    lifetime.abort()
   }
 }
 
-async function* nextInputs<T extends KubeObject>(
+function nextInputs<T extends KubeObject>(
   state: WatchState<T>,
   requests: WatchRequests<T>,
   signal: AbortSignal,
 ): AsyncGenerator<WatchInput<T>> {
-  if (state.mode === 'list') {
-    yield { type: 'listed', ...(await requests.list(signal)) }
-    return
-  }
-  yield* streamInputs(state, requests, signal)
+  return state.mode === 'list' ? listInputs(requests, signal) : streamInputs(state, requests, signal)
+}
+
+async function* listInputs<T extends KubeObject>(
+  requests: WatchRequests<T>,
+  signal: AbortSignal,
+): AsyncGenerator<WatchInput<T>> {
+  yield { type: 'listed', ...(await requests.list(signal)) }
 }
 
 async function* streamInputs<T extends KubeObject>(

@@ -31,25 +31,15 @@ export async function* listPages<T extends KubeObject>(
 }
 
 /** `KubeClient.observe` on a transport. */
-export async function* observe<T extends KubeObject>(
+export function observe<T extends KubeObject>(
   client: KubeClient,
   transport: KubeTransport,
   kind: ResourceKind<T>,
   options: ObserveOptions<T>,
 ): AsyncGenerator<ObservedBatch<T>> {
-  const lifetime = new AbortController()
-  const abort = () => lifetime.abort(options.signal?.reason)
-  if (options.signal?.aborted) return
-  options.signal?.addEventListener('abort', abort, { once: true })
-  try {
-    const { resourceVersion, onError } = options
-    const requests = watchRequests(client, transport, kind, options)
-    const allowInitial = !transport.inProcess
-    yield* watchLoop(requests, { resourceVersion, allowInitial, signal: lifetime.signal, onError })
-  } finally {
-    options.signal?.removeEventListener('abort', abort)
-    lifetime.abort()
-  }
+  const { resourceVersion, onError, signal } = options
+  const requests = watchRequests(client, transport, kind, options)
+  return watchLoop(requests, { resourceVersion, allowInitial: !transport.inProcess, signal, onError })
 }
 
 /** `KubeClient.watch` on a transport. */
