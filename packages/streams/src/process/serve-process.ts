@@ -86,12 +86,13 @@ async function pumpStdin(client: ProcessClient, streams: ProcessStreams, process
   process.endStdin()
 }
 
-/** Columns and rows of a resize message; undefined when it is none. */
+/** Columns and rows of a resize message, whose names Go reads in any case; undefined when it is none. */
 export function parseResize(text: string): { columns: number; rows: number } | undefined {
   try {
     const size: unknown = JSON.parse(text)
-    if (typeof size !== 'object' || size === null || !('Width' in size) || !('Height' in size)) return undefined
-    const [columns, rows] = [Number(size.Width), Number(size.Height)]
+    if (typeof size !== 'object' || size === null) return undefined
+    const fields = new Map(Object.entries(size).map(([name, value]) => [name.toLowerCase(), Number(value)]))
+    const [columns, rows] = [fields.get('width') ?? 0, fields.get('height') ?? 0]
     const isSize = (value: number) => Number.isInteger(value) && value > 0 && value < 65_536
     return isSize(columns) && isSize(rows) ? { columns, rows } : undefined
   } catch {

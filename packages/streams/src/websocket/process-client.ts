@@ -21,7 +21,9 @@ export function webSocketProcessClient(
 ): ProcessClient {
   const stdin = new ByteQueue(highWaterBytes, () => webSocket.resume())
   const gone = new AbortController()
-  let resize: (columns: number, rows: number) => void = () => {}
+  let resize: ((columns: number, rows: number) => void) | undefined
+  /** A size that came before the process did: clients send one as soon as they are connected. */
+  let early: { columns: number; rows: number } | undefined
 
   webSocket.on('message', (data) => {
     const frame = decodeFrame(codec, data as Buffer) // nodebuffer is the default binary type
@@ -30,7 +32,8 @@ export function webSocketProcessClient(
     else if (codec.halfClose && frame.channel === closeChannel && frame.payload[0] === stdinChannel) stdin.end()
     else if (frame.channel === resizeChannel) {
       const size = parseResize(frame.payload.toString('utf8'))
-      if (size) resize(size.columns, size.rows)
+      if (size && resize) resize(size.columns, size.rows)
+      else if (size) early = size
     }
     if (stdin.isFull) webSocket.pause()
   })
@@ -47,6 +50,7 @@ export function webSocketProcessClient(
     gone: gone.signal,
     onResize(listener) {
       resize = listener
+      if (early) listener(early.columns, early.rows)
     },
     async write(stream, chunk) {
       for (let start = 0; start < chunk.length; start += maxChunkBytes) {
