@@ -58,8 +58,7 @@ export const checks: Readonly<Record<string, Check>> = {
     // Pods of a crashed platform wait here to be adopted: looking must not end them.
     await picked.isolation.close({ endPods: false })
     const { tier } = picked.isolation
-    if (tier !== 'process')
-      return { check: 'isolation', state: 'ok', detail: `${tier}, limits ${picked.report.limits}` }
+    if (tier !== 'process') return limitsFinding(tier, picked.report.limits)
     const why =
       picked.rejected[0]?.checks.filter(({ passed }) => !passed).map(({ name, detail }) => detail ?? name) ?? []
     return {
@@ -139,4 +138,14 @@ export const checks: Readonly<Record<string, Check>> = {
       return { check: 'agents', state: 'ok', detail: `installed: ${installed.map(([name]) => name).join(', ')}` }
     return { check: 'agents', state: 'warn', detail: 'only the command agent', remedy: 'corral agent install claude' }
   },
+}
+
+/** A sandbox whose limits do not hold is still one, but a runaway agent can take the machine with it. */
+export function limitsFinding(tier: string, limits: 'enforced' | 'partial' | 'none'): Finding {
+  const found = { check: 'isolation', detail: `${tier}, limits ${limits}` }
+  if (limits === 'enforced') return { ...found, state: 'ok' }
+  const remedy =
+    'Memory, processor and process limits need control groups: start as root, or in a delegated group with ' +
+    '`systemd-run --user --scope -p Delegate=yes corral up`.'
+  return { ...found, state: 'warn', remedy }
 }
