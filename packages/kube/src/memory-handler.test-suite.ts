@@ -83,7 +83,8 @@ export class MemoryHandler implements ApiHandler {
     return { status: 200, headers: {}, body: { type: 'watch', frames: this.frames(queue, signal) } }
   }
 
-  private async *frames(queue: WatchEvent[], signal: AbortSignal | undefined): AsyncGenerator<WatchFrame> {
+  /** Listens from now on, not from the first read: what happens in between belongs to the watch. */
+  private frames(queue: WatchEvent[], signal: AbortSignal | undefined): AsyncGenerator<WatchFrame> {
     let wake = () => {}
     let closed = false
     const listener = (event: WatchEvent) => {
@@ -97,20 +98,38 @@ export class MemoryHandler implements ApiHandler {
     this.listeners.add(listener)
     this.closers.add(close)
     signal?.addEventListener('abort', close)
+    const next = (): Promise<void> =>
+      new Promise((resolve) => {
+        wake = resolve
+      })
+    return this.drain(
+      queue,
+      next,
+      () => closed,
+      () => {
+        this.listeners.delete(listener)
+        this.closers.delete(close)
+      },
+    )
+  }
+
+  private async *drain(
+    queue: WatchEvent[],
+    next: () => Promise<void>,
+    isClosed: () => boolean,
+    leave: () => void,
+  ): AsyncGenerator<WatchFrame> {
     try {
       while (true) {
         for (let event = queue.shift(); event; event = queue.shift()) {
           const line = Buffer.from(`${JSON.stringify(event)}\n`)
           yield { event, line: () => line }
         }
-        if (closed) return
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
+        if (isClosed()) return
+        await next()
       }
     } finally {
-      this.listeners.delete(listener)
-      this.closers.delete(close)
+      leave()
     }
   }
 
