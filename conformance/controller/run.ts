@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { findGo } from '../../tools/oracle/index.js'
 import type { Column, ColumnId } from './harness/column.js'
 import { startEmbeddedColumn } from './harness/embedded-column.js'
+import { permissionReport } from './harness/permissions.js'
 import { startOursReal, startUpstreamReal } from './harness/real-columns.js'
 import { inDocument, printTable, section, unexplained } from './harness/report.js'
 import { type ColumnRun, type Result, runColumn } from './harness/run-column.js'
@@ -16,6 +17,8 @@ const { values: options } = parseArgs({
     columns: { type: 'string', default: 'ours-embedded,ours-real,upstream' },
     parallel: { type: 'string', default: '6' },
     'quiet-ms': { type: 'string', default: '800' },
+    /** A result file whose columns stand in for those that do not run. */
+    reuse: { type: 'string' },
     'write-docs': { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
   },
@@ -31,7 +34,7 @@ async function main(): Promise<number> {
     'ours-real': startOursReal,
     upstream: startUpstreamReal,
   }
-  const wanted = options.columns.split(',') as ColumnId[]
+  const wanted = options.columns.split(',').filter(Boolean) as ColumnId[]
   if (wanted.some((id) => id !== 'ours-embedded') && !(await findGo())) {
     process.stderr.write('conformance: Go is not installed, so there is no real Kubernetes to compare with; skipped\n')
     return process.env.CI === 'true' ? 1 : 0
@@ -45,12 +48,24 @@ async function main(): Promise<number> {
     runs.push(await runColumn(column, scenarios, run))
   }
   writeResults(runs)
+  if (options.reuse) {
+    const { runs: earlier } = JSON.parse(readFileSync(options.reuse, 'utf8')) as { runs: ColumnRun[] }
+    runs.push(...earlier.filter(({ id }) => !runs.some((run) => run.id === id)))
+    runs.sort((a, b) => Object.keys(starts).indexOf(a.id) - Object.keys(starts).indexOf(b.id))
+  }
   process.stdout.write(printTable(runs, { verbose: options.verbose }))
   if (options['write-docs']) {
     const path = join(root, 'docs/compatibility.md')
     writeFileSync(path, inDocument(readFileSync(path, 'utf8'), section(runs)))
   }
-  return unexplained(runs).length > 0 ? 1 : 0
+  const ours = runs.find(({ id }) => id === 'ours-real')
+  const { forbidden, needless } = permissionReport(ours?.calls ?? [])
+  for (const call of forbidden) process.stdout.write(`- config/rbac forbids ${call}\n`)
+  // A selection of scenarios uses a selection of permissions.
+  const isWhole = ours !== undefined && !only
+  if (isWhole) for (const grant of needless) process.stdout.write(`- config/rbac grants ${grant}, which nothing used\n`)
+  const hasWrongPermissions = forbidden.length > 0 || (isWhole && needless.length > 0)
+  return unexplained(runs).length > 0 || hasWrongPermissions ? 1 : 0
 }
 
 function tell({ id }: Column, { number, passed, ms, note }: Result): void {

@@ -15,7 +15,10 @@ export const NAMESPACE = 'corral-system'
 const LEASE = 'a3317529.agent-sandbox.x-k8s.io'
 const RBAC = 'rbac.authorization.k8s.io'
 
-/** One resource and what the manager does with it. `update` on finalizers lets it set `blockOwnerDeletion`. */
+/**
+ * One resource and what the manager does with it. Two verbs it never sends are asked for by clusters that guard owner
+ * references: `update` on an owner's finalizers to block its deletion, `delete` on what it adopts.
+ */
 export interface Permission {
   readonly group: string
   readonly resource: string
@@ -28,7 +31,7 @@ const EXTENSIONS = 'extensions.agents.x-k8s.io'
 
 /** What the Sandbox controller does. */
 export const corePermissions: readonly Permission[] = [
-  { group: '', resource: 'persistentvolumeclaims', verbs: ['create', 'list', 'patch', 'watch'] },
+  { group: '', resource: 'persistentvolumeclaims', verbs: ['create', 'delete', 'list', 'patch', 'watch'] },
   { group: '', resource: 'pods', verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'] },
   { group: '', resource: 'services', verbs: ['create', 'delete', 'list', 'patch', 'update', 'watch'] },
   { group: 'events.k8s.io', resource: 'events', verbs: ['create'] },

@@ -24,7 +24,7 @@ interface AuditEvent {
   verb: string
   user: { username: string }
   objectRef?: { apiGroup?: string; resource?: string; subresource?: string; namespace?: string; name?: string }
-  responseStatus?: { code?: number }
+  responseStatus?: { code?: number; message?: string }
   annotations?: Record<string, string>
 }
 
@@ -37,7 +37,9 @@ export function distinctCalls(log: string, user: string): ManagerCall[] {
     if (caller.username !== user || !objectRef) continue
     const { apiGroup: group = '', resource = '', subresource, namespace = '', name = '' } = objectRef
     const full = subresource ? `${resource}/${subresource}` : resource
-    const isForbidden = annotations?.['authorization.k8s.io/decision'] === 'forbid' || responseStatus?.code === 403
+    const isRefused = annotations?.['authorization.k8s.io/decision'] === 'forbid' || responseStatus?.code === 403
+    // A namespace that is going away refuses new content to everybody.
+    const isForbidden = isRefused && !responseStatus?.message?.includes('is being terminated')
     const key = [verb, group, full, isForbidden].join(' ')
     if (!calls.has(key))
       calls.set(key, { verb, group, resource: full, allowed: !isForbidden, example: `${namespace}/${name}` })

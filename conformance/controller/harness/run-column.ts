@@ -47,7 +47,9 @@ export async function runColumn(
         const queue = [...group]
         const worker = async (): Promise<void> => {
           for (let next = queue.shift(); next; next = queue.shift()) {
-            const result = await play(next, column, node!, options)
+            // Some scenarios have windows of two seconds, which a busy machine may miss once.
+            const first = await play(next, column, node!, options, '')
+            const result = first.passed ? first : await play(next, column, node!, options, '-again')
             results.push(result)
             options.onResult(column, result)
           }
@@ -65,9 +67,15 @@ export async function runColumn(
   }
 }
 
-async function play(scenario: Scenario, column: Column, node: ScriptedNode, options: RunOptions): Promise<Result> {
+async function play(
+  scenario: Scenario,
+  column: Column,
+  node: ScriptedNode,
+  options: RunOptions,
+  suffix: string,
+): Promise<Result> {
   const { number, title } = scenario
-  const namespace = `s-${number.replaceAll(/[^0-9a-z]+/g, '-')}`
+  const namespace = `s-${number.replaceAll(/[^0-9a-z]+/g, '-')}${suffix}`
   const lifetime = new AbortController()
   const scene = new Scene({
     client: column.client,

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { KubeClient } from '@corral/kube'
 import {
   type Condition,
+  controllerOf,
   EventsV1,
   type KubeObject,
   NetworkPolicies,
@@ -151,7 +152,14 @@ export class Scene {
     return this.until(SandboxClaims, name, (object) => conditionOf(object, 'Ready')?.status === 'True')
   }
 
-  fullPool(name: string, replicas: number): Promise<Stored<SandboxWarmPool>> {
+  /** As many Ready members as asked for, and a status that says so: it may still speak of those that left. */
+  async fullPool(name: string, replicas: number): Promise<Stored<SandboxWarmPool>> {
+    await this.eventually(async () => {
+      const isMember = (sandbox: Stored<Sandbox>): boolean =>
+        controllerOf(sandbox)?.kind === SandboxWarmPools.kind && controllerOf(sandbox)?.name === name
+      const members = (await this.list(Sandboxes)).filter(isMember)
+      return members.filter((sandbox) => conditionOf(sandbox, 'Ready')?.status === 'True').length
+    }, replicas)
     return this.until(SandboxWarmPools, name, ({ status }) => (status?.readyReplicas ?? 0) === replicas)
   }
 
