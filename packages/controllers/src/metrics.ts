@@ -28,14 +28,6 @@ export interface ClaimMetrics {
   creationLatency(ms: number, launch: LaunchLabels & { namespace: string }): void
 }
 
-export const silentClaimMetrics: ClaimMetrics = {
-  created() {},
-  webhookLatency() {},
-  controllerLatency() {},
-  clientLatency() {},
-  creationLatency() {},
-}
-
 /** Metrics of the manager under upstream's names, labels and buckets. */
 export function claimMetrics(registry: Registry): ClaimMetrics {
   const registers = [registry]

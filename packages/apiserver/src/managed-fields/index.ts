@@ -1,5 +1,5 @@
-export { type ApplyInput, type ApplyResult, applyPatch } from './apply-patch.js'
+export { type ApplyResult, applyPatch } from './apply-patch.js'
 export { crdType } from './crd-type.js'
 export { tableType } from './table-type.js'
-export { type TrackUpdateInput, trackUpdate } from './track-update.js'
+export { trackUpdate } from './track-update.js'
 export { anyType, type TypeSchema } from './type-schema.js'

@@ -2,7 +2,7 @@ import { SandboxTemplates } from '@corral/resources'
 import { controllingOwner, enqueueEvent, itself, type WorkQueue } from '@corral/runtime'
 import type { ExtensionsState } from '../cluster-state.js'
 
-export { type TemplatePorts, templateReconciler } from './reconciler.js'
+export { templateReconciler } from './reconciler.js'
 
 /** Wakes a template for its own events and for those of the policy it owns. */
 export function watchTemplates(state: ExtensionsState, queue: WorkQueue): void {
