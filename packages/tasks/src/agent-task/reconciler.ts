@@ -3,6 +3,7 @@ import {
   type AgentTask,
   type AgentTaskStatus,
   AgentTasks,
+  errorCode,
   isAlreadyExists,
   isNotFound,
   SandboxClaims,
@@ -123,7 +124,7 @@ async function recordEnded(
     })
     return { requeueAfterMs: Math.min(5_000, 100 * 2 ** ended.failures) }
   }
-  await append(ports, uid, [
+  await appendIfRoom(ports, uid, [
     { type: 'error', code: failure.code, message: failure.message.slice(0, 60_000) },
     { type: 'stage', stage: stageOf[ended.name], state: 'failed', detail: failure.message.slice(0, 2_000) },
   ])
@@ -206,7 +207,7 @@ async function finish(
   const { status } = withStatus(task, change, ports.clock.now())
   const tail = await ports.eventLog.tail(uid)
   if (!tail.finished) {
-    await append(ports, uid, [
+    await appendIfRoom(ports, uid, [
       {
         type: 'result',
         status: status?.phase as 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'CANCELLED',
@@ -243,6 +244,14 @@ async function writeStatus(ports: TaskPorts, task: Stored<AgentTask>, change: St
 
 async function append(ports: TaskPorts, uid: string, events: readonly TaskEventBody[]): Promise<void> {
   await ports.eventLog.append(uid, events)
+}
+
+/** How a task ended is recorded even where its log has no room left. */
+async function appendIfRoom(ports: TaskPorts, uid: string, events: readonly TaskEventBody[]): Promise<void> {
+  await append(ports, uid, events).catch((error: unknown) => {
+    if (errorCode(error) !== 'DiskFull') throw error
+    ports.log.error('the disk is full: the event log of a task is incomplete', { task: uid, error })
+  })
 }
 
 function ignoreExisting(error: unknown): void {

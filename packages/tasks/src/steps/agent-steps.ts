@@ -1,4 +1,5 @@
 import { createWriteStream } from 'node:fs'
+import { stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { agentsBinDirectory } from '@corral/agents'
@@ -106,7 +107,10 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
     known -= events.length - fresh.length
     if (fresh.length > 0) await eventLog.append(uid, fresh, 'agent')
   }
-  const raw = createWriteStream(join(context.taskDirectory, 'agent.log'), { mode: 0o600 })
+  const rawPath = join(context.taskDirectory, 'agent.log')
+  const raw = createWriteStream(rawPath, { mode: 0o600 })
+  const rawDone = finished(raw)
+  rawDone.catch(() => undefined) // looked at below; a failure in between must not be without an owner
   let exit: ProcessExitRecord | undefined
   try {
     for await (const event of daemon.readOutput(uid, { signal })) {
@@ -114,19 +118,24 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
         exit = event.exit
         break
       }
-      if (!raw.write(event.data)) await new Promise<void>((resolve) => raw.once('drain', resolve))
+      const drained = new Promise<void>((resolve) => raw.once('drain', resolve))
+      if (!raw.write(event.data)) await Promise.race([drained, rawDone])
       await keepNew(parser.push(event.data, event.stream))
     }
   } finally {
     raw.end()
-    await finished(raw).catch(rethrowDiskFull)
+    await rawDone.catch((error: NodeJS.ErrnoException) => rethrowDiskFull(error, rawPath))
   }
-  if (!exit || exit.exit_code < 0) throw new TaskError('SandboxLost', exit?.message ?? 'nobody saw how the agent ended')
+  // The daemon says so when it had no room to note what it saw.
+  const isDiskFull = exit?.message?.includes('disk of the sandbox is full') === true
+  if (!exit || exit.exit_code < 0)
+    throw new TaskError(isDiskFull ? 'DiskFull' : 'SandboxLost', exit?.message ?? 'nobody saw how the agent ended')
   await keepNew(parser.end({ exitCode: exit.exit_code, signal: exit.signal }))
-  const verdict = parser.verdict
+  const { verdict } = parser
+  const cause = verdict.ok ? 'Completed' : isDiskFull ? 'DiskFull' : verdict.cause
   return {
     condition: 'AgentFinished',
-    reason: verdict.ok ? 'Completed' : verdict.cause,
+    reason: cause,
     message: verdict.ok ? 'the agent finished' : verdict.message,
     status: { exitCode: exit.exit_code },
     events: [
@@ -140,8 +149,11 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
   }
 }
 
-function rethrowDiskFull(error: NodeJS.ErrnoException): void {
-  if (error.code === 'ENOSPC')
+/** Half of what filled the disk makes way for the record of how the task ended. */
+async function rethrowDiskFull(error: NodeJS.ErrnoException, path: string): Promise<void> {
+  if (error.code === 'ENOSPC') {
+    await truncate(path, Math.floor((await stat(path)).size / 2))
     throw new TaskError('DiskFull', 'the disk is full: the agent log could not be written', { cause: error })
+  }
   if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
 }
