@@ -5,6 +5,7 @@ import {
   isDns1123Subdomain,
   isLabelValue,
   isQualifiedName,
+  labelValueError,
   qualifiedNameError,
 } from './names.js'
 
@@ -39,6 +40,7 @@ describe('names', () => {
 
   it('says which part of a key is wrong', () => {
     expect(qualifiedNameError('Bad_/x')).toMatch(/^prefix part/)
-    expect(qualifiedNameError('good/-x')).toMatch(/^name part/)
+    expect(qualifiedNameError('good/-x')).toMatch(/^name part must consist of .*'\)$/)
+    expect(labelValueError('v'.repeat(64))).toBe('must be no more than 63 bytes')
   })
 })

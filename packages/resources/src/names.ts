@@ -33,8 +33,9 @@ export function dns1035LabelError(name: string): string | undefined {
 /** Keys of labels and annotations: an optional DNS prefix and a name of at most 63 characters. */
 export function qualifiedNameError(key: string): string | undefined {
   const parts = key.split('/')
-  const shape = `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${NAME}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`
-  if (parts.length > 2) return shape
+  const shape = `must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${NAME}')`
+  if (parts.length > 2)
+    return `a qualified name ${shape} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`
   const [prefix, name = ''] = parts.length === 2 ? parts : [undefined, parts[0]]
   if (prefix === '') return 'prefix part must be non-empty'
   if (prefix !== undefined) {
@@ -42,13 +43,13 @@ export function qualifiedNameError(key: string): string | undefined {
     if (problem) return `prefix part ${problem}`
   }
   if (name === '') return 'name part must be non-empty'
-  if (name.length > 63) return 'name part must be no more than 63 characters'
-  return NAME_PATTERN.test(name) ? undefined : `name part ${shape.slice(2)}`
+  if (name.length > 63) return 'name part must be no more than 63 bytes'
+  return NAME_PATTERN.test(name) ? undefined : `name part ${shape}`
 }
 
 /** Values of labels: at most 63 characters, empty allowed. */
 export function labelValueError(value: string): string | undefined {
-  if (value.length > 63) return 'must be no more than 63 characters'
+  if (value.length > 63) return 'must be no more than 63 bytes'
   if (LABEL_VALUE_PATTERN.test(value)) return undefined
   return `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(${NAME})?')`
 }
