@@ -17,7 +17,7 @@ const { values: options } = parseArgs({
     columns: { type: 'string', default: 'ours-embedded,ours-real,upstream' },
     parallel: { type: 'string', default: '6' },
     'quiet-ms': { type: 'string', default: '800' },
-    /** A result file whose columns stand in for those that do not run. */
+    /** A result file that stands in for columns and scenarios that do not run now. */
     reuse: { type: 'string' },
     'write-docs': { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
@@ -50,8 +50,8 @@ async function main(): Promise<number> {
   writeResults(runs)
   if (options.reuse) {
     const { runs: earlier } = JSON.parse(readFileSync(options.reuse, 'utf8')) as { runs: ColumnRun[] }
-    runs.push(...earlier.filter(({ id }) => !runs.some((run) => run.id === id)))
-    runs.sort((a, b) => Object.keys(starts).indexOf(a.id) - Object.keys(starts).indexOf(b.id))
+    runs.splice(0, runs.length, ...combined(earlier, runs))
+    writeResults(runs)
   }
   process.stdout.write(printTable(runs, { verbose: options.verbose }))
   if (options['write-docs']) {
@@ -66,6 +66,19 @@ async function main(): Promise<number> {
   if (isWhole) for (const grant of needless) process.stdout.write(`- config/rbac grants ${grant}, which nothing used\n`)
   const hasWrongPermissions = forbidden.length > 0 || (isWhole && needless.length > 0)
   return unexplained(runs).length > 0 || hasWrongPermissions ? 1 : 0
+}
+
+/** What ran now in place of what ran earlier; the rest as it was. */
+function combined(earlier: readonly ColumnRun[], now: readonly ColumnRun[]): ColumnRun[] {
+  const ids: ColumnId[] = ['ours-embedded', 'ours-real', 'upstream']
+  return ids.flatMap((id) => {
+    const before = earlier.find((run) => run.id === id)
+    const after = now.find((run) => run.id === id)
+    if (!before || !after) return [after ?? before].filter((run) => run !== undefined)
+    const fresh = new Map(after.results.map((result) => [result.number, result]))
+    const results = before.results.map((result) => fresh.get(result.number) ?? result)
+    return [{ ...after, results, calls: [...before.calls, ...after.calls] }]
+  })
 }
 
 function tell({ id }: Column, { number, passed, ms, note }: Result): void {

@@ -1,4 +1,3 @@
-import { Namespaces } from '@corral/resources'
 import type { Column, ColumnId, ManagerCall } from './column.js'
 import type { Scenario } from './scenario.js'
 import { Scene } from './scene.js'
@@ -110,7 +109,7 @@ async function play(
     clearTimeout(timer)
     lifetime.abort()
     node.script(namespace, undefined)
-    await column.client.delete(Namespaces, { name: namespace }).catch(() => {}) // the whole server goes soon
+    // The namespace stays: tidying up would keep managers busy with refusals, and the whole server goes soon.
   }
 }
 
