@@ -2,7 +2,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type CreateTaskRequest, errorBodySchema, taskListSchema, taskViewSchema } from '@corral/protocol'
 import { gitRepository, type PlatformProcess, startPlatformProcess } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+
+// Real processes on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
 
 let platform: PlatformProcess
 let good: CreateTaskRequest

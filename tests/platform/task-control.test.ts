@@ -2,7 +2,10 @@ import { join } from 'node:path'
 import type { CreateTaskRequest, TaskEvent } from '@corral/protocol'
 import { AgentTasks, SandboxClaims } from '@corral/resources'
 import { type GitFixture, gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+
+// Real processes on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
 
 let platform: PlatformProcess
 let count = 0

@@ -1,7 +1,10 @@
 import { join } from 'node:path'
 import { AgentTasks, isFinalPhase } from '@corral/resources'
 import { type GitFixture, gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+
+// Real processes on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
 
 let platform: PlatformProcess
 let repo: GitFixture

@@ -15,7 +15,10 @@ import {
   temporaryDirectory,
   waitUntil,
 } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+
+// Real processes on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
 
 let scratch: TemporaryDirectory
 let server: GitServer

@@ -13,7 +13,10 @@ import {
   startPlatformProcess,
   waitUntil,
 } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+
+// Real processes on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
 
 let platform: PlatformProcess
 let before: HostSnapshot

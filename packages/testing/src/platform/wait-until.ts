@@ -10,7 +10,7 @@ export interface WaitOptions {
 export async function waitUntil<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = 20_000, intervalMs = 25 }: WaitOptions = {},
+  { timeoutMs = 30_000, intervalMs = 25 }: WaitOptions = {},
 ): Promise<Exclude<Awaited<T>, undefined | false>> {
   const deadline = Date.now() + timeoutMs
   let failure: unknown

@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { AgentTasks } from '@corral/resources'
+import {
+  gitRepository,
+  type PlatformProcess,
+  startPlatformProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '@corral/testing'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 })
+
+const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
+
+/** A part of the data directory on a disk of its own that is nearly full from the start. */
+describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount one)'}`, () => {
+  let scratch: TemporaryDirectory
+  let platform: PlatformProcess
+  let mounted: string | undefined
+
+  beforeEach(() => {
+    scratch = temporaryDirectory()
+  })
+  afterEach(async () => {
+    await platform?.stop()
+    if (mounted) execFileSync('umount', ['-l', mounted])
+    mounted = undefined
+    await platform?.[Symbol.asyncDispose]()
+    await scratch[Symbol.asyncDispose]()
+  })
+
+  async function startOn(part: string, size: string, mode: string): Promise<void> {
+    const dataDir = join(scratch.path, 'data')
+    mounted = join(dataDir, part)
+    mkdirSync(mounted, { recursive: true, mode: 0o711 })
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=${mode}`, 'corral-test', mounted])
+    platform = await startPlatformProcess({ dataDir, args: ['--warm', '0'] })
+  }
+
+  const run = async (command: string): ReturnType<PlatformProcess['api']['run']> => {
+    const repo = await gitRepository(join(scratch.path, `repo-${Math.random().toString(36).slice(2)}`))
+    return platform.api.run(
+      { repo: repo.path, task: 'Fill', agent: { name: 'command', command } },
+      { timeoutMs: 60_000 },
+    )
+  }
+
+  it('of the sandboxes ends the task as DiskFull; the platform goes on', async () => {
+    await startOn('pods', '24m', '0711')
+    const full = await run('head -c 60000000 /dev/urandom > big.bin')
+    expect({ ...full.cause, status: full.status }).toMatchObject({ status: 'FAILED', code: 'DiskFull' })
+    expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
+  })
+
+  it('of the task records ends the task as DiskFull, with its record; the platform goes on', async () => {
+    await startOn('tasks', '2m', '0700')
+    const full = await run('head -c 8000000 /dev/urandom | base64; echo done > done.txt')
+    expect(full).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' } })
+    expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
+    const { metadata } = await (await platform.kube()).get(AgentTasks, { namespace: 'corral', name: full.id })
+    rmSync(join(platform.dataDir, 'tasks', metadata.uid), { recursive: true })
+    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+  })
+})
