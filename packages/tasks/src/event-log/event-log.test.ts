@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TaskEvent, TaskEventBody } from '@corral/protocol'
@@ -89,3 +89,25 @@ it('stops following when the reader gives up', async () => {
 it('refuses a uid that is a path', async () => {
   await expect(log.append('../x', [result])).rejects.toMatchObject({ code: 'BadRequest' })
 })
+
+it('holds no file of a finished task open', async () => {
+  const openFiles = (): string[] =>
+    readdirSync('/proc/self/fd')
+      .flatMap((fd) => readlinkIfThere(`/proc/self/fd/${fd}`))
+      .filter((path) => path.startsWith(directory))
+  await log.append(uid, [line('x')])
+  expect(openFiles()).toHaveLength(1)
+  await log.append(uid, [result])
+  await log.tail(uid)
+  expect(openFiles()).toEqual([])
+  expect(await collect(log.read(uid))).toHaveLength(2)
+})
+
+function readlinkIfThere(path: string): string[] {
+  try {
+    return [readlinkSync(path)]
+  } catch {
+    // The descriptor of the listing itself is gone by now.
+    return []
+  }
+}

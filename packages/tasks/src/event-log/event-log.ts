@@ -49,6 +49,15 @@ export function fileEventLog(options: { directory: string; now: () => Date }): E
     return opening
   }
 
+  /** A finished log is only read from now on: its file is not held open. */
+  const letGoIfFinished = async (uid: string, log: OpenLog): Promise<EventLogTail> => {
+    if (log.finished) {
+      open_.delete(uid)
+      await log.handle.close()
+    }
+    return tailOf(log)
+  }
+
   return {
     append(uid, events, source = 'platform') {
       return lock.run(uid, async () => {
@@ -65,11 +74,11 @@ export function fileEventLog(options: { directory: string; now: () => Date }): E
         if (source === 'agent') log.agentEvents += events.length
         log.finished ||= events.some((event) => event.type === 'result')
         changed.emit(uid)
-        return tailOf(log)
+        return letGoIfFinished(uid, log)
       })
     },
     async tail(uid) {
-      return lock.run(uid, async () => tailOf(await openLog(uid)))
+      return lock.run(uid, async () => letGoIfFinished(uid, await openLog(uid)))
     },
     async *read(uid, { after = 0, follow = false, signal } = {}) {
       let next = after

@@ -16,13 +16,30 @@ export interface RunCommandOptions {
   timeoutCode?: string
   onOutput?: (stream: 'stdout' | 'stderr', data: Uint8Array) => Promise<void>
   maxOutputBytes?: number
+  /** The command may run again when nobody saw how it ended: its sandbox was restarted under it. */
+  isRepeatable?: boolean
 }
+
+const maxRuns = 3
 
 /**
  * Runs a command in the sandbox to its end under an id of its own: repeated with the same id it joins the first run and
  * sees its whole output. When the time is over the command's group is killed and `timeoutCode` thrown.
  */
 export async function runCommand(
+  daemon: DaemonClient,
+  id: string,
+  request: StartProcessRequest,
+  options: RunCommandOptions,
+): Promise<CommandResult> {
+  for (let run = 1; ; run++) {
+    const result = await runOnce(daemon, run === 1 ? id : `${id}.${run}`, request, options)
+    const wasLost = result.exit.exit_code < 0
+    if (!wasLost || !options.isRepeatable || run === maxRuns) return result
+  }
+}
+
+async function runOnce(
   daemon: DaemonClient,
   id: string,
   request: StartProcessRequest,
@@ -35,7 +52,8 @@ export async function runCommand(
   try {
     await daemon.startProcess(id, request, { signal })
     for await (const event of daemon.readOutput(id, { signal })) {
-      if (event.type === 'exit') return { exit: event.exit, stdout: stdout.text(), tail: both.text() }
+      if (event.type === 'exit')
+        return { exit: event.exit, stdout: stdout.text(), tail: both.text() || (event.exit.message ?? '') }
       if (event.stream === 'stdout') stdout.push(event.data)
       both.push(event.data)
       await options.onOutput?.(event.stream, event.data)

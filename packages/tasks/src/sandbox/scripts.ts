@@ -35,7 +35,8 @@ done
 /** In: REPO BASE_COMMIT RESULT_REF BUNDLE MESSAGE. Out: \`commit=<id>\`, and \`changed=yes|no\`. */
 export const collectScript: string = `set -eu
 cd -- "$REPO"
-rm -f .git/index.lock
+rm -f .git/index.lock .git/HEAD.lock .git/config.lock
+find .git/refs -name '*.lock' -delete 2>/dev/null || true
 ${quiet} add --all
 if ! ${quiet} diff --cached --quiet; then
   ${quiet} commit --quiet --no-verify -m "$MESSAGE"

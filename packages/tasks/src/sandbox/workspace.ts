@@ -21,7 +21,7 @@ export async function findWorkspace(daemon: DaemonClient, taskUid: string, signa
     daemon,
     `${taskUid}.workspace`,
     { argv: ['/bin/sh', '-c', findDirectory] },
-    { signal, timeoutMs: 30_000 },
+    { signal, isRepeatable: true, timeoutMs: 30_000 },
   )
   const directory = result.stdout.trim()
   if (result.exit.exit_code !== 0 || !directory.startsWith('/'))

@@ -58,7 +58,7 @@ async function checkInstalled(daemon: DaemonClient, { adapter, task, signal }: S
       argv: ['/bin/sh', '-c', 'PATH="$PATH:$AGENTS"; command -v -- "$PROGRAM"'],
       env: { PROGRAM: program, AGENTS: agentsBinDirectory },
     },
-    { signal, timeoutMs: 30_000 },
+    { signal, isRepeatable: true, timeoutMs: 30_000 },
   )
   if (found.exit.exit_code !== 0)
     throw new TaskError('AgentNotInstalled', `"${program}" is not in the sandbox`, {

@@ -45,7 +45,7 @@ export const repositoryStep: Step = async (context) => {
           AUTHOR_EMAIL: author.email,
         },
       },
-      { signal, timeoutMs: 10 * 60_000, timeoutCode: 'CloneFailed' },
+      { signal, isRepeatable: true, timeoutMs: 10 * 60_000, timeoutCode: 'CloneFailed' },
     )
     if (result.exit.exit_code !== 0) throw checkoutFailure(result.tail)
   }
@@ -100,7 +100,7 @@ async function injectFiles(
       argv: ['/bin/sh', '-c', excludeScript],
       env: { REPO: workspace.repository, EXCLUDED: files.map((file) => file.path).join('\n') },
     },
-    { signal, timeoutMs: 60_000 },
+    { signal, isRepeatable: true, timeoutMs: 60_000 },
   )
   if (result.exit.exit_code !== 0) throw new TaskError('FileInjectionFailed', result.tail)
 }

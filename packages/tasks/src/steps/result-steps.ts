@@ -30,7 +30,7 @@ export const collectStep: Step = async (context) => {
         MESSAGE: commitMessage(task.spec.prompt, task.metadata.name),
       },
     },
-    { signal, timeoutMs: 10 * 60_000, timeoutCode: 'ResultFailed' },
+    { signal, isRepeatable: true, timeoutMs: 10 * 60_000, timeoutCode: 'ResultFailed' },
   )
   if (result.exit.exit_code !== 0) {
     const full = /No space left on device/i.test(result.tail)
