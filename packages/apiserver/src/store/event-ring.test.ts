@@ -10,7 +10,7 @@ const event = (rv: number, options: { atMs?: number; sizeBytes?: number } = {}):
   previous: undefined,
   committedAtMs: options.atMs ?? 0,
   sizeBytes: options.sizeBytes ?? 1_000,
-  frames: new Map(),
+  frames: [],
 })
 const MINUTE = 60_000
 
