@@ -1,6 +1,7 @@
-import { randomBytes, webcrypto, X509Certificate } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type IssuedCertificate, issueCertificate } from './issue-certificate.js'
 
 /** A certificate with its key, PEM. */
 export interface KeyPair {
@@ -22,17 +23,14 @@ const SERVER_NAMES = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernet
 const SERVER_ADDRESSES = ['127.0.0.1', '::1']
 /** Name and group of the client certificate: the group is the one that may do everything. */
 export const ADMIN_NAME = 'corral-admin'
-const ADMIN_SUBJECT = `CN=${ADMIN_NAME}, O=system:masters`
+const ADMIN_SUBJECT = { commonName: ADMIN_NAME, organisation: 'system:masters' }
 
-/**
- * The certificates under `directory`, made when missing or close to their end. Keys are readable by their owner only.
- * The library that signs is loaded only when something must be signed.
- */
+/** The certificates under `directory`, made when missing or close to their end. Keys are readable by their owner only. */
 export async function ensureCertificates(directory: string, hosts: readonly string[] = []): Promise<TlsMaterial> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const found = readMaterial(directory)
   if (found && isUsable(found, hosts)) return found
-  const made = await makeCertificates(hosts)
+  const made = makeCertificates(hosts)
   for (const [name, pair] of Object.entries(made) as [string, KeyPair][]) {
     writeSecret(join(directory, `${name}.key`), pair.key)
     writeSecret(join(directory, `${name}.crt`), pair.cert)
@@ -88,70 +86,28 @@ function isUsable(material: TlsMaterial, hosts: readonly string[]): boolean {
 
 const isAddress = (host: string): boolean => /^[\d.]+$/.test(host) || host.includes(':')
 
-const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
-
-async function makeCertificates(hosts: readonly string[]): Promise<TlsMaterial> {
-  await import('reflect-metadata')
-  const x509 = await import('@peculiar/x509')
-  x509.cryptoProvider.set(webcrypto as typeof globalThis.crypto)
-  const notBefore = new Date(Date.now() - DAY_MS)
-  const notAfter = new Date(Date.now() + LIFETIME_DAYS * DAY_MS)
-  const serialNumber = (): string => `00${randomBytes(15).toString('hex')}`
-  const newKeys = (): Promise<CryptoKeyPair> => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
-  const base = { notBefore, notAfter, signingAlgorithm: ALGORITHM }
-
-  const caKeys = await newKeys()
-  const caName = `CN=corral-ca-${randomBytes(4).toString('hex')}`
-  const ca = await x509.X509CertificateGenerator.createSelfSigned({
-    ...base,
-    serialNumber: serialNumber(),
-    name: caName,
-    keys: caKeys,
-    extensions: [
-      new x509.BasicConstraintsExtension(true, 0, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
-      await x509.SubjectKeyIdentifierExtension.create(caKeys.publicKey),
-    ],
-  })
-
-  const issue = async (subject: string, extensions: InstanceType<typeof x509.Extension>[]): Promise<KeyPair> => {
-    const keys = await newKeys()
-    const certificate = await x509.X509CertificateGenerator.create({
-      ...base,
-      serialNumber: serialNumber(),
-      subject,
-      issuer: caName,
-      signingKey: caKeys.privateKey,
-      publicKey: keys.publicKey,
-      extensions: [
-        new x509.BasicConstraintsExtension(false, undefined, true),
-        new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-        await x509.AuthorityKeyIdentifierExtension.create(caKeys.publicKey),
-        ...extensions,
-      ],
-    })
-    return { cert: certificate.toString('pem'), key: await privatePem(keys.privateKey) }
+function makeCertificates(hosts: readonly string[]): TlsMaterial {
+  const lifetime = {
+    notBefore: new Date(Date.now() - DAY_MS),
+    notAfter: new Date(Date.now() + LIFETIME_DAYS * DAY_MS),
   }
-
-  const names = [...SERVER_NAMES, ...hosts.filter((host) => !isAddress(host))]
-  const addresses = [...SERVER_ADDRESSES, ...hosts.filter(isAddress)]
-  return {
-    ca: { cert: ca.toString('pem'), key: await privatePem(caKeys.privateKey) },
-    server: await issue('CN=corral-apiserver', [
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension([
-        ...[...new Set(names)].map((value) => ({ type: 'dns' as const, value })),
-        ...[...new Set(addresses)].map((value) => ({ type: 'ip' as const, value })),
-      ]),
-    ]),
-    admin: await issue(ADMIN_SUBJECT, [new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth])]),
-  }
+  const caName = `corral-ca-${randomBytes(4).toString('hex')}`
+  const ca = issueCertificate({ subject: { commonName: caName }, purpose: 'authority', ...lifetime })
+  const server = issueCertificate(
+    {
+      subject: { commonName: 'corral-apiserver' },
+      purpose: 'server',
+      names: [...new Set([...SERVER_NAMES, ...hosts.filter((host) => !isAddress(host))])],
+      addresses: [...new Set([...SERVER_ADDRESSES, ...hosts.filter(isAddress)])],
+      ...lifetime,
+    },
+    ca,
+  )
+  const admin = issueCertificate({ subject: ADMIN_SUBJECT, purpose: 'client', ...lifetime }, ca)
+  return { ca: keyPair(ca), server: keyPair(server), admin: keyPair(admin) }
 }
 
-type CryptoKeyPair = webcrypto.CryptoKeyPair
-
-async function privatePem(key: webcrypto.CryptoKey): Promise<string> {
-  const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key))
-  const lines = der.toString('base64').match(/.{1,64}/g) ?? []
-  return `-----BEGIN PRIVATE KEY-----\n${lines.join('\n')}\n-----END PRIVATE KEY-----\n`
+function keyPair({ cert, privateKey }: IssuedCertificate): KeyPair {
+  // Asked for as PEM, the export is text.
+  return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string }
 }
