@@ -47,7 +47,7 @@ await build({
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   sourcemap: true,
-  external: ['@photostructure/sqlite', '@lydell/node-pty', '@peculiar/x509', 'reflect-metadata'],
+  external: ['@photostructure/sqlite', '@lydell/node-pty'],
 })
 await build({
   ...common,

@@ -81,7 +81,11 @@ export async function ensureOracle<Names extends BinaryName>(
   options: EnsureOptions = {},
 ): Promise<OracleBinaries<Names>> {
   const go = await findGo()
-  if (!go) throw new OracleError('GoMissing', 'Go is not installed: the real Kubernetes cannot be built, its suites are skipped')
+  if (!go)
+    throw new OracleError(
+      'GoMissing',
+      'Go is not installed: the real Kubernetes cannot be built, its suites are skipped',
+    )
   const built: [Names, OracleBinary][] = []
   for (const name of names) built.push([name, await ensureBinary(name, go, options)])
   return Object.fromEntries(built) as OracleBinaries<Names> // one entry per name, from the loop above
@@ -96,7 +100,13 @@ async function ensureBinary(name: BinaryName, go: string, options: EnsureOptions
   const bin = join(oracleCache(), 'bin')
   const path = join(bin, name)
   const stampPath = `${path}.stamp`
-  const stamp = fingerprint([read(join(directory, 'go.mod')), read(join(directory, 'go.sum')), go, flags, recipe.program])
+  const stamp = fingerprint([
+    read(join(directory, 'go.mod')),
+    read(join(directory, 'go.sum')),
+    go,
+    flags,
+    recipe.program,
+  ])
   if (!existsSync(path) || readIfThere(stampPath) !== stamp) {
     mkdirSync(bin, { recursive: true })
     const startedMs = Date.now()
@@ -138,7 +148,11 @@ export async function moduleDirectory(module: Recipe['module'], dependency: stri
 
 function goBuild(directory: string, args: readonly string[], signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('go', args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'], ...(signal ? { signal } : {}) })
+    const child = spawn('go', args, {
+      cwd: directory,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      ...(signal ? { signal } : {}),
+    })
     let errors = ''
     child.stderr.on('data', (chunk: Buffer) => {
       errors = `${errors}${chunk.toString()}`.slice(-4000)

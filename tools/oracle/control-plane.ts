@@ -41,7 +41,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   mkdirSync(join(directory, 'logs'), { recursive: true, mode: 0o700 })
   const programs: Program[] = []
   const start = (name: keyof typeof binaries, args: readonly string[]): void => {
-    programs.push(startProgram({ name, path: binaries[name].path, args, logFile: join(directory, 'logs', `${name}.log`) }))
+    programs.push(
+      startProgram({ name, path: binaries[name].path, args, logFile: join(directory, 'logs', `${name}.log`) }),
+    )
   }
   const stop = async (): Promise<void> => {
     for (const program of [...programs].reverse()) await program.stop()

@@ -28,7 +28,11 @@ export interface ProgramOptions {
 /** Starts a program in its own process group. Should this process end without stopping it, it is killed on exit. */
 export function startProgram({ name, path, args, logFile, env }: ProgramOptions): Program {
   const log = openSync(logFile, 'a', 0o600)
-  const child: ChildProcess = spawn(path, args, { stdio: ['ignore', log, log], detached: true, env: env ?? process.env })
+  const child: ChildProcess = spawn(path, args, {
+    stdio: ['ignore', log, log],
+    detached: true,
+    env: env ?? process.env,
+  })
   closeSync(log)
   let ending: string | undefined
   const gone = new Promise<void>((resolve) => {

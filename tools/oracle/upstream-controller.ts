@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { kubeClientFromConfig, type KubeClient, loadKubeConfig } from '@corral/kube'
+import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { defineKind, type KubeObject, type ResourceKind } from '@corral/resources'
 import { loadAll } from 'js-yaml'
 import { type EnsureOptions, ensureOracle, moduleDirectory, type OracleBinary } from './binaries.js'
@@ -34,7 +34,8 @@ export async function startUpstreamController(options: UpstreamControllerOptions
   const client = kubeClientFromConfig(await loadKubeConfig({ path: options.kubeconfig }))
   try {
     if (options.crds !== false) await installUpstreamCrds(client)
-    if (options.rbac) await applyFiles(client, await upstreamManifests(['rbac.generated.yaml', 'extensions-rbac.generated.yaml']))
+    if (options.rbac)
+      await applyFiles(client, await upstreamManifests(['rbac.generated.yaml', 'extensions-rbac.generated.yaml']))
   } finally {
     await client.close()
   }
@@ -79,7 +80,8 @@ export async function installUpstreamCrds(client: KubeClient): Promise<void> {
   while (waiting.size > 0) {
     for (const name of [...waiting]) {
       const crd = await client.get(definitions, { name })
-      if (crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')) waiting.delete(name)
+      if (crd.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True'))
+        waiting.delete(name)
     }
     if (Date.now() > deadline) throw new Error(`not established: ${[...waiting].join(', ')}`)
     if (waiting.size > 0) await new Promise((resolve) => setTimeout(resolve, 50))
@@ -99,7 +101,12 @@ interface Definition extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] }
 }
 
-const definitions = defineKind<Definition>('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', 'Cluster')
+const definitions = defineKind<Definition>(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+  'Cluster',
+)
 const kinds: Readonly<Record<string, ResourceKind<KubeObject>>> = {
   CustomResourceDefinition: definitions,
   ClusterRole: defineKind('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', 'Cluster'),
