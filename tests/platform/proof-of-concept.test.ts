@@ -1,8 +1,14 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findKubectl, type PlatformProcess, type ProgramResult, startPlatformProcess, waitUntil } from '@corral/testing'
+import {
+  findKubectl,
+  type PlatformProcess,
+  type ProgramResult,
+  portForward,
+  startPlatformProcess,
+  waitUntil,
+} from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { portForward } from './port-forward.js'
 
 // Real processes on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })

@@ -10,6 +10,7 @@ export {
   runCorral,
   startPlatformProcess,
 } from './platform/platform-process.js'
+export { type PortForward, portForward } from './platform/port-forward.js'
 export {
   type HostSnapshot,
   hostSnapshot,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { findKubectl } from '@corral/testing'
+import { findKubectl } from './platform-process.js'
 
 export interface PortForward extends AsyncDisposable {
   readonly url: string
