@@ -91,7 +91,7 @@ export function section(runs: readonly ColumnRun[]): string {
   const reasons = new Map<string, Set<string>>()
   for (const { reason = 'not explained yet', number } of found)
     reasons.set(reason, (reasons.get(reason) ?? new Set()).add(number))
-  const listed = [...reasons].map(([reason, numbers]) => `- ${reason} Scenarios: ${[...numbers].join('; ')}.`)
+  const listed = [...reasons].map(([reason, numbers]) => `- ${reason} ${where([...numbers])}`)
   return [
     '## Controllers',
     '',
@@ -112,6 +112,9 @@ export function section(runs: readonly ColumnRun[]): string {
     ...(listed.length > 0 ? listed : ['None.']),
   ].join('\n')
 }
+
+const where = (numbers: readonly string[]): string =>
+  numbers.length > 8 ? `In ${numbers.length} scenarios.` : `Scenarios ${numbers.join('; ')}.`
 
 const begin = '<!-- controllers:begin -->'
 const end = '<!-- controllers:end -->'

@@ -182,6 +182,7 @@ export const claimAdoptionScenarios: readonly Scenario[] = [
     const spec = { containers: [{ name: 'main', image: 'busybox:2' }] }
     await scene.merge(SandboxTemplates, 'tmpl', { spec: { podTemplate: { spec } } })
     await scene.gone(Sandboxes, before)
+    await scene.gone(Pods, before)
     await scene.fullPool('pool', 1)
     await scene.create(SandboxClaims, claim())
     holds(isWarm(await scene.readyClaim('claim')), 'isWarm(readyClaim(claim))')

@@ -309,9 +309,10 @@ export const claimColdScenarios: readonly Scenario[] = [
     await coldClaim(scene)
     await scene.readyClaim('claim')
     const { uid } = (await scene.get(Sandboxes, 'claim')).metadata
+    const first = await scene.get(Pods, 'claim')
     await scene.delete(Sandboxes, 'claim')
     await scene.until(Sandboxes, 'claim', ({ metadata }) => metadata.uid !== uid)
-    await scene.until(Pods, 'claim', ({ metadata }) => !metadata.deletionTimestamp)
+    await scene.until(Pods, 'claim', ({ metadata }) => metadata.uid !== first.metadata.uid)
     await scene.readyClaim('claim')
     await scene.observe()
   }),

@@ -93,7 +93,12 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
       spec: { podTemplate: { spec: { containers: [{ name: 'main', image: 'busybox:1' }] } } },
     })
     await scene.create(SandboxClaims, claim('claim', { lifecycle: { shutdownTime: inSeconds(-5) } }))
-    await scene.reason(SandboxClaims, 'claim', 'ClaimExpired')
+    await scene.says(
+      SandboxClaims,
+      'claim',
+      'False/ClaimExpired: Claim expired. sandbox not owned by this claim: sandbox "claim" is not owned by claim "claim"; deletion skipped.',
+    )
+    await scene.readySandbox('claim')
     await scene.observe()
     holds(await scene.find(Sandboxes, 'claim'), 'find(Sandboxes, claim)')
   }),
