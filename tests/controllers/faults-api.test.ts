@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { fillPool, sized, startStorm } from './claim-storm.js'
+import { faultyHandler, seededRandom } from './faulty-handler.js'
+
+const claimCount = sized(1_000, 80)
+const poolSize = sized(50, 10)
+
+it(`conflicts, throttling, errors, lost answers, dropped watches and stale reads over ${claimCount} claims end as without`, {
+  timeout: sized(600_000, 120_000),
+}, async () => {
+  await using storm = await startStorm()
+  const handler = faultyHandler(storm.server, { random: seededRandom(7), rate: 0.1, lateByMs: 20 })
+  await storm.startManager(handler).ready
+  await fillPool(storm.client, poolSize)
+  const names = Array.from({ length: claimCount }, (_, index) => `claim-${index}`)
+  for (let at = 0; at < names.length; at += 20) await storm.createClaims(names.slice(at, at + 20))
+  await storm.expectCalm(claimCount, poolSize)
+  const kinds = [...handler.counts.keys()].sort()
+  expect(kinds).toEqual(['busy', 'conflict', 'dropped watch', 'internal', 'lost', 'stale read', 'unanswered'])
+})
