@@ -1,9 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { findGo } from '../tools/oracle/index.js'
 import { allChecks } from './all-checks.js'
+import { keepingControllers } from './controller/harness/report.js'
 import { startEmbeddedServer } from './harness/embedded-server.js'
 import { startRealServer } from './harness/real-server.js'
 import { compatibilityPage, printTable, type Run } from './harness/report.js'
@@ -37,7 +38,11 @@ async function main(): Promise<number> {
   for (const start of starts) runs.push(await runOn(await start(), checks))
   writeResults(runs)
   process.stdout.write(printTable(checks, runs))
-  if (options['write-docs']) writeFileSync(join(here, '../docs/compatibility.md'), compatibilityPage(checks, runs))
+  if (options['write-docs']) {
+    const path = join(here, '../docs/compatibility.md')
+    const document = existsSync(path) ? readFileSync(path, 'utf8') : ''
+    writeFileSync(path, keepingControllers(compatibilityPage(checks, runs), document))
+  }
   return runs.some(({ results }) => results.some(({ outcome }) => outcome === 'failed')) ? 1 : 0
 }
 

@@ -127,3 +127,10 @@ export function inDocument(document: string, text: string): string {
   if (from < 0 || to < from) return `${document.trimEnd()}\n\n${marked}\n`
   return document.slice(0, from) + marked + document.slice(to + end.length)
 }
+
+/** Another part's new text with the part about controllers of the document it replaces. */
+export function keepingControllers(page: string, document: string): string {
+  const from = document.indexOf(begin)
+  const to = document.indexOf(end)
+  return from < 0 || to < from ? page : `${page.trimEnd()}\n\n${document.slice(from, to + end.length)}\n`
+}
