@@ -22,7 +22,7 @@ import { selectCandidate } from './candidate.js'
 import { ClaimProblem } from './claim-problem.js'
 import { coldSandbox } from './cold-start.js'
 import { launchLabels } from './first-ready.js'
-import { collisionText, planClaim, type Reference, warmRetryAfterMs } from './plan.js'
+import { type ClaimPlan, collisionText, planClaim, type Reference, warmRetryAfterMs } from './plan.js'
 import { checkAdditionalMetadata } from './pod-metadata.js'
 import type { ClaimPorts } from './ports.js'
 
@@ -50,9 +50,8 @@ async function provisionOnce(
   ports: ClaimPorts,
   signal: AbortSignal,
 ): Promise<Provision | 'outdated'> {
-  const { state, clock } = ports
-  const namespace = draft.claim.metadata.namespace ?? ''
-  const plan = planClaim({ claim: draft.claim, findSandbox: (name) => state.sandboxes.get(`${namespace}/${name}`) })
+  const { clock } = ports
+  const plan = await confirmedPlan(draft.claim, ports, signal)
   if (plan.dropReference) await dropReference(draft, plan.dropReference, ports, signal)
 
   const { next } = plan
@@ -79,6 +78,25 @@ async function provisionOnce(
     case 'cold':
       return startCold(draft, ports, signal)
   }
+}
+
+/**
+ * The plan for the claim. A view that is behind the writes of another manager may not know the claim's sandbox yet, so
+ * what is recorded is given up only when the server does not know it either: otherwise the claim would get a second one.
+ */
+async function confirmedPlan(
+  claim: Stored<SandboxClaim>,
+  { client, state }: ClaimPorts,
+  signal: AbortSignal,
+): Promise<ClaimPlan> {
+  const { namespace = '' } = claim.metadata
+  const findSandbox = (name: string): Stored<Sandbox> | undefined => state.sandboxes.get(`${namespace}/${name}`)
+  const plan = planClaim({ claim, findSandbox })
+  const bound = claim.status?.sandbox?.name
+  const doubtful = plan.dropReference?.reference.name ?? (bound && !findSandbox(bound) ? bound : undefined)
+  if (doubtful === undefined) return plan
+  const live = await client.find(Sandboxes, { name: doubtful, namespace }, { signal })
+  return planClaim({ claim, findSandbox: (name) => (name === doubtful ? live : findSandbox(name)) })
 }
 
 async function adoptWarm(
