@@ -12,13 +12,11 @@ import {
   generationChanged,
   itself,
   keyOf,
-  notWrittenBy,
   type ObjectEvent,
   type ObjectKey,
   type WorkQueue,
 } from '@corral/runtime'
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
-import { controllers } from '../names.js'
 import { poolOf, whyNotAdoptable } from './adoptable.js'
 import type { ObservedTimes } from './observed-times.js'
 import type { WarmQueue } from './warm-queue.js'
@@ -29,7 +27,7 @@ export type { ClaimOptions } from './ports.js'
 export { claimReconciler } from './reconciler.js'
 export { WarmQueue } from './warm-queue.js'
 
-/** Wakes claims for what concerns them and they did not write themselves, and keeps the warm queue and the first-seen times. */
+/** Wakes claims for what concerns them, and keeps the warm queue and the first-seen times. */
 export function watchClaims(
   state: CoreState & ExtensionsState,
   queue: WorkQueue,
@@ -37,15 +35,14 @@ export function watchClaims(
   observed: ObservedTimes,
 ): void {
   const owner = controllingOwner(SandboxClaims)
-  const isNews = notWrittenBy(controllers.claim)
   state.claims.onEvent((event) => {
     if (event.type === 'delete') observed.drop(event.object)
     else observed.of(event.object)
-    enqueueEvent(queue, event, itself, isNews)
+    enqueueEvent(queue, event, itself)
   })
   state.sandboxes.onEvent((event) => {
     offerWarm(warm, event)
-    enqueueEvent(queue, event, owner, (change) => isNews(change) && concernsClaim(change))
+    enqueueEvent(queue, event, owner, concernsClaim)
   })
   state.pools.onEvent((event) => {
     if (event.type === 'delete') warm.removePool(keyOf(event.object))

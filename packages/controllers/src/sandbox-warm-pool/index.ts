@@ -5,12 +5,10 @@ import {
   enqueueEvent,
   itself,
   keyOf,
-  notWrittenBy,
   type ObjectEvent,
   type WorkQueue,
 } from '@corral/runtime'
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
-import { controllers } from '../names.js'
 
 export { type PoolOptions, poolReconciler } from './reconciler.js'
 
@@ -21,7 +19,7 @@ const gatherMs = 10
 
 /** Wakes pools for their own events, their members' and their template's; confirms what they expect to see. */
 export function watchPools(state: CoreState & ExtensionsState, queue: WorkQueue, expectations: Expectations): void {
-  state.pools.onEvent((event) => enqueueEvent(queue, event, itself, notWrittenBy(controllers.pool)))
+  state.pools.onEvent((event) => enqueueEvent(queue, event, itself))
   state.sandboxes.onEvent((event) => {
     confirm(expectations, event)
     if (!concernsPool(event)) return
