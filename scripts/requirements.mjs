@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const target = join(root, 'docs/requirements.md')
-const reports = ['report.json', 'agents-report.json']
+const reports = ['report.json', 'agents.json']
   .map((name) => join(root, 'test-report', name))
   .filter((path) => existsSync(path))
 if (reports.length === 0) fail('there is no test report: run `npm test` first')
@@ -49,9 +49,7 @@ function evidence(id) {
   const pattern = new RegExp(`(^|[^A-Za-z0-9-])${id.replace(/[.]/g, '\\.')}($|[^0-9A-Za-z])`)
   const passed = tests.filter((test) => test.status === 'passed' && pattern.test(test.name))
   const files = [...new Set(passed.map(({ file }) => file))].sort()
-  return files.length === 0
-    ? 'not yet'
-    : files.map((file) => `\`${file}\` (${passed.filter((test) => test.file === file).length})`).join(', ')
+  return files.length === 0 ? 'not yet' : files.map((file) => `\`${file}\``).join(', ')
 }
 
 function fail(text) {
