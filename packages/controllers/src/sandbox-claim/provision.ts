@@ -95,7 +95,14 @@ async function confirmedPlan(
   const bound = claim.status?.sandbox?.name
   const doubtful = plan.dropReference?.reference.name ?? (bound && !findSandbox(bound) ? bound : undefined)
   if (doubtful === undefined) return plan
-  const live = await client.find(Sandboxes, { name: doubtful, namespace }, { signal })
+  let live: Stored<Sandbox> | undefined
+  try {
+    live = await client.find(Sandboxes, { name: doubtful, namespace }, { signal })
+  } catch (error) {
+    // A sandbox of the claim's own name cannot be made twice: its creation is refused and asks again.
+    if (doubtful === claim.metadata.name && !plan.dropReference) return plan
+    throw error
+  }
   return planClaim({ claim, findSandbox: (name) => (name === doubtful ? live : findSandbox(name)) })
 }
 
