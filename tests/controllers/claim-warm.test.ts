@@ -623,3 +623,27 @@ it('scenario 128: members and pools that go leave the queue', async () => {
   await passes.refresh()
   expect(passes.warm.size(line)).toBe(0)
 })
+
+describe('an assignment that another manager replaced', () => {
+  it('survives a pass that still sees the old one, which led nowhere', async () => {
+    await using passes = await started()
+    await member(passes, 'a')
+    await member(passes, 'b')
+    const { metadata, ...rest } = claim('c')
+    await passes.client.create(SandboxClaims, {
+      ...rest,
+      metadata: { ...metadata, annotations: { [assigned]: 'gone' } },
+    })
+    await passes.refresh()
+    const body = { metadata: { annotations: { [assigned]: 'b' } } }
+    await passes.client.patch(SandboxClaims, ref('c'), { type: 'merge', body })
+
+    await expect(passes.claim('c', 'stale')).rejects.toThrow('failed to remove stale sandbox reference')
+    await passes.claim('c')
+
+    expect((await passes.client.get(SandboxClaims, ref('c'))).metadata.annotations?.[assigned]).toBe('b')
+    const { items } = await passes.client.list(Sandboxes, { namespace })
+    const taken = items.filter((box) => box.metadata.ownerReferences?.[0]?.kind === 'SandboxClaim')
+    expect(taken.map((box) => box.metadata.name)).toEqual(['b'])
+  })
+})

@@ -292,16 +292,21 @@ async function backfillLaunchType(
   }
 }
 
+/**
+ * Removes an assignment that leads nowhere, locked to the version it was read in: another manager may have made a new one
+ * since, and a claim that lost it would get a second sandbox. A conflict fails the pass; the next one reads afresh.
+ */
 async function dropReference(
   draft: ClaimDraft,
   { reference, failure }: { reference: Reference; failure: string },
   ports: ClaimPorts,
   signal: AbortSignal,
 ): Promise<void> {
+  const { resourceVersion } = draft.claim.metadata
   const metadata =
     reference.carrier === 'label'
-      ? { labels: { [labels.assignedSandbox]: null } }
-      : { annotations: { [annotations.assignedSandbox]: null } }
+      ? { resourceVersion, labels: { [labels.assignedSandbox]: null } }
+      : { resourceVersion, annotations: { [annotations.assignedSandbox]: null } }
   try {
     draft.claim = await patchClaim(draft.claim, { metadata }, ports, signal)
   } catch (error) {
