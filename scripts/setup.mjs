@@ -3,7 +3,17 @@
 // quick when there is nothing to do. Plain JavaScript without dependencies: it runs before they are installed.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -94,21 +104,26 @@ function installSystemPackages() {
 /** The small C program inside every sandbox. Without a compiler the Node one does the same job, slower. */
 function buildSupervisor() {
   const source = join(root, 'packages/node/native')
-  const target = join(root, 'packages/cli/dist/bundle/corral-supervisor')
-  const script = join(source, 'build.mjs')
-  if (!existsSync(script)) return
-  const stampFile = `${target}.stamp`
+  // Beside its package for tests and tools, and beside the bundle for the program.
+  const built = join(root, 'packages/node/dist/native/corral-supervisor')
+  const shipped = join(root, 'packages/cli/dist/bundle/corral-supervisor')
+  const stampFile = `${built}.stamp`
   const wanted = hash(
     readdirSync(source)
       .sort()
       .map((name) => readFileSync(join(source, name))),
   )
-  if (read(stampFile) === wanted && existsSync(target)) return
-  mkdirSync(dirname(target), { recursive: true })
-  const result = spawnSync(process.execPath, [script, target], { encoding: 'utf8' })
-  if (result.status !== 0) fail(`building the supervisor failed:\n${result.stdout}${result.stderr}`)
-  if (existsSync(target)) writeFileSync(stampFile, wanted)
-  else note((result.stdout || 'no C compiler: the Node supervisor is used').trim())
+  if (read(stampFile) !== wanted || !existsSync(built)) {
+    mkdirSync(dirname(built), { recursive: true })
+    const result = spawnSync(process.execPath, [join(source, 'build.mjs'), built], { encoding: 'utf8' })
+    if (result.status !== 0) fail(`building the supervisor failed:\n${result.stdout}${result.stderr}`)
+    if (!existsSync(built)) return note((result.stdout || 'no C compiler: the Node supervisor is used').trim())
+    writeFileSync(stampFile, wanted)
+  }
+  if (existsSync(shipped) && readFileSync(shipped).equals(readFileSync(built))) return
+  rmSync(shipped, { force: true })
+  copyFileSync(built, shipped)
+  chmodSync(shipped, 0o755)
 }
 
 function run(program, args) {
