@@ -7,11 +7,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const target = join(root, 'docs/requirements.md')
-const reports = ['report.json', 'agents.json']
-  .map((name) => join(root, 'test-report', name))
-  .filter((path) => existsSync(path))
-if (reports.length === 0) fail('there is no test report: run `npm test` first')
-const results = reports.flatMap((path) => JSON.parse(readFileSync(path, 'utf8')).testResults)
+const report = join(root, 'test-report', 'report.json')
+if (!existsSync(report)) fail('there is no test report: run `npm test` first')
+const results = JSON.parse(readFileSync(report, 'utf8')).testResults
 const tests = results.flatMap(({ name, assertionResults }) =>
   assertionResults.map(({ fullName, status }) => ({ file: name.slice(root.length + 1), name: fullName, status })),
 )

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { release } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { supervisorTarget } from './profile.js'
 const probeTimeoutMs = 20_000
 const probeUid = 'corral-probe'
 /** Below the range pods get theirs from. */
-const probeHostUid = 199_999
+const probeUids = { first: 266_000, count: 4_000 }
 
 type Check = ProbeReport['checks'][number]
 
@@ -113,7 +113,7 @@ async function runProbe(tier: Tier, input: ProbeInput): Promise<ProbeReport> {
         name: 'probe',
         podIP: '100.127.255.254',
         hostname: 'probe',
-        hostUid: isRoot ? probeHostUid : (process.getuid?.() ?? 0),
+        hostUid: isRoot ? ownHostUid() : (process.getuid?.() ?? 0),
         egress: [],
         services: [],
         limits: {},
@@ -154,6 +154,11 @@ async function runProbe(tier: Tier, input: ProbeInput): Promise<ProbeReport> {
     rmSync(directory, { recursive: true, force: true })
     rmSync(marker, { force: true })
   }
+}
+
+/** One of its own: ending a pod ends every process of its user, and another platform may probe at the same moment. */
+function ownHostUid(): number {
+  return probeUids.first + randomInt(probeUids.count)
 }
 
 /** Seen from outside, because a nested namespace hides its outermost uid from those within. */
