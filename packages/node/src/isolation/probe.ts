@@ -8,7 +8,7 @@ import { supervisorTarget } from './profile.js'
 /** Long enough for a machine that is busy at this moment: too short a wait would say that it has no sandbox at all. */
 const probeTimeoutMs = 20_000
 const probeUid = 'corral-probe'
-/** Below the range pods get theirs from. */
+/** Beyond the range pods get theirs from. */
 const probeUids = { first: 266_000, count: 4_000 }
 
 type Check = ProbeReport['checks'][number]
