@@ -140,7 +140,7 @@ class EmbeddedApiServer implements ApiServer {
     try {
       return await this.respond(request)
     } catch (error) {
-      return this.refuse(error, request)
+      return this.refuse(request.method === 'GET' ? error : await this.onceVisible(error), request)
     }
   }
 
@@ -209,6 +209,17 @@ class EmbeddedApiServer implements ApiServer {
     if (!request.query.has('watch')) return request
     const { signal } = this.closing
     return { ...request, signal: request.signal ? AbortSignal.any([request.signal, signal]) : signal }
+  }
+
+  /**
+   * A write is refused because of the head, which readers may not see yet: "already exists" is said once a GET finds it.
+   * Where the writes it rests on are lost, that is the error instead.
+   */
+  private onceVisible(error: unknown): Promise<unknown> {
+    return this.context.store.settled().then(
+      () => error,
+      (lost: unknown) => lost,
+    )
   }
 
   private refuse(error: unknown, request: ApiRequest): ApiResponse {

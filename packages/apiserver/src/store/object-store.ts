@@ -143,6 +143,14 @@ export class ObjectStore {
     })
   }
 
+  /**
+   * Settles once every write queued so far is durable and visible. An answer that was decided against the head without a
+   * write of its own (a refusal, a change that changes nothing) waits for it, so that no reader contradicts it afterwards.
+   */
+  settled(): Promise<void> {
+    return (this.batch ?? this.inFlight)?.done ?? Promise.resolve()
+  }
+
   /** Waits for queued writes, then closes the storage. */
   async close(): Promise<void> {
     for (let group = this.inFlight ?? this.batch; group; group = this.inFlight ?? this.batch) {

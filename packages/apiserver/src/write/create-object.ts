@@ -66,7 +66,7 @@ export function createObject(
     object.metadata.name = generateName(object.metadata.generateName!)
   }
   const stored = (kind.fromVersion ? kind.fromVersion(object as KubeObject) : object) as KubeObject
-  if (request.dryRun) return { object: freezeJson(stored), committed: Promise.resolve() }
+  if (request.dryRun) return { object: freezeJson(stored), committed: store.settled() }
   return store.put(kind.collection, stored)
 }
 

@@ -66,10 +66,12 @@ export function deleteObject(
   checkPreconditions(kind, name, live.metadata ?? {}, options)
   const marked = markDeleted(kind, live, options, context.clock.now())
   if (isFinished(kind, marked)) {
-    if (options.dryRun) return { object: marked, committed: Promise.resolve(), isRemoved: true }
+    if (options.dryRun) return { object: marked, committed: context.store.settled(), isRemoved: true }
     return { ...context.store.remove(kind.collection, marked), isRemoved: true }
   }
-  if (marked === live || options.dryRun) return { object: marked, committed: Promise.resolve(), isRemoved: false }
+  if (marked === live || options.dryRun) {
+    return { object: marked, committed: context.store.settled(), isRemoved: false }
+  }
   return { ...context.store.put(kind.collection, marked), isRemoved: false }
 }
 

@@ -4,7 +4,7 @@ import { viewOf } from '../read/view.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { checkMetadata } from '../registry/names.js'
 import type { ServerContext } from '../server-context.js'
-import type { PendingWrite } from '../store/object-store.js'
+import type { ObjectStore, PendingWrite } from '../store/object-store.js'
 import { equalFields, equalJson, freezeJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type WriteRequest, writeContext } from './create-object.js'
 import { dropUnknownFields } from './field-checks.js'
@@ -64,13 +64,17 @@ export function updateObject(
 
   const stored = (kind.fromVersion ? kind.fromVersion(next as KubeObject) : next) as KubeObject
   if (isFinished(kind, stored)) {
-    return request.dryRun ? unwritten(stored) : store.remove(kind.collection, stored)
+    return request.dryRun ? unwritten(store, stored) : store.remove(kind.collection, stored)
   }
-  if (isSame(stored, live)) return unwritten(live)
-  return request.dryRun ? unwritten(stored) : store.put(kind.collection, stored)
+  if (isSame(stored, live)) return unwritten(store, live)
+  return request.dryRun ? unwritten(store, stored) : store.put(kind.collection, stored)
 }
 
-const unwritten = (object: KubeObject): PendingWrite => ({ object: freezeJson(object), committed: Promise.resolve() })
+/** An answer without a write: it tells the head's state, so it waits until readers can see that too. */
+const unwritten = (store: ObjectStore, object: KubeObject): PendingWrite => ({
+  object: freezeJson(object),
+  committed: store.settled(),
+})
 
 function checkPreconditions(
   kind: KindDefinition,
