@@ -73,7 +73,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       return { task: taskView(stored), isReplay: false }
     } catch (error) {
       if (!idempotencyKey || !isAlreadyExists(error)) throw error
-      const first = await getOnceVisible(() => getTask(name))
+      const first = await getTask(name)
       if (first.spec.idempotencyKey !== fingerprint)
         throw new TaskError('IdempotencyKeyReused', `this Idempotency-Key was used for another request (task ${name})`)
       return { task: taskView(first), isReplay: true }
@@ -128,18 +128,6 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     async diff(id) {
       return fileChunks(join(options.directory, (await getTask(id)).metadata.uid, 'diff.patch'))
     },
-  }
-}
-
-/** A name is taken from the moment a write is accepted; readers find it a moment later, when it is durable. */
-async function getOnceVisible<T>(get: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await get()
-    } catch (error) {
-      if (attempt === 50 || !(error instanceof TaskError && error.code === 'TaskNotFound')) throw error
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
   }
 }
 
