@@ -33,7 +33,6 @@ const common = {
   banner: { js: requireShim },
   logLevel: 'warning',
   legalComments: 'none',
-  keepNames: true,
   absWorkingDir: root,
 }
 

@@ -1,5 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { mkdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 
 /** A TypeScript program of this directory in a process of its own. It says one thing when ready and ends on SIGTERM. */
 export interface Worker<Ready> {
@@ -12,8 +15,8 @@ const startTimeoutMs = 60_000
 const stopTimeoutMs = 20_000
 
 export async function startWorker<Ready>(module: URL, args: readonly string[]): Promise<Worker<Ready>> {
-  const child = fork(fileURLToPath(module), [...args], {
-    execArgv: process.execArgv,
+  const child = fork(await bundled(module), [...args], {
+    execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
@@ -39,6 +42,42 @@ export async function startWorker<Ready>(module: URL, args: readonly string[]): 
       clearTimeout(timer)
     },
   }
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const built = new Map<string, Promise<string>>()
+
+/** One file of plain JavaScript, as the product is shipped: a loader that compiles on the way slows what it loads. */
+function bundled(module: URL): Promise<string> {
+  const source = fileURLToPath(module)
+  const known = built.get(source)
+  if (known) return known
+  const making = bundle(source)
+  built.set(source, making)
+  return making
+}
+
+async function bundle(source: string): Promise<string> {
+  // Inside the workspace, because packages with native parts are found from where the file lies.
+  const directory = join(root, 'node_modules/.cache', `corral-bench-${process.pid}`)
+  const outfile = join(directory, `${basename(source, '.ts')}.mjs`)
+  mkdirSync(directory, { recursive: true })
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+  const require =
+    "import { createRequire as corralCreateRequire } from 'node:module'; const require = corralCreateRequire(import.meta.url);"
+  await build({
+    entryPoints: [source],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    conditions: ['corral-source'],
+    banner: { js: require },
+    external: ['@photostructure/sqlite'],
+    logLevel: 'warning',
+  })
+  return outfile
 }
 
 /** For the other side: says that it is ready, runs until it is told to stop, then stops. */
