@@ -1,13 +1,14 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { AgentTasks } from '@corral/resources'
+import { AgentTasks, Events } from '@corral/resources'
 import {
   gitRepository,
   type PlatformProcess,
   startPlatformProcess,
   type TemporaryDirectory,
   temporaryDirectory,
+  waitUntil,
 } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
@@ -40,19 +41,40 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     platform = await startPlatformProcess({ dataDir, args: ['--warm', '0'] })
   }
 
-  const run = async (command: string): ReturnType<PlatformProcess['api']['run']> => {
-    const repo = await gitRepository(join(scratch.path, `repo-${Math.random().toString(36).slice(2)}`))
-    return platform.api.run(
-      { repo: repo.path, task: 'Fill', agent: { name: 'command', command } },
-      { timeoutMs: 60_000 },
-    )
+  let count = 0
+  const create = async (command: string): Promise<string> => {
+    const repo = await gitRepository(join(scratch.path, `repo-${++count}`))
+    return platform.api.create({ repo: repo.path, task: 'Fill', agent: { name: 'command', command } })
   }
+  const run = async (command: string): ReturnType<PlatformProcess['api']['run']> =>
+    platform.api.untilEnded(await create(command), { timeoutMs: 60_000 })
 
   it('of the sandboxes ends the task as DiskFull; the platform goes on', async () => {
     await startOn('pods', '24m', '0711')
     const full = await run('head -c 60000000 /dev/urandom > big.bin')
     expect({ ...full.cause, status: full.status }).toMatchObject({ status: 'FAILED', code: 'DiskFull' })
     expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
+    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
+  it('of the sandboxes is said of the pod that waits for room, which starts once there is some', async () => {
+    await startOn('pods', '24m', '0711')
+    const filler = join(mounted!, 'filler')
+    const fill = (): void => void spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=1M'])
+    fill()
+    const id = await create('echo small > small.txt')
+    const kube = await platform.kube()
+    await waitUntil('an event says it', async () => {
+      const { items } = await kube.list(Events, { namespace: 'corral' })
+      return items.some(
+        ({ reason, message }) => reason === 'FailedCreatePodSandBox' && /disk.*full/.test(message ?? ''),
+      )
+    })
+    rmSync(filler)
+    expect(await platform.api.untilEnded(id)).toMatchObject({ status: 'SUCCEEDED' })
+    fill()
+    await create('sleep 60')
+    expect(await platform.stop()).toBe(0)
   })
 
   it('of the task records ends the task as DiskFull, with its record; the platform goes on', async () => {

@@ -214,5 +214,7 @@ export class PodSet implements StreamTargets {
     if (!worker.isObjectGone) this.#over.add(uid)
     this.#uids.release(record.hostUid)
     this.#addresses.release(podAddressIndex(record.podIP))
+    // The pod's files are gone: others may have waited for the room.
+    for (const other of this.#workers.values()) other.retry()
   }
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { isConflict, isNotFound, type Pod, type PodStatus, Pods, type Stored } from '@corral/resources'
+import { errorCode, isConflict, isNotFound, type Pod, type PodStatus, Pods, type Stored } from '@corral/resources'
 import type { Cell, EgressRule, HostService } from '../isolation/isolation.js'
 import { podLimits } from '../launch/amounts.js'
 import type { PodFacts } from '../launch/downward-api.js'
@@ -34,6 +34,7 @@ export interface PodWorkerOptions {
 
 const firstRetryMs = 200
 const longestRetryMs = 30_000
+const saveRetryMs = 2_000
 
 /** Keeps one pod as its object asks: one pass at a time, woken by every change. */
 export class PodWorker {
@@ -110,6 +111,11 @@ export class PodWorker {
     })
   }
 
+  /** Room or something else that passes failed for may be there now. */
+  retry(): void {
+    if (this.#failures > 0) this.wake()
+  }
+
   /** Stops deciding. Cells go on; settles after the last pass. */
   async detach(): Promise<void> {
     this.#life.abort()
@@ -158,6 +164,7 @@ export class PodWorker {
     } catch (error) {
       if (this.#life.signal.aborted) return
       this.#ports.log.warn('pod pass failed', { error })
+      if (!this.#isObjectGone) this.#report(this.#isPrepared ? 'FailedSync' : 'FailedCreatePodSandBox', error)
       this.#wakeIn(Math.min(firstRetryMs * 2 ** this.#failures++, longestRetryMs))
     }
   }
@@ -173,7 +180,8 @@ export class PodWorker {
     if (this.#isDirty) return
     if (this.#isObjectGone) return this.#end()
     if (!(await this.#writeStatus())) this.#isObjectGone = this.#isDirty = true
-    if (decision.requeueAfterMs !== undefined) this.#wakeIn(decision.requeueAfterMs)
+    const waitsMs = [decision.requeueAfterMs ?? [], this.#isSaved ? [] : saveRetryMs].flat()
+    if (waitsMs.length > 0) this.#wakeIn(Math.min(...waitsMs))
   }
 
   #world(): PodWorld {
@@ -297,11 +305,24 @@ export class PodWorker {
     this.wake()
   }
 
+  /** A full disk must not stop a pass: what ends a pod is what makes room again. The record is written later. */
   #save(): void {
     if (this.#isSaved || !this.#hasDirectory) return
     this.#record.containers = [...this.containers.states.values()]
-    this.#ports.directories.save(this.#record)
-    this.#isSaved = true
+    try {
+      this.#ports.directories.save(this.#record)
+      this.#isSaved = true
+    } catch (error) {
+      if (!isDiskFull(error)) throw error
+      this.#ports.log.warn('pod record not saved', { error })
+      if (!this.#isObjectGone) this.#report('DiskFull', error)
+    }
+  }
+
+  #report(reason: string, error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error)
+    const message = isDiskFull(error) ? `the disk of the node's data directory is full (${text})` : text
+    this.#ports.events.event(this.#pod, 'Warning', reason, message)
   }
 
   #wakeIn(delayMs: number): void {
@@ -310,5 +331,6 @@ export class PodWorker {
   }
 }
 
+const isDiskFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '')
 const nodeConditions = new Set(['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'])
 const isForeign = (type: string): boolean => !nodeConditions.has(type)
