@@ -4,6 +4,7 @@ import type { ClusterAccess, Credentials } from '../cluster-access.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from '../kube-transport.js'
 import { parseRetryAfterMs, responseError } from '../response-error.js'
 import { connectStream } from '../stream/connect-stream.js'
+import { StreamConnections } from '../stream/stream-connections.js'
 import { connectionError } from './connection-error.js'
 import { httpCall, type RawResponse } from './http-call.js'
 import { jsonLines } from './json-lines.js'
@@ -32,6 +33,7 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   const basePath = access.server.pathname.replace(/\/$/, '')
   let undici: Undici | undefined
   let pools: Pools | undefined
+  const connections = new StreamConnections(access)
   const retired: Pool[] = []
 
   function poolsFor(credentials: Credentials, library: Undici): Pools {
@@ -104,9 +106,11 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     stream: open,
     async connect(request) {
       const credentials = await access.credentials({ signal: request.signal })
-      return connectStream(access, credentials, { ...request, path: `${basePath}${request.path}` }, userAgent)
+      const streamed = { ...request, path: `${basePath}${request.path}` }
+      return connectStream(access, credentials, connections, streamed, userAgent)
     },
     async close() {
+      connections.close()
       const all = pools ? [...retired, pools.calls, pools.deletes, pools.streams] : retired
       const error = new KubeError('ConnectionLost', 'the client was closed')
       await Promise.all(all.map((pool) => pool.destroy(error)))

@@ -3,6 +3,7 @@ import type { ClusterAccess, Credentials } from '../cluster-access.js'
 import type { TransportRequest } from '../kube-transport.js'
 import { channelPort, portProtocols } from './channel-port.js'
 import { channelProcess } from './channel-process.js'
+import type { StreamConnections } from './stream-connections.js'
 import { openWebSocket } from './web-socket.js'
 
 const processProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
@@ -11,12 +12,14 @@ const processProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
 export async function connectStream(
   access: ClusterAccess,
   credentials: Credentials,
+  connections: StreamConnections,
   request: TransportRequest,
   userAgent: string,
 ): Promise<ApiConnection> {
   const isPort = request.path.endsWith('/portforward')
   const protocols = isPort ? portProtocols : processProtocols
-  const socket = await openWebSocket(access, credentials, request, protocols, userAgent)
+  const connect = () => connections.take(credentials)
+  const socket = await openWebSocket(access, credentials, connect, request, protocols, userAgent)
   if (!protocols.includes(socket.protocol)) {
     socket.terminate()
     throw new KubeError('BadRequest', `connect ${request.path}: the server chose no protocol we know`)

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { KubeError } from '@corral/resources'
 import WebSocket from 'ws'
 import type { ClusterAccess, Credentials } from '../cluster-access.js'
@@ -11,10 +12,14 @@ const maxPayload = 4 * 1024 * 1024
 const pingIntervalMs = 15_000
 const maxRefusalBytes = 64 * 1024
 
-/** Opens a WebSocket to an API server. Rejects with the server's own Status when it refuses the upgrade. */
+/**
+ * Opens a WebSocket to an API server over the connection `connect` hands out. Rejects with the server's own Status when
+ * it refuses the upgrade.
+ */
 export async function openWebSocket(
   access: ClusterAccess,
   credentials: Credentials,
+  connect: () => Socket,
   request: TransportRequest,
   protocols: readonly string[],
   userAgent: string,
@@ -25,7 +30,6 @@ export async function openWebSocket(
   const url = new URL(access.server.origin.replace(/^http/, 'ws'))
   url.pathname = request.path
   url.search = request.query?.toString() ?? ''
-  const { ca, rejectUnauthorized, servername } = access.tls
   const socket = new WebSocket(url, [...protocols], {
     headers: {
       'user-agent': userAgent,
@@ -34,11 +38,7 @@ export async function openWebSocket(
     handshakeTimeout: timeoutMs,
     perMessageDeflate: false,
     maxPayload,
-    rejectUnauthorized,
-    ...(ca === undefined ? {} : { ca }),
-    ...(servername === undefined ? {} : { servername }),
-    ...(credentials.cert === undefined ? {} : { cert: credentials.cert }),
-    ...(credentials.key === undefined ? {} : { key: credentials.key }),
+    createConnection: connect,
   })
 
   return new Promise<WebSocket>((resolve, reject) => {
