@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { AgentTasks, Events } from '@corral/resources'
 import {
@@ -83,7 +83,11 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     expect(full).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' } })
     expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
     const { metadata } = await (await platform.kube()).get(AgentTasks, { namespace: 'corral', name: full.id })
-    rmSync(join(platform.dataDir, 'tasks', metadata.uid), { recursive: true })
+    const directory = join(platform.dataDir, 'tasks', metadata.uid)
+    // Where not even the last event found room, who follows is let go all the same.
+    truncateSync(join(directory, 'events.ndjson'))
+    expect(await platform.api.allEvents(full.id, { follow: true })).toEqual([])
+    rmSync(directory, { recursive: true })
     expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
   })
 })

@@ -135,6 +135,9 @@ describe('after kill -9 of the platform the task goes on and happens once', () =
     const events = await platform.api.allEvents(id)
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1))
     expect(events.filter(({ type }) => type === 'result')).toHaveLength(1)
+    const stages = events.flatMap((event) => (event.type === 'stage' ? `${event.stage} ${event.state}` : []))
+    expect(stages).toEqual([...new Set(stages)])
+    expect(stages).toEqual(expect.arrayContaining(['claim started', 'sandbox finished', 'push finished']))
     expect(events.filter((event) => event.type === 'output' && event.text.includes('working'))).toHaveLength(1)
 
     const kube = await platform.kube()

@@ -25,7 +25,7 @@ export interface TaskService {
   list(options?: { status?: TaskPhase; limit?: number; after?: string }): Promise<{ tasks: TaskView[]; next?: string }>
   cancel(id: string): Promise<TaskView>
   retry(id: string): Promise<TaskView>
-  /** Events after a sequence; with `follow` until the task's last one. */
+  /** Events after a sequence; with `follow` until the task has ended. */
   events(
     id: string,
     options: { after: number; follow: boolean; signal: AbortSignal },
@@ -120,7 +120,8 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     },
     async events(id, { after, follow, signal }) {
       const task = await getTask(id)
-      return eventLog.read(task.metadata.uid, { after, follow, signal })
+      // The log of a task that has ended is as long as it gets, with its last event or, for want of room, without.
+      return eventLog.read(task.metadata.uid, { after, follow: follow && !isFinished(task), signal })
     },
     async logs(id) {
       return fileChunks(join(options.directory, (await getTask(id)).metadata.uid, 'agent.log'))

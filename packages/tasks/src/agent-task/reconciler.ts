@@ -11,6 +11,7 @@ import {
   type Stored,
 } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
+import type { EventLogTail } from '../event-log/event-log.js'
 import { claimFor, coldPoolOf, poolOf } from './claim.js'
 import { planTask, type StepName, type TaskAction, taskFinalizer } from './plan.js'
 import { endCondition } from './stages.js'
@@ -91,10 +92,11 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
       return
     }
     case 'record': {
-      const sandbox = action.condition === 'SandboxReady' ? await sandboxStatus(task, ports) : {}
-      await writeStatus(ports, task, { ...action, status: 'True', patch: sandbox })
-      if (action.condition === 'SandboxReady')
+      const isSandbox = action.condition === 'SandboxReady'
+      const sandbox = isSandbox ? await sandboxStatus(task, ports) : {}
+      if (isSandbox)
         await append(ports, uid, [{ type: 'stage', stage: 'sandbox', state: 'finished', detail: action.message }])
+      await writeStatus(ports, task, { ...action, status: 'True', patch: sandbox })
       return
     }
     case 'finish':
@@ -205,8 +207,8 @@ async function finish(
     patch: { ...(cause ? { cause } : {}), ...(usage ? { usage } : {}) },
   }
   const { status } = withStatus(task, change, ports.clock.now())
-  const tail = await ports.eventLog.tail(uid)
-  if (!tail.finished) {
+  const tail = await tailIfRoom(ports, uid)
+  if (!tail?.finished) {
     await appendIfRoom(ports, uid, [
       {
         type: 'result',
@@ -227,8 +229,9 @@ async function finish(
       },
     ])
   }
-  const { sequence } = await ports.eventLog.tail(uid)
-  await writeStatus(ports, task, { ...change, patch: { ...change.patch, lastEventSequence: sequence } })
+  const last = await tailIfRoom(ports, uid)
+  await writeStatus(ports, task, { ...change, patch: { ...change.patch, lastEventSequence: last?.sequence ?? 0 } })
+  if (!last?.finished) ports.eventLog.end(uid)
   ports.finished(task, ending.code)
 }
 
@@ -251,6 +254,14 @@ async function appendIfRoom(ports: TaskPorts, uid: string, events: readonly Task
   await append(ports, uid, events).catch((error: unknown) => {
     if (errorCode(error) !== 'DiskFull') throw error
     ports.log.error('the disk is full: the event log of a task is incomplete', { task: uid, error })
+  })
+}
+
+/** Undefined where there was not even room to open the log. */
+async function tailIfRoom(ports: TaskPorts, uid: string): Promise<EventLogTail | undefined> {
+  return ports.eventLog.tail(uid).catch((error: unknown) => {
+    if (errorCode(error) !== 'DiskFull') throw error
+    return undefined
   })
 }
 

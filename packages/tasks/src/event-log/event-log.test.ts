@@ -49,6 +49,28 @@ it('follows live and ends after the result', async () => {
   expect((await reading).map(({ type }) => type)).toEqual(['output', 'output', 'result'])
 })
 
+it('ends its followers, now and later, where the result found no room', async () => {
+  await log.append(uid, [line('before')])
+  const reading = collect(log.read(uid, { follow: true }))
+  log.end(uid)
+  expect((await reading).map(({ type }) => type)).toEqual(['output'])
+  expect(await collect(log.read(uid, { follow: true }))).toHaveLength(1)
+})
+
+it('holds each stage event once, however often it is reported', async () => {
+  const started: TaskEventBody = { type: 'stage', stage: 'setup', state: 'started' }
+  await log.append(uid, [started, line('a')])
+  await log.append(uid, [started])
+  await log.close()
+  log = openLog()
+  await log.append(uid, [started, { ...started, state: 'finished' }, line('a')])
+  const events = await collect(log.read(uid))
+  expect(events.map((event) => (event.type === 'stage' ? event.state : event.type))).toEqual([
+    ...['started', 'output', 'finished', 'output'],
+  ])
+  expect(events.at(-1)?.sequence).toBe(4)
+})
+
 it('D-9: goes on with the next sequence after a restart, and remembers what came from the agent', async () => {
   await log.append(uid, [line('platform')])
   await log.append(uid, [line('a'), line('b')], 'agent')

@@ -21,9 +21,12 @@ export interface EventLogTail {
  * the process; a line torn by one is cut off at the next open. Sequences start at 1 and have no gaps.
  */
 export interface EventLog {
+  /** A stage event the log already holds is left out: a stage happens once, the passes that report it are repeated. */
   append(taskUid: string, events: readonly TaskEventBody[], source?: 'agent' | 'platform'): Promise<EventLogTail>
   tail(taskUid: string): Promise<EventLogTail>
-  /** Events after a sequence. With `follow` it waits for more and ends after the `result` event or by `signal`. */
+  /** Nothing more will come, though the `result` event may be missing for want of room: followers end. */
+  end(taskUid: string): void
+  /** Events after a sequence. With `follow` it waits for more until the `result` event, `end` or `signal`. */
   read(taskUid: string, options?: { after?: number; follow?: boolean; signal?: AbortSignal }): AsyncIterable<TaskEvent>
   remove(taskUid: string): Promise<void>
   close(): Promise<void>
@@ -31,6 +34,8 @@ export interface EventLog {
 
 interface OpenLog extends EventLogTail {
   handle: FileHandle
+  /** `stage/state` of the stage events in it. */
+  stages: Set<string>
 }
 
 /** Files `<directory>/<uid>/events.ndjson`. */
@@ -38,6 +43,8 @@ export function fileEventLog(options: { directory: string; now: () => Date }): E
   const open_ = new Map<string, Promise<OpenLog>>()
   const lock = new KeyedLock()
   const changed = new EventEmitter().setMaxListeners(0)
+  /** Logs that ended without their last event. */
+  const cutShort = new Set<string>()
   const pathOf = (uid: string): string => join(options.directory, checkedUid(uid), 'events.ndjson')
 
   const openLog = (uid: string): Promise<OpenLog> => {
@@ -62,17 +69,19 @@ export function fileEventLog(options: { directory: string; now: () => Date }): E
     append(uid, events, source = 'platform') {
       return lock.run(uid, async () => {
         const log = await openLog(uid)
-        if (events.length === 0) return tailOf(log)
+        const fresh = events.filter((event) => event.type !== 'stage' || !log.stages.has(stageKey(event)))
+        if (fresh.length === 0) return tailOf(log)
         const time = options.now().toISOString()
         let { sequence } = log
-        const lines = events.map((event) => {
+        const lines = fresh.map((event) => {
           sequence += 1
           return `${JSON.stringify({ sequence, time, ...event, ...(source === 'agent' ? { source } : {}) })}\n`
         })
         await appendAll(log.handle, lines.join(''))
         log.sequence = sequence
-        if (source === 'agent') log.agentEvents += events.length
-        log.finished ||= events.some((event) => event.type === 'result')
+        if (source === 'agent') log.agentEvents += fresh.length
+        for (const event of fresh) if (event.type === 'stage') log.stages.add(stageKey(event))
+        log.finished ||= fresh.some((event) => event.type === 'result')
         changed.emit(uid)
         return letGoIfFinished(uid, log)
       })
@@ -80,11 +89,16 @@ export function fileEventLog(options: { directory: string; now: () => Date }): E
     async tail(uid) {
       return lock.run(uid, async () => letGoIfFinished(uid, await openLog(uid)))
     },
+    end(uid) {
+      cutShort.add(uid)
+      changed.emit(uid)
+    },
     async *read(uid, { after = 0, follow = false, signal } = {}) {
       let next = after
       while (!signal?.aborted) {
         // Registered before reading, so that an append in between is not missed.
-        const more = follow ? once(changed, uid, signal ? { signal } : {}).catch(() => undefined) : undefined
+        const more =
+          follow && !cutShort.has(uid) ? once(changed, uid, signal ? { signal } : {}).catch(() => undefined) : undefined
         for await (const event of readFrom(pathOf(uid), next)) {
           next = event.sequence
           yield event
@@ -99,6 +113,7 @@ export function fileEventLog(options: { directory: string; now: () => Date }): E
         const log = await open_.get(uid)?.catch(() => undefined)
         await log?.handle.close()
         open_.delete(uid)
+        cutShort.delete(uid)
         await rm(dirname(pathOf(uid)), { recursive: true, force: true })
       })
     },
@@ -114,16 +129,19 @@ function tailOf({ sequence, agentEvents, finished }: OpenLog): EventLogTail {
   return { sequence, agentEvents, finished }
 }
 
+const stageKey = ({ stage, state }: { stage: string; state: string }): string => `${stage}/${state}`
+
 async function openAndRecover(path: string): Promise<OpenLog> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch(rethrowDiskFull)
   await cutTornLine(path)
-  const state: EventLogTail = { sequence: 0, agentEvents: 0, finished: false }
+  const state = { sequence: 0, agentEvents: 0, finished: false, stages: new Set<string>() }
   for await (const event of readFrom(path, 0)) {
     state.sequence = event.sequence
     if ((event as { source?: string }).source === 'agent') state.agentEvents += 1
     state.finished ||= event.type === 'result'
+    if (event.type === 'stage') state.stages.add(stageKey(event))
   }
-  return { ...state, handle: await open(path, 'a', 0o600) }
+  return { ...state, handle: await open(path, 'a', 0o600).catch(rethrowDiskFull) }
 }
 
 async function cutTornLine(path: string): Promise<void> {
@@ -174,13 +192,16 @@ async function appendAll(handle: FileHandle, text: string): Promise<void> {
   } catch (error) {
     // Half a batch must not stay: the sequences in it will be given again.
     await handle.truncate(before).catch(() => undefined)
-    if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
-      throw new TaskError('DiskFull', 'the disk is full: the event log could not be written', {
-        hint: 'Free space on the disk of the data directory, then retry the task.',
-        cause: error,
-      })
-    throw error
+    return rethrowDiskFull(error)
   }
+}
+
+function rethrowDiskFull(error: unknown): never {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  throw new TaskError('DiskFull', 'the disk is full: the event log could not be written', {
+    hint: 'Free space on the disk of the data directory, then retry the task.',
+    cause: error,
+  })
 }
 
 function checkedUid(uid: string): string {
