@@ -8,9 +8,12 @@ export {
   type OracleBinary,
   oracleCache,
 } from './binaries.js'
+export { type ImageContents, programFiles } from './container-image.js'
 export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.js'
+export { nodeObstacles } from './node-packages.js'
 export { OracleError, type OracleErrorCode } from './oracle-error.js'
 export { freePorts } from './program.js'
+export { type RealNode, startRealNode } from './real-node.js'
 export {
   installUpstreamCrds,
   startUpstreamController,

@@ -1,5 +1,8 @@
-/** `GoMissing`: nothing can be built. `BuildFailed`: the Go tool said no. `StartFailed`: a program ended or never got ready. */
-export type OracleErrorCode = 'GoMissing' | 'BuildFailed' | 'StartFailed'
+/**
+ * `GoMissing`: nothing can be built. `BuildFailed`: the Go tool said no. `NodeMissing`: no container runtime to be had.
+ * `StartFailed`: a program ended or never got ready.
+ */
+export type OracleErrorCode = 'GoMissing' | 'BuildFailed' | 'NodeMissing' | 'StartFailed'
 
 /** Why the judge is not available; `message` is one line for the person who asked for it. */
 export class OracleError extends Error {

@@ -1,60 +1,36 @@
 import { createHash } from 'node:crypto'
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { ClusterRoleBindings, CustomResourceDefinitions, crdManifests, ServiceAccounts } from '@corral/resources'
+import { ClusterRoleBindings, ServiceAccounts } from '@corral/resources'
 import {
   type ControlPlane,
-  freePorts,
   installUpstreamCrds,
   startControlPlane,
   startUpstreamController,
   upstreamDirectory,
 } from '../../../tools/oracle/index.js'
-import { startProgram, untilReady } from '../../../tools/oracle/program.js'
 import { auditLog } from './audit-log.js'
 import type { Column } from './column.js'
+import { installOurManager, ourAccount } from './our-manager.js'
 import { type Account, accountKubeconfig, applyPermissions, ensureNamespace } from './service-account.js'
 
 const repository = join(import.meta.dirname, '../../..')
-const tsxLoader = createRequire(import.meta.url).resolve('tsx')
 
 /** `corral controller` as a process of its own on a real kube-apiserver, with no more rights than `config/rbac` gives. */
 export async function startOursReal(): Promise<Column> {
-  const account = { namespace: 'corral-system', name: 'corral-controller' }
   const base = await startPlane('ours')
   const { plane, client } = base
-  await installOurCrds(client)
-  for (const file of ['service-account', 'controller', 'extensions', 'leader-election'])
-    await applyPermissions(client, join(repository, 'config/rbac', `${file}.yaml`))
-  const kubeconfig = await accountKubeconfig(client, plane, account)
+  const startManager = await installOurManager(plane, client)
   return {
     id: 'ours-real',
     title: 'ours, real API',
     client,
     facts: { ...base.facts, manager: { name: 'corral controller', node: process.version, ...sourceHash() } },
-    calls: () => base.callsOf(account),
+    calls: () => base.callsOf(ourAccount),
     close: base.close,
-    async startManager(flags) {
-      const [metricsPort = 0, healthPort = 0] = await freePorts(2)
-      const program = startProgram({
-        name: 'corral-controller',
-        path: process.execPath,
-        args: [
-          ...['--conditions=corral-source', '--import', tsxLoader, join(repository, 'packages/cli/src/corral.ts')],
-          ...['controller', `--kubeconfig=${kubeconfig}`, '--extensions'],
-          `--metrics-bind-address=127.0.0.1:${metricsPort}`,
-          `--health-probe-bind-address=127.0.0.1:${healthPort}`,
-          ...['--leader-elect=true', `--leader-election-namespace=${account.namespace}`, ...flags],
-        ],
-        logFile: join(plane.directory, 'logs', 'corral-controller.log'),
-      })
-      const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok
-      await untilReady('corral-controller', [program], isReady, { timeoutMs: 60_000, signal: undefined })
-      return { stop: () => program.stop() }
-    },
+    startManager,
   }
 }
 
@@ -121,21 +97,6 @@ async function startPlane(name: string): Promise<Plane> {
       await plane.stop()
       rmSync(directory, { recursive: true, force: true })
     },
-  }
-}
-
-async function installOurCrds(client: KubeClient): Promise<void> {
-  const crds = crdManifests('cluster')
-  for (const crd of crds)
-    await client.apply(CustomResourceDefinitions, crd, { fieldManager: 'conformance', force: true })
-  const deadlineMs = Date.now() + 30_000
-  for (const name of crds.map(({ metadata }) => metadata?.name ?? '')) {
-    for (;;) {
-      const { status } = await client.get(CustomResourceDefinitions, { name })
-      if (status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')) break
-      if (Date.now() > deadlineMs) throw new Error(`${name} is not established`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
   }
 }
 
