@@ -6,6 +6,7 @@
  *   --join FD           enter this namespace instead of making one; --join-user FD enters its user namespace first
  *   --address IP        an address on lo              --route CIDR     addresses answered locally
  *   --tcp KEY=IP:PORT   a listener                    --udp KEY=IP:PORT  a datagram socket
+ *   --spare             made ahead of a pod: says "made", and reads one more CIDR from a line of standard input
  *
  * Afterwards it says "ready" on standard output and waits for end of file on standard input: until then the caller can
  * open /proc/PID/ns/net, and that descriptor keeps the namespace alive.
@@ -145,14 +146,29 @@ static void await_acknowledgements(int channel, int lines) {
   }
 }
 
+/* The pod's own address, once there is a pod. False at end of file: nobody needed this namespace. */
+static int await_address(char *cidr, size_t size) {
+  size_t used = 0;
+  while (used + 1 < size) {
+    ssize_t got = read(0, cidr + used, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return 0;
+    if (cidr[used] == '\n') break;
+    used++;
+  }
+  cidr[used] = 0;
+  return 1;
+}
+
 int netns_main(int argc, char **argv) {
   const char *channel_text = getenv("NODE_CHANNEL_FD");
   int channel = channel_text ? atoi(channel_text) : -1;
-  int joined = 0, loopback = 0, sent = 0;
+  int joined = 0, loopback = 0, sent = 0, spare = 0;
   if (channel >= 0) fcntl(channel, F_SETFL, fcntl(channel, F_GETFL) & ~O_NONBLOCK);
   for (int i = 0; i < argc; i++) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
     if (!strcmp(argv[i], "--user")) enter_new_user();
+    if (!strcmp(argv[i], "--spare")) spare = 1;
     if (!strcmp(argv[i], "--join-user") && setns(atoi(value), CLONE_NEWUSER)) fail("enter user namespace");
     if (!strcmp(argv[i], "--join")) {
       if (setns(atoi(value), CLONE_NEWNET)) fail("enter network namespace");
@@ -174,6 +190,12 @@ int netns_main(int argc, char **argv) {
     sent++;
   }
   await_acknowledgements(channel, sent);
+  if (spare) {
+    char cidr[64];
+    if (write(1, "made\n", 5) < 0) fail("say made");
+    if (!await_address(cidr, sizeof cidr)) return 0;
+    local_route(loopback, cidr);
+  }
   if (write(1, "ready\n", 6) < 0) fail("say ready");
   char rest[64];
   while (read(0, rest, sizeof rest) > 0) continue;

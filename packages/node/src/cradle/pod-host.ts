@@ -16,6 +16,7 @@ import { withHostPaths } from './process-paths.js'
 import { killUid } from './process-table.js'
 import { type CellKey, type CellRecord, type CradleConfig, cellKeyText } from './protocol.js'
 import { discard, type Slot, Slots } from './slots.js'
+import { SpareNamespaces } from './spare-namespaces.js'
 
 export interface PodHostPorts {
   config: CradleConfig
@@ -49,12 +50,14 @@ export class PodHost {
   readonly #isRoot = process.getuid?.() === 0
   readonly #seccompPath: string
   readonly #slots: Slots
+  readonly #namespaces: SpareNamespaces
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
     const { config, cgroups, socketDirectory } = ports
     const launcherPath = config.supervisor.kind === 'native' ? config.supervisor.path : undefined
     this.#slots = new Slots({ cgroups, launcherPath, socketDirectory, spares: 2 })
+    this.#namespaces = new SpareNamespaces({ supervisor: config.supervisor, spares: 2 })
     this.#seccompPath = join(config.dataDir, 'cradle', 'seccomp.bpf')
     writeFileSync(this.#seccompPath, seccompProgram(process.arch === 'arm64' ? 'arm64' : 'x64'))
     for (const record of ports.journal.cells())
@@ -208,6 +211,7 @@ export class PodHost {
 
   /** No more pods: ends everything, what was kept ready included. */
   async close(): Promise<void> {
+    this.#namespaces.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
   }
 
@@ -221,7 +225,9 @@ export class PodHost {
     }
     try {
       const network =
-        config.tier === 'bubblewrap' ? await PodNetwork.create(plan, config.supervisor, warmUp) : undefined
+        config.tier === 'bubblewrap'
+          ? await PodNetwork.create(plan, config.supervisor, this.#namespaces, warmUp)
+          : undefined
       return { plan, network, slot }
     } catch (error) {
       await discard(slot)
