@@ -38,6 +38,8 @@ export interface ControlPlane {
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const binaries = await ensureOracle(controlPlanePrograms, options)
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'corral-oracle-'))
+  const removeFiles = (): void => rmSync(directory, { recursive: true, force: true })
+  if (!options.keepFiles) process.once('exit', removeFiles)
   mkdirSync(join(directory, 'logs'), { recursive: true, mode: 0o700 })
   const programs: Program[] = []
   const start = (name: keyof typeof binaries, args: readonly string[]): void => {
@@ -47,7 +49,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
   const stop = async (): Promise<void> => {
     for (const program of [...programs].reverse()) await program.stop()
-    if (!options.keepFiles) rmSync(directory, { recursive: true, force: true })
+    process.off('exit', removeFiles)
+    if (!options.keepFiles) removeFiles()
   }
   try {
     const [clientPort = 0, peerPort = 0, apiPort = 0, managerPort = 0] = await freePorts(4)

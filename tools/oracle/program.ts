@@ -25,7 +25,10 @@ export interface ProgramOptions {
   env?: NodeJS.ProcessEnv
 }
 
-/** Starts a program in its own process group. Should this process end without stopping it, it is killed on exit. */
+/**
+ * Starts a program in its own process group. However this process ends, kill -9 included, the program ends with it: a
+ * watcher outside our group waits for the end of a pipe that only we hold open.
+ */
 export function startProgram({ name, path, args, logFile, env }: ProgramOptions): Program {
   const log = openSync(logFile, 'a', 0o600)
   const child: ChildProcess = spawn(path, args, {
@@ -34,22 +37,20 @@ export function startProgram({ name, path, args, logFile, env }: ProgramOptions)
     env: env ?? process.env,
   })
   closeSync(log)
+  const watcher = watchOver(child.pid)
   let ending: string | undefined
   const gone = new Promise<void>((resolve) => {
     child.once('error', (error) => {
       ending = error.message
+      watcher.dismiss()
       resolve()
     })
     child.once('exit', (code, signal) => {
       ending = signal ? `ended by ${signal}` : `ended with exit code ${code}`
-      process.off('exit', killNow)
+      watcher.dismiss()
       resolve()
     })
   })
-  function killNow(): void {
-    if (child.pid && ending === undefined) child.kill('SIGKILL')
-  }
-  process.once('exit', killNow)
   const tail = (): string => readFileSync(logFile, 'utf8').split('\n').slice(-15).join('\n')
   return {
     name,
@@ -64,6 +65,20 @@ export function startProgram({ name, path, args, logFile, env }: ProgramOptions)
       clearTimeout(timer)
     },
   }
+}
+
+/** Kills a process group when we are gone. Dismissed, it leaves without a deed. */
+function watchOver(pid: number | undefined): { dismiss(): void } {
+  if (pid === undefined) return { dismiss() {} }
+  const script = 'read -r word && exit 0; kill -s KILL -- "-$1"'
+  const watcher = spawn('/bin/sh', ['-c', script, 'sh', String(pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  watcher.unref()
+  watcher.on('error', () => {})
+  watcher.stdin.on('error', () => {}) // it may have ended before it was dismissed
+  return { dismiss: () => void watcher.stdin.end('done\n') }
 }
 
 /** Asks until it is so. Rejects with `StartFailed` when one of the programs ended or the time is over. */
