@@ -8,6 +8,7 @@ import { listAndSelect, watching } from './checks/list-watch.js'
 import { clients, reviewsAndMore } from './checks/misc.js'
 import { openapi } from './checks/openapi.js'
 import { patch } from './checks/patch.js'
+import { sdks } from './checks/sdks.js'
 import { streaming } from './checks/streaming.js'
 import { transport } from './checks/transport.js'
 import { upstream } from './checks/upstream.js'
@@ -29,6 +30,7 @@ const sections = [
   reviewsAndMore,
   durability,
   upstream,
+  sdks,
 ]
 
 /** The whole suite, in the order of its numbers. */

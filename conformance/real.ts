@@ -2,8 +2,10 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import clientNode from '@kubernetes/client-node/package.json' with { type: 'json' }
 import { findGo } from '../tools/oracle/index.js'
 import { allChecks } from './all-checks.js'
+import { pythonPackages } from './clients/python.js'
 import { keepingControllers } from './controller/harness/report.js'
 import { startEmbeddedServer } from './harness/embedded-server.js'
 import { startRealServer } from './harness/real-server.js'
@@ -21,6 +23,13 @@ const { values: options } = parseArgs({
     'write-docs': { type: 'boolean', default: false },
   },
 })
+/** Clients that are packages, not programs. */
+const clientPackages = [`@kubernetes/client-node==${clientNode.version}`, ...pythonPackages]
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  process.once(signal, () => process.exit(code))
 process.exitCode = await main()
 
 /** The whole suite on a real kube-apiserver and on the embedded one: a table, raw results, and 1 when either fails. */
@@ -65,7 +74,10 @@ function writeResults(runs: readonly Run[]): void {
   const directory = join(here, 'results')
   mkdirSync(directory, { recursive: true })
   const name = `${new Date().toISOString().replaceAll(':', '-')}.json`
-  writeFileSync(join(directory, name), `${JSON.stringify({ node: process.version, runs }, null, 1)}\n`)
+  writeFileSync(
+    join(directory, name),
+    `${JSON.stringify({ node: process.version, packages: clientPackages, runs }, null, 1)}\n`,
+  )
 }
 
 /** `1,4,30-58` as a set; undefined for everything. */

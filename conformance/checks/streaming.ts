@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { clientNodeExec, clientNodeForward } from '../clients/client-node.js'
 import { runPython } from '../clients/python.js'
@@ -17,6 +18,44 @@ const spdy = '1.28'
 const options = { heavy: true, needsNode: true, timeoutMs: 120_000 }
 const exec = async (t: Context, version: string, args: string[], input?: string | Uint8Array): Promise<RunResult> =>
   t.kubectl(version, ['-n', await t.ns(), 'exec', ...args], input === undefined ? {} : { input })
+
+/** A kubectl in the middle of a stream: what it says has begun to match, with input written to it again and again. */
+async function talking(
+  t: Context,
+  version: string,
+  args: readonly string[],
+  wanted: RegExp,
+): Promise<{ said(): string; vanish(): Promise<void> }> {
+  const child = spawn(kubectlPath(version), ['-n', await t.ns(), ...args], {
+    env: t.kubectlEnv(),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+    })
+  }
+  child.stdin.on('error', () => {})
+  const closed = new Promise((resolve) => child.once('close', resolve))
+  const vanish = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await closed
+  }
+  t.after(vanish)
+  await t.eventually(
+    `kubectl ${version} ${args.join(' ')} says ${wanted.source}`,
+    async () => {
+      // What is written before the stream exists is not heard.
+      child.stdin.write('ping\n')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      if (!wanted.test(said) && child.exitCode !== null) throw new Error(`it ended: ${said}`)
+      return wanted.test(said)
+    },
+    30_000,
+  )
+  return { said: () => said, vanish }
+}
 
 export const streaming: readonly Check[] = [
   check(
@@ -64,7 +103,12 @@ export const streaming: readonly Check[] = [
         t.server.kubeconfig,
         await t.ns(),
         'one',
-        ['sh', '-c', 'sleep 0.5; stty size; echo err >&2; tty'],
+        // The size is told after the start, so the first one seen may be the default.
+        [
+          'sh',
+          '-c',
+          'for i in $(seq 100); do case "$(stty size)" in 33*) break; esac; sleep 0.1; done; stty size; echo err >&2; tty',
+        ],
         { tty: true, rows: 33, columns: 111 },
       )
       match(size.out, /33 111/)
@@ -115,25 +159,8 @@ export const streaming: readonly Check[] = [
     'attach to a running process; letting go leaves it running',
     async (t) => {
       await runningPod(t, 'one')
-      const child = spawn(kubectlPath(anyKubectl), ['-n', await t.ns(), 'attach', '-i', 'one'], {
-        env: t.kubectlEnv(),
-        stdio: ['pipe', 'pipe', 'pipe'],
-      })
-      t.after(() => void child.kill('SIGKILL'))
-      let out = ''
-      child.stdout.on('data', (chunk: Buffer) => {
-        out += chunk.toString()
-      })
-      child.stdin.on('error', () => {})
-      // Attach begins some time after the program does; what is written before it is not heard.
-      await t.eventually('echo', async () => {
-        child.stdin.write('ping\n')
-        await new Promise((resolve) => setTimeout(resolve, 100))
-        return out.includes('got ping')
-      })
-      const closed = new Promise((resolve) => child.once('close', resolve))
-      child.kill('SIGKILL')
-      await closed
+      const client = await talking(t, anyKubectl, ['attach', '-i', 'one'], /got ping/)
+      await client.vanish()
       equal((await exec(t, anyKubectl, ['one', '--', 'true'])).code, 0)
       equal((await untilPhase(t, 'one', 'Running')).metadata.name, 'one')
     },
@@ -206,36 +233,28 @@ export const streaming: readonly Check[] = [
     'the server survives clients that vanish in the middle of every kind of stream',
     async (t) => {
       await runningPod(t, 'one')
-      const namespace = await t.ns()
-      const commands = [
-        ['exec', '-i', 'one', '--', 'cat'],
-        ['attach', '-i', 'one'],
-        ['logs', '-f', 'one'],
-        ['port-forward', 'one', ':8080'],
-        ['get', 'pods', '-w'],
-      ]
       for (const version of [spdy, anyKubectl]) {
-        const children = commands.map((args) =>
-          spawn(kubectlPath(version), ['-n', namespace, ...args], {
-            env: t.kubectlEnv(),
-            stdio: ['pipe', 'pipe', 'pipe'],
-          }),
-        )
-        for (const child of children) child.stdin.on('error', () => {})
-        await Promise.all(
-          children
-            .slice(1)
-            .map((child) =>
-              Promise.race([
-                new Promise((resolve) => child.stdout.once('data', resolve)),
-                new Promise((resolve) => setTimeout(resolve, 3_000).unref()),
-              ]),
-            ),
-        )
-        const closed = children.map((child) => new Promise((resolve) => child.once('close', resolve)))
-        for (const child of children) child.kill('SIGKILL')
-        await Promise.all(closed)
+        const clients = await Promise.all([
+          talking(t, version, ['exec', '-i', 'one', '--', 'tee', '/dev/null'], /ping/),
+          talking(t, version, ['attach', '-i', 'one'], /got ping/),
+          talking(t, version, ['logs', '-f', 'one'], /first line/),
+          talking(t, version, ['get', 'pods', '-w'], /one/),
+          talking(t, version, ['port-forward', 'one', ':8080'], /Forwarding from 127\.0\.0\.1:\d+/),
+        ])
+        const port = Number(/127\.0\.0\.1:(\d+)/.exec(clients.at(-1)!.said())![1])
+        const half = connect(port, '127.0.0.1')
+        half.on('error', () => {})
+        await new Promise((resolve) => half.write('GET /bytes/50000000 HTTP/1.1\r\nhost: pod\r\n\r\n', resolve))
+        await new Promise((resolve) => half.once('data', resolve))
+        half.pause()
+        await Promise.all(clients.map(({ vanish }) => vanish()))
+        half.destroy()
         await t.ok(version, ['exec', 'one', '--', 'true'])
+        const running = ['exec', 'one', '--', 'sh', '-c', 'grep -lx tee /proc/[0-9]*/comm | wc -l']
+        await t.eventually(
+          'the command ends with its client',
+          async () => (await t.ok(version, running)).trim() === '0',
+        )
       }
       equal((await t.get('/readyz')).status, 200)
     },

@@ -35,6 +35,8 @@ export const upstream: readonly Check[] = [
     async (t) => {
       const controller = await startUpstreamController({ kubeconfig: t.server.kubeconfig, crds: !t.isEmbedded })
       t.after(() => controller.stop())
+      const { name, version, sha256 } = controller.binary
+      t.usesBinary({ name, version, sha256 })
       const client = await remoteClient(t.server.kubeconfig)
       const node = startInstantNode({ client, nodeName: '', withoutScheduler: true })
       t.after(async () => {

@@ -49,6 +49,23 @@ def watching(namespace):
     print(",".join(seen))
 
 
+def sdk(namespace):
+    """Opens a sandbox with upstream's SDK, works in it and deletes it."""
+    from k8s_agent_sandbox import SandboxClient
+    from k8s_agent_sandbox.models import SandboxLocalTunnelConnectionConfig
+
+    boxes = SandboxClient(connection_config=SandboxLocalTunnelConnectionConfig(router_namespace=namespace))
+    box = boxes.create_sandbox("pool", namespace=namespace, sandbox_ready_timeout=60)
+    result = box.commands.run("echo \"$POD_NAME\"; echo err >&2; exit 3")
+    box.files.write("note.txt", b"written through the tunnel")
+    note = box.files.read("note.txt").decode()
+    is_own_pod = result.stdout.strip() == box.get_pod_name()
+    again = boxes.get_sandbox(box.claim_name, namespace=namespace)
+    print("claim", again.claim_name)
+    print("|".join([f"own pod {str(is_own_pod).lower()}", result.stderr.strip(), str(result.exit_code), note]))
+    boxes.delete_sandbox(box.claim_name, namespace=namespace)
+
+
 if __name__ == "__main__":
     config.load_kube_config()
     globals()[sys.argv[1]](*sys.argv[2:])

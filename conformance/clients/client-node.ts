@@ -105,11 +105,16 @@ export async function clientNodeForward(
   }
 }
 
-/** Its informer on the Secrets of a namespace, with what it was told. */
-export async function watchWithInformer(
-  kubeconfig: string,
-  namespace: string,
-): Promise<{ heard: string[]; stop(): Promise<void> }> {
+export interface Informed {
+  /** `add name`, `update name`, `delete name`, in order. */
+  readonly heard: readonly string[]
+  /** What its cache holds, in order. */
+  names(): string[]
+  stop(): Promise<void>
+}
+
+/** Its informer on the Secrets of a namespace, started again after an error as its documentation tells programs to. */
+export async function watchWithInformer(kubeconfig: string, namespace: string): Promise<Informed> {
   const config = clientNodeConfig(kubeconfig)
   const api = config.makeApiClient(CoreV1Api)
   const informer = makeInformer(config, `/api/v1/namespaces/${namespace}/secrets`, () =>
@@ -119,11 +124,32 @@ export async function watchWithInformer(
   for (const verb of ['add', 'update', 'delete'] as const) {
     informer.on(verb, (object) => void heard.push(`${verb} ${object.metadata?.name}`))
   }
-  informer.on('error', (error: unknown) => void heard.push(`error ${String(error)}`))
+  let isStopped = false
+  let again: NodeJS.Timeout | undefined
+  const start = (): void => {
+    if (!isStopped) informer.start().catch(startLater)
+  }
+  const startLater = (): void => {
+    clearTimeout(again)
+    again = setTimeout(start, 100)
+  }
+  informer.on('error', startLater)
   const connected = new Promise<void>((resolve) => {
     informer.on('connect', () => resolve())
   })
   await informer.start()
   await connected
-  return { heard, stop: () => informer.stop() }
+  return {
+    heard,
+    names: () =>
+      informer
+        .list()
+        .map(({ metadata }) => metadata?.name ?? '')
+        .sort(),
+    async stop() {
+      isStopped = true
+      clearTimeout(again)
+      await informer.stop()
+    },
+  }
 }

@@ -2,7 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import type { Answer, CallOptions, HttpClient } from './http-client.js'
 import type { KubeBody } from './kube-body.js'
-import { kubectlEnvironment, kubectlPath, newHome, type RunOptions, type RunResult, runProgram } from './kubectl.js'
+import {
+  type BinaryFact,
+  kubectlEnvironment,
+  kubectlFact,
+  kubectlPath,
+  newHome,
+  type RunOptions,
+  type RunResult,
+  runProgram,
+} from './kubectl.js'
 import type { ServerUnderTest } from './server-under-test.js'
 import { WatchStream } from './watch-stream.js'
 
@@ -16,6 +25,7 @@ export class Context {
   private namespaceName: Promise<string> | undefined
   private home: string | undefined
   private readonly cleanups: (() => void | Promise<void>)[] = []
+  private readonly used = new Map<string, BinaryFact>()
 
   constructor(
     readonly server: ServerUnderTest,
@@ -109,9 +119,19 @@ export class Context {
     await this.eventually(`${path} gone`, async () => (await this.get(path)).status === 404, timeoutMs)
   }
 
-  kubectl(version: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  async kubectl(version: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
     const env = { ...this.kubectlEnv(), ...options.env }
+    this.usesBinary(await kubectlFact(version))
     return runProgram(kubectlPath(version), args, { ...options, env })
+  }
+
+  /** Names a program that had a part in the verdict: result files carry its version and hash. */
+  usesBinary(binary: BinaryFact): void {
+    this.used.set(`${binary.name} ${binary.version}`, binary)
+  }
+
+  get binaries(): readonly BinaryFact[] {
+    return [...this.used.values()]
   }
 
   /** Runs kubectl in the check's namespace and insists on success. */

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +14,7 @@ import {
 import { inProcessKubeClient } from '@corral/kube'
 import { embeddedCrds } from '@corral/resources'
 import { type PodRunner, startPodRunner } from './pod-runner.js'
+import { resignedToken } from './resigned-token.js'
 import type { ServerUnderTest } from './server-under-test.js'
 
 /** The embedded server in this process, over real TLS, with a node that runs pods as child processes. */
@@ -47,7 +49,9 @@ export async function startEmbeddedServer(mode: 'memory' | 'sqlite'): Promise<Se
     kubeconfig,
     target: { url, token, ca: tls.ca.cert, cert: tls.admin.cert, key: tls.admin.key },
     nodeName: node!.nodeName,
-    facts: { server: 'embedded', mode, node: process.version },
+    facts: { server: 'embedded', mode, node: process.version, isolation: node!.tier },
+    resignToken: (token, change) =>
+      resignedToken(token, change, (text) => createHmac('sha256', tokenKey).update(text).digest()),
     async restart() {
       await stop()
       await start(port)

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { hashFile } from '../../tools/oracle/binaries.js'
 import { Skipped } from './check.js'
 
 export const kubectlVersions = ['1.29', '1.30', '1.31', '1.32', '1.33'] as const
@@ -62,6 +63,34 @@ export function kubectlPath(version: string): string {
   const path = findKubectl(version)
   if (!path) throw new Skipped(`kubectl ${version} is not installed`)
   return path
+}
+
+/** A program as result files name it. */
+export interface BinaryFact {
+  readonly name: string
+  readonly version: string
+  readonly sha256: string
+}
+
+const facts = new Map<string, Promise<BinaryFact>>()
+
+/** Which kubectl that is, exactly. Asked and hashed once. */
+export function kubectlFact(version: string): Promise<BinaryFact> {
+  let fact = facts.get(version)
+  if (!fact) {
+    fact = describe(kubectlPath(version))
+    facts.set(version, fact)
+  }
+  return fact
+}
+
+async function describe(path: string): Promise<BinaryFact> {
+  const [answer, sha256] = await Promise.all([
+    runProgram(path, ['version', '--client', '-o', 'json'], { env: { PATH: process.env.PATH } }),
+    hashFile(path),
+  ])
+  const { clientVersion } = JSON.parse(answer.out) as { clientVersion: { gitVersion: string } } // kubectl's own format
+  return { name: 'kubectl', version: clientVersion.gitVersion, sha256 }
 }
 
 /** What kubectl sees: our kubeconfig, and a home of its own so that no cache is shared. */

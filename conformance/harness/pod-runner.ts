@@ -9,6 +9,8 @@ import { type PodStreams, silentLogger, systemClock } from '@corral/resources'
 export interface PodRunner {
   readonly nodeName: string
   readonly podStreams: PodStreams
+  /** How pods are kept apart. */
+  readonly tier: string
   stop(): Promise<void>
 }
 
@@ -23,7 +25,17 @@ export interface PodRunnerOptions {
 export async function startPodRunner({ client, kubeletPort }: PodRunnerOptions): Promise<PodRunner> {
   const directory = mkdtempSync(join(tmpdir(), 'corral-conformance-node-'))
   chmodSync(directory, 0o711) // pods run as other users, and nothing below a closed directory can be mounted for them
-  const { isolation } = await pickIsolation({ dataDir: directory, allowProcess: true, log: silentLogger })
+  const { isolation, report, rejected } = await pickIsolation({
+    dataDir: directory,
+    allowProcess: true,
+    lonelyAfterMs: 30_000, // a suite that was killed leaves no pods behind
+    log: silentLogger,
+  })
+  // Plain processes share the machine's ports, so the checks about pods disturb each other: say why before they do.
+  for (const { tier, checks } of rejected) {
+    const why = checks.flatMap(({ name, passed, detail }) => (passed ? [] : [`${name}: ${detail ?? 'no'}`]))
+    process.stderr.write(`conformance: pods run as plain processes, ${tier} cannot be used: ${why.join('; ')}\n`)
+  }
   const options: NodeOptions = {
     client,
     isolation,
@@ -41,6 +53,7 @@ export async function startPodRunner({ client, kubeletPort }: PodRunnerOptions):
   return {
     nodeName: conformanceNode,
     podStreams: agent.podStreams,
+    tier: report.tier,
     async stop() {
       await agent.stop({ endPods: true })
       await isolation.close({ endPods: true })

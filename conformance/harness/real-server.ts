@@ -1,15 +1,26 @@
+import { sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { startKubeletServer } from '@corral/node'
 import { type CustomResourceDefinition, CustomResourceDefinitions, crdManifests } from '@corral/resources'
-import { freePorts, startControlPlane } from '../../tools/oracle/index.js'
+import { type ControlPlane, freePorts, startControlPlane } from '../../tools/oracle/index.js'
 import { conformanceNode, startPodRunner } from './pod-runner.js'
+import { resignedToken } from './resigned-token.js'
 import type { ServerUnderTest } from './server-under-test.js'
 
 /** A real kube-apiserver with etcd and controller manager, our CRDs of the `cluster` set, and the same node. */
 export async function startRealServer(): Promise<ServerUnderTest> {
   const plane = await startControlPlane()
+  try {
+    return await serverOn(plane)
+  } catch (error) {
+    await plane.stop()
+    throw error
+  }
+}
+
+async function serverOn(plane: ControlPlane): Promise<ServerUnderTest> {
   const [kubeletPort = 0] = await freePorts(1)
   const client = kubeClientFromConfig(await loadKubeConfig({ path: plane.kubeconfig }))
   await installCrds(client)
@@ -20,6 +31,7 @@ export async function startRealServer(): Promise<ServerUnderTest> {
     port: kubeletPort,
     tls: { cert: file('server.crt'), key: file('server.key') },
   })
+  const signingKey = readFileSync(join(plane.directory, 'service-account.key'), 'utf8')
   const { 'kube-apiserver': apiserver } = plane.binaries
   return {
     kind: 'real',
@@ -29,8 +41,11 @@ export async function startRealServer(): Promise<ServerUnderTest> {
     nodeName: conformanceNode,
     facts: {
       server: 'real',
+      isolation: node.tier,
       binaries: Object.values(plane.binaries).map(({ name, version, sha256 }) => ({ name, version, sha256 })),
     },
+    resignToken: (token, change) =>
+      resignedToken(token, change, (text) => sign('sha256', Buffer.from(text), signingKey)),
     async close() {
       await kubelet.close()
       await node.stop()
@@ -45,7 +60,7 @@ async function installCrds(client: Client): Promise<void> {
   const crds: readonly CustomResourceDefinition[] = crdManifests('cluster')
   for (const crd of crds)
     await client.apply(CustomResourceDefinitions, crd, { force: true, fieldManager: 'conformance' })
-  const deadline = Date.now() + 30_000
+  const deadline = Date.now() + 120_000
   for (const crd of crds) {
     const name = crd.metadata?.name ?? ''
     while (!(await isEstablished(client, name))) {

@@ -1,4 +1,5 @@
 import type { Check } from './check.js'
+import type { BinaryFact } from './kubectl.js'
 import type { Outcome, Result } from './run-check.js'
 
 /** One server's results, as kept in a result file. */
@@ -42,7 +43,7 @@ export function compatibilityPage(checks: readonly Check[], runs: readonly Run[]
     'kube-apiserver with etcd and controller manager and on the embedded server. `–` marks a check that makes no sense',
     'there, with its reason; `skipped` one whose client was not installed.',
     '',
-    ...runs.map(({ title, results, facts }) => `- **${title}**: ${counts(results)}. ${binaries(facts)}`),
+    ...runs.map(({ title, results, facts }) => `- **${title}**: ${counts(results)}. ${binaries(facts, results)}`),
     '',
     `| # | check |${head} remark |`,
     `|---|---|${runs.map(() => '---|').join('')}---|`,
@@ -85,9 +86,12 @@ function remark(check: Check, runs: readonly Run[]): string {
   return reasons.join('; ').replaceAll('\n', ' ').replaceAll('|', '\\|').slice(0, 300)
 }
 
-function binaries(facts: Run['facts']): string {
-  const list = facts.binaries as { name: string; version: string; sha256: string }[] | undefined
-  return (
-    list?.map(({ name, version, sha256 }) => `${name} ${version} (sha256 ${sha256.slice(0, 12)}…)`).join(', ') ?? ''
+/** The server's own programs, then those of the clients that were used on it, each once. */
+function binaries(facts: Run['facts'], results: readonly Result[]): string {
+  const own = (facts.binaries as BinaryFact[] | undefined) ?? [] // written by this suite
+  const used = results.flatMap((result) => result.binaries ?? [])
+  const lines = [...own, ...used].map(
+    ({ name, version, sha256 }) => `${name} ${version} (sha256 ${sha256.slice(0, 12)}…)`,
   )
+  return [...new Set(lines)].sort().join(', ')
 }

@@ -1,6 +1,7 @@
 import { type Check, Skipped, whyNotOn } from './check.js'
 import { Context } from './context.js'
 import type { HttpClient } from './http-client.js'
+import type { BinaryFact } from './kubectl.js'
 import type { ServerUnderTest } from './server-under-test.js'
 
 export type Outcome = 'passed' | 'failed' | 'skipped' | 'not applicable'
@@ -13,13 +14,19 @@ export interface Result {
   readonly ms: number
   /** Why it failed, was skipped or does not apply. */
   readonly note?: string
+  /** Programs that had a part in it. */
+  readonly binaries?: readonly BinaryFact[]
 }
 
 /** Runs a check with a context of its own and tidies up after it. Throws what the check throws, `Skipped` included. */
-export async function runCheck(check: Check, server: ServerUnderTest, http: HttpClient): Promise<void> {
+export async function runCheck(
+  check: Check,
+  server: ServerUnderTest,
+  http: HttpClient,
+  context: Context = new Context(server, http),
+): Promise<void> {
   const reason = whyNotOn(check, server.kind)
   if (reason) throw new Skipped(reason)
-  const context = new Context(server, http)
   const limitMs = check.timeoutMs ?? 60_000
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -36,17 +43,19 @@ export async function runCheck(check: Check, server: ServerUnderTest, http: Http
 export async function resultOf(check: Check, server: ServerUnderTest, http: HttpClient): Promise<Result> {
   const { number, title } = check
   const startedMs = Date.now()
+  const context = new Context(server, http)
   const done = (outcome: Outcome, note?: string): Result => ({
     number,
     title,
     outcome,
     ms: Date.now() - startedMs,
     ...(note ? { note } : {}),
+    ...(context.binaries.length > 0 ? { binaries: context.binaries } : {}),
   })
   const reason = whyNotOn(check, server.kind)
   if (reason) return done('not applicable', reason)
   try {
-    await runCheck(check, server, http)
+    await runCheck(check, server, http, context)
     return done('passed')
   } catch (error) {
     if (error instanceof Skipped) return done('skipped', error.message)

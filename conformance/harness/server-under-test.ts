@@ -1,4 +1,5 @@
 import type { Target } from './http-client.js'
+import type { TokenClaims } from './resigned-token.js'
 
 /** A Kubernetes API server, whoever wrote it. */
 export interface ServerUnderTest {
@@ -12,6 +13,8 @@ export interface ServerUnderTest {
   readonly nodeName?: string
   /** Ends the server and starts it on the same data and port. Only where the suite owns it. */
   restart?(): Promise<void>
+  /** A service account's token with other claims, signed with the key the server trusts. */
+  resignToken(token: string, change: (claims: TokenClaims) => TokenClaims): string
   /** What results record about it. */
   readonly facts: Readonly<Record<string, unknown>>
   close(): Promise<void>

@@ -1,6 +1,15 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -12,7 +21,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 
 /** Which module builds a program, and from which package of which dependency. */
 interface Recipe {
-  readonly module: 'kubernetes' | 'etcd' | 'agent-sandbox'
+  readonly module: 'kubernetes' | 'etcd' | 'agent-sandbox' | 'go-client'
   readonly dependency: string
   readonly program: string
 }
@@ -35,6 +44,8 @@ const recipes = {
     dependency: 'sigs.k8s.io/agent-sandbox',
     program: 'sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller',
   },
+  // The suite's own program on upstream's SDK, client-go and controller-runtime.
+  'go-client': { module: 'go-client', dependency: 'sigs.k8s.io/agent-sandbox', program: '.' },
 } as const satisfies Record<string, Recipe>
 
 export type BinaryName = keyof typeof recipes
@@ -94,7 +105,7 @@ export async function ensureOracle<Names extends BinaryName>(
 async function ensureBinary(name: BinaryName, go: string, options: EnsureOptions): Promise<OracleBinary> {
   const say = options.say ?? ((line) => process.stderr.write(`oracle: ${line}\n`))
   const recipe: Recipe = recipes[name]
-  const directory = join(here, recipe.module)
+  const directory = moduleRoot(recipe.module)
   const version = moduleVersion(directory, recipe.dependency)
   const flags = linkerFlags(recipe, version)
   const bin = join(oracleCache(), 'bin')
@@ -106,6 +117,7 @@ async function ensureBinary(name: BinaryName, go: string, options: EnsureOptions
     go,
     flags,
     recipe.program,
+    ...(recipe.program === '.' ? goSources(directory) : []),
   ])
   if (!existsSync(path) || readIfThere(stampPath) !== stamp) {
     mkdirSync(bin, { recursive: true })
@@ -118,6 +130,16 @@ async function ensureBinary(name: BinaryName, go: string, options: EnsureOptions
     say(`built ${name} in ${Math.round((Date.now() - startedMs) / 1000)} s`)
   }
   return { name, path, version, sha256: await hashFile(path) }
+}
+
+/** Where a module lies: here, but for the client program, which belongs to the suite that runs it. */
+function moduleRoot(module: Recipe['module']): string {
+  return module === 'go-client' ? join(here, '../../conformance/go-client') : join(here, module)
+}
+
+function goSources(directory: string): string[] {
+  const names = readdirSync(directory).filter((name) => name.endsWith('.go'))
+  return names.sort().map((name) => read(join(directory, name)))
 }
 
 /** Without these Kubernetes programs call themselves `v0.0.0-master`, which kubectl cannot parse. */
@@ -142,7 +164,7 @@ function moduleVersion(directory: string, dependency: string): string {
 /** Directory of a dependency's sources in the Go cache: upstream's manifests lie there. */
 export async function moduleDirectory(module: Recipe['module'], dependency: string): Promise<string> {
   const args = ['list', '-mod=mod', '-m', '-f', '{{.Dir}}', dependency]
-  const { stdout } = await promisify(execFile)('go', args, { cwd: join(here, module), timeout: 300_000 })
+  const { stdout } = await promisify(execFile)('go', args, { cwd: moduleRoot(module), timeout: 300_000 })
   return stdout.trim()
 }
 
@@ -167,7 +189,8 @@ function goBuild(directory: string, args: readonly string[], signal?: AbortSigna
   })
 }
 
-async function hashFile(path: string): Promise<string> {
+/** SHA-256 of a file, in hex. */
+export async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash)
   return hash.digest('hex')
