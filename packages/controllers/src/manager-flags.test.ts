@@ -26,7 +26,7 @@ describe('flags of the manager', () => {
       cacheLabelSelectors: false,
       tracing: false,
     })
-    expect(client).toEqual({ burst: 10, connections: 1, separateWatchConnection: false })
+    expect(client).toEqual({ connections: 1, separateWatchConnection: false })
     expect(leaderElect).toBe(true)
   })
 

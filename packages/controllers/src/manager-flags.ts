@@ -81,7 +81,11 @@ export interface ManagerCommand {
   kubeconfig?: string
   leaderElect: boolean
   leaderElectionNamespace?: string
-  client: { requestsPerSecond?: number; burst: number; connections: number; separateWatchConnection: boolean }
+  client: {
+    rateLimit?: { perSecond: number; burst: number }
+    connections: number
+    separateWatchConnection: boolean
+  }
   logging: { development: boolean; encoder?: string; level?: string; stacktraceLevel?: string; timeEncoding?: string }
   options: ManagerOptions & { endpoints: EndpointOptions }
   /** Settings that work but deserve a word. */
@@ -113,8 +117,9 @@ export function parseManagerOptions(argv: readonly string[]): ParsedManagerOptio
     leaderElect: on('leader-elect'),
     ...(text('leader-election-namespace') && { leaderElectionNamespace: text('leader-election-namespace') }),
     client: {
-      ...(number('kube-api-qps') > 0 && { requestsPerSecond: number('kube-api-qps') }),
-      burst: number('kube-api-burst'),
+      ...(number('kube-api-qps') > 0 && {
+        rateLimit: { perSecond: number('kube-api-qps'), burst: number('kube-api-burst') },
+      }),
       connections: number('api-connections'),
       separateWatchConnection: on('separate-watch-connection'),
     },

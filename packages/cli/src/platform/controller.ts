@@ -35,6 +35,8 @@ export async function runController(argv: readonly string[]): Promise<void> {
     userAgent: `corral-controller/${version}`,
     connections: command.client.connections,
     allowH2: true,
+    separateWatchConnection: command.client.separateWatchConnection,
+    ...(command.client.rateLimit && { rateLimit: command.client.rateLimit }),
   })
   const metrics = new Registry()
   collectDefaultMetrics({ register: metrics })

@@ -7,23 +7,29 @@ import { connectStream } from '../stream/connect-stream.js'
 import { StreamConnections } from '../stream/stream-connections.js'
 import { connectionError } from './connection-error.js'
 import { httpCall, type RawResponse } from './http-call.js'
+import { http2Call, http2Open, type OpenResponse } from './http2-call.js'
+import { Http2Connections, type Http2Request } from './http2-connections.js'
 import { jsonLines } from './json-lines.js'
+import { RateLimit, type RateLimitOptions } from './rate-limit.js'
 
 export interface HttpTransportOptions {
-  /** Connections for calls; more calls than that wait in line. */
+  /** Connections for calls. Over HTTP/1.1 more calls than that wait in line; HTTP/2 carries many at once on each. */
   connections?: number
-  /** Offer HTTP/2 where the server speaks it. */
+  /** HTTP/2 where the server speaks it. */
   allowH2?: boolean
+  /** With HTTP/2: streams do not share the connections of calls. */
+  separateWatchConnection?: boolean
+  /** Calls beyond it wait; streams are not counted. */
+  rateLimit?: RateLimitOptions
   userAgent?: string
   connectTimeoutMs?: number
 }
 
 interface Pools {
   readonly calls: Pool
-  /** DELETE with a body: undici breaks an HTTP/2 connection over it, so those go over HTTP/1.1. */
-  readonly deletes: Pool
   /** Streams live for minutes: they never take a connection from a call, and silence does not end them. */
   readonly streams: Pool
+  readonly h2?: { readonly calls: Http2Connections; readonly streams: Http2Connections }
   readonly cert: string | undefined
 }
 
@@ -34,7 +40,8 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   let undici: Undici | undefined
   let pools: Pools | undefined
   const connections = new StreamConnections(access)
-  const retired: Pool[] = []
+  const retired: Pools[] = []
+  const limit = options.rateLimit && new RateLimit(options.rateLimit)
 
   function poolsFor(credentials: Credentials, library: Undici): Pools {
     if (pools && pools.cert === credentials.cert) return pools
@@ -43,11 +50,11 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     pools = openPools(library, access, credentials, options)
     return pools
   }
-  function retire({ calls, deletes, streams }: Pools): void {
-    for (const pool of [calls, deletes, streams]) {
-      retired.push(pool)
-      void pool.close().catch(() => {}) // closing waits for what is under way; destroying at the end settles it
-    }
+  function retire(old: Pools): void {
+    retired.push(old)
+    // Closing waits for what is under way; destroying at the end settles it.
+    for (const pool of [old.calls, old.streams]) void pool.close().catch(() => {})
+    for (const connections of h2Of(old)) connections.retire()
   }
 
   async function prepare(request: TransportRequest, refused: boolean) {
@@ -61,7 +68,7 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   /** A 401 means nothing was done: one more try with fresh credentials is safe for any method. */
   async function withCredentials<R extends { status: number }>(
     request: TransportRequest,
-    send: (pools: Pools, options: Dispatcher.DispatchOptions) => Promise<R>,
+    send: (pools: Pools, options: DispatchOptions) => Promise<R>,
   ): Promise<R> {
     const first = await prepare(request, false)
     const response = await send(first.pools, first.options)
@@ -72,9 +79,9 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 
   async function call(request: TransportRequest): Promise<TransportResponse> {
-    const isDelete = request.method === 'DELETE' && request.body !== undefined
-    const send = ({ calls, deletes }: Pools, options: Dispatcher.DispatchOptions): Promise<RawResponse> =>
-      httpCall(isDelete ? deletes : calls, options, request)
+    await limit?.take(request.signal)
+    const send = async ({ h2, calls }: Pools, options: DispatchOptions): Promise<RawResponse> =>
+      (h2 && (await http2Call(h2.calls, options, request))) ?? httpCall(calls, options, request)
     return toResponse(await withCredentials(request, send))
   }
 
@@ -83,13 +90,18 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     const action = `${request.method} ${request.path}`
     const lifetime = linkedLifetime(request, action)
     try {
-      const response = await withCredentials(request, async (live, options) => {
-        const answer = await live.streams.request({ ...options, signal: lifetime.signal })
+      const response = await withCredentials(request, async ({ h2, streams }, options): Promise<OpenResponse> => {
+        const { signal } = lifetime
+        const over2 = h2 && (await http2Open(h2.streams, options, { signal }))
+        if (over2) return over2
+        const answer = await streams.request({ ...options, signal })
         return { status: answer.statusCode, headers: answer.headers, body: answer.body }
       })
       lifetime.hasAnswered()
       if (response.status < 300) return readable(response.body, action, request.signal, lifetime.release)
-      const bytes = Buffer.from(await response.body.arrayBuffer())
+      const chunks: Uint8Array[] = []
+      for await (const chunk of response.body) chunks.push(chunk)
+      const bytes = Buffer.concat(chunks)
       throw responseError(toResponse({ ...response, bytes }), action)
     } catch (error) {
       lifetime.release()
@@ -111,15 +123,17 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     },
     async close() {
       connections.close()
-      const all = pools ? [...retired, pools.calls, pools.deletes, pools.streams] : retired
+      const all = pools ? [...retired, pools] : retired
       const error = new KubeError('ConnectionLost', 'the client was closed')
-      await Promise.all(all.map((pool) => pool.destroy(error)))
+      for (const connections of all.flatMap(h2Of)) connections.destroy(error)
+      await Promise.all(all.flatMap(({ calls, streams }) => [calls.destroy(error), streams.destroy(error)]))
     },
   }
 }
 
-/** Deletes that may be under way at once where they need connections of their own. */
-const deleteConnections = 4
+const h2Of = ({ h2 }: Pools): Http2Connections[] => (h2 ? [...new Set([h2.calls, h2.streams])] : [])
+
+type DispatchOptions = Http2Request & Dispatcher.DispatchOptions
 
 type Undici = typeof import('undici')['default']
 
@@ -131,8 +145,14 @@ function openPools(
 ): Pools {
   const { connections = 32, allowH2 = false, connectTimeoutMs = 10_000 } = options
   const { ca, rejectUnauthorized, servername } = access.tls
+  const tls = {
+    rejectUnauthorized,
+    ...(ca === undefined ? {} : { ca }),
+    ...(servername === undefined ? {} : { servername }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+  }
   const shared: Pool.Options = {
-    allowH2,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
@@ -141,19 +161,16 @@ function openPools(
       timeout: connectTimeoutMs,
       keepAlive: true,
       keepAliveInitialDelay: 30_000,
-      rejectUnauthorized,
-      ...(ca === undefined ? {} : { ca }),
-      ...(servername === undefined ? {} : { servername }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
+      ...tls,
     },
   }
   const { origin } = access.server
-  const calls = new undici.Pool(origin, { ...shared, connections })
-  const deletes = allowH2
-    ? new undici.Pool(origin, { ...shared, connections: deleteConnections, allowH2: false })
-    : calls
-  return { calls, deletes, streams: new undici.Pool(origin, shared), cert }
+  const pools = { calls: new undici.Pool(origin, { ...shared, connections }), streams: new undici.Pool(origin, shared) }
+  if (!allowH2 || access.server.protocol !== 'https:') return { ...pools, cert }
+  const over2 = (count: number): Http2Connections =>
+    new Http2Connections({ origin: access.server, tls, connections: count, connectTimeoutMs })
+  const calls = over2(connections)
+  return { ...pools, h2: { calls, streams: options.separateWatchConnection ? over2(1) : calls }, cert }
 }
 
 function dispatchOptions(
@@ -161,7 +178,7 @@ function dispatchOptions(
   credentials: Credentials,
   basePath: string,
   userAgent: string,
-): Dispatcher.DispatchOptions & { headers: Record<string, string> } {
+): DispatchOptions {
   const headers: Record<string, string> = { accept: 'application/json', 'user-agent': userAgent }
   if (credentials.authorization !== undefined) headers.authorization = credentials.authorization
   if (request.contentType !== undefined) headers['content-type'] = request.contentType
@@ -174,7 +191,7 @@ function dispatchOptions(
   }
 }
 
-function sameHeaders(a: Dispatcher.DispatchOptions, b: Dispatcher.DispatchOptions): boolean {
+function sameHeaders(a: DispatchOptions, b: DispatchOptions): boolean {
   return JSON.stringify(a.headers) === JSON.stringify(b.headers)
 }
 
