@@ -21,6 +21,7 @@ import {
   silentLogger,
 } from '@corral/resources'
 import {
+  Courtesy,
   Expectations,
   keyOf,
   type ObjectEvent,
@@ -141,7 +142,10 @@ export async function startPasses(change?: (options: ManagerOptions) => void): P
 
   async function pass(reconcile: Reconcile, name: string, view: View = 'fresh'): Promise<ReconcileResult> {
     if (view === 'fresh') await passes.refresh()
-    return reconcile({ key: `${namespace}/${name}`, namespace, name, signal: stop.signal, log: silentLogger })
+    const request = { key: `${namespace}/${name}`, namespace, name, signal: stop.signal, log: silentLogger }
+    const { later, ...result } = await reconcile(request)
+    await later?.()
+    return result
   }
 
   function recording(handler: ApiHandler): ApiHandler {
@@ -190,7 +194,7 @@ export async function startPasses(change?: (options: ManagerOptions) => void): P
     watchPools(state, queues.pool, expectations)
     const recorder = { record: (_object: KubeObject, note: EventNote) => void events.push(note) }
     const silent = { record() {} }
-    const shared = { client: recorded, state, clock, tracer: silentTracer }
+    const shared = { client: recorded, patient: recorded, courtesy: new Courtesy(), state, clock, tracer: silentTracer }
     return {
       stores: Object.values(state) as unknown as SnapshotStore<KubeObject>[],
       metrics,

@@ -4,6 +4,7 @@ import { type KubeClient, runLeaderElection } from '@corral/kube'
 import { type Clock, type Logger, silentLogger, systemClock } from '@corral/resources'
 import {
   type ControllerMetrics,
+  Courtesy,
   Expectations,
   promControllerMetrics,
   type Reconcile,
@@ -23,6 +24,7 @@ import { type Endpoints, startEndpoints } from './endpoints.js'
 import { type EventSink, eventSink, silentRecorder } from './event-recorder.js'
 import type { ManagerOptions } from './manager-options.js'
 import { claimMetrics, sandboxGauge } from './metrics.js'
+import { patientClient } from './patient-client.js'
 import { sandboxReconciler, watchSandboxes } from './sandbox/index.js'
 import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from './sandbox-claim/index.js'
 import { templateReconciler, watchTemplates } from './sandbox-template/index.js'
@@ -74,7 +76,9 @@ export function startManager(ports: ManagerPorts): Manager {
   else ports.signal?.addEventListener('abort', abort, { once: true })
 
   const controllerMetrics = promControllerMetrics(metrics)
-  const sink = eventSink({ client, clock, log, instance: hostname() })
+  const courtesy = new Courtesy()
+  const patient = patientClient(client, courtesy)
+  const sink = eventSink({ client: patient, clock, log, instance: hostname() })
   const stateOptions: StateOptions = {
     client,
     clock,
@@ -87,7 +91,7 @@ export function startManager(ports: ManagerPorts): Manager {
   const stores = [...Object.values(core), ...Object.values(extensions ?? {})]
   sandboxGauge(metrics, () => core.sandboxes.list())
 
-  const context: Context = { ports, clock, core, sink, metrics, controllerMetrics }
+  const context: Context = { ports, patient, courtesy, clock, core, sink, metrics, controllerMetrics }
   const controllers = [sandboxController(context)]
   if (extensions) controllers.push(...extensionControllers(context, { ...core, ...extensions }))
 
@@ -97,7 +101,7 @@ export function startManager(ports: ManagerPorts): Manager {
 
   async function act(signal: AbortSignal): Promise<void> {
     const running: RunningController[] = controllers.map(({ name, workers, queue, reconcile }) =>
-      startController({ name, workers, queue, reconcile, metrics: controllerMetrics, log, signal }),
+      startController({ name, workers, queue, reconcile, metrics: controllerMetrics, log, courtesy, signal }),
     )
     log.info('controllers started', { controllers: controllers.map(({ name }) => name) })
     markReady()
@@ -131,6 +135,7 @@ export function startManager(ports: ManagerPorts): Manager {
       ports.signal?.removeEventListener('abort', abort)
       for (const { queue } of controllers) queue.close()
       await Promise.all(stores.map((store) => store.stop()))
+      courtesy.open()
       await sink.drain()
       await endpoints.then((open) => open.stop()).catch(() => {}) // a failure to open is what `done` reports
     }
@@ -182,6 +187,8 @@ async function lead(election: {
 
 interface Context {
   ports: ManagerPorts
+  patient: KubeClient
+  courtesy: Courtesy
   clock: Clock
   core: CoreState
   sink: EventSink
@@ -189,17 +196,17 @@ interface Context {
   controllerMetrics: ControllerMetrics
 }
 
-function sandboxController({ ports, clock, core, sink, controllerMetrics }: Context): Controller {
+function sandboxController({ ports, patient, clock, core, sink, controllerMetrics }: Context): Controller {
   const { client, options, tracer = silentTracer } = ports
   const queue = new WorkQueue({ name: 'sandbox', metrics: controllerMetrics })
   watchSandboxes(core, queue)
   const events = sink.recorder('sandbox-controller')
-  const reconcile = sandboxReconciler({ client, state: core, events, tracer, clock, options: options.sandbox })
+  const reconcile = sandboxReconciler({ client, patient, state: core, events, tracer, clock, options: options.sandbox })
   return { name: 'sandbox', workers: options.workers.sandbox, queue, reconcile }
 }
 
 function extensionControllers(context: Context, state: CoreState & ExtensionsState): Controller[] {
-  const { ports, clock, sink, metrics, controllerMetrics } = context
+  const { ports, patient, courtesy, clock, sink, metrics, controllerMetrics } = context
   const { client, options, tracer = silentTracer } = ports
   const { workers } = options
   const queueOf = (name: string): WorkQueue => new WorkQueue({ name, metrics: controllerMetrics })
@@ -210,6 +217,7 @@ function extensionControllers(context: Context, state: CoreState & ExtensionsSta
   watchClaims(state, claimQueue, warm, observed)
   const claims = claimReconciler({
     client,
+    courtesy,
     state,
     queue: warm,
     observed,
@@ -229,6 +237,7 @@ function extensionControllers(context: Context, state: CoreState & ExtensionsSta
   watchPools(state, poolQueue, expectations)
   const pools = poolReconciler({
     client,
+    patient,
     state,
     expectations,
     events: sink.recorder('sandboxwarmpool-controller'),

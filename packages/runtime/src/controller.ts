@@ -1,6 +1,7 @@
 import { type Logger, silentLogger } from '@corral/resources'
+import { Courtesy } from './courtesy.js'
 import { splitKey } from './object-key.js'
-import type { ControllerMetrics, ObjectKey, Reconcile } from './reconcile.js'
+import type { ControllerMetrics, ObjectKey, Reconcile, ReconcileResult } from './reconcile.js'
 import { isTerminal } from './terminal-error.js'
 import { systemTimer, type Timer } from './timer.js'
 import type { WorkQueue } from './work-queue.js'
@@ -14,6 +15,8 @@ export interface ControllerOptions {
   metrics?: ControllerMetrics
   log?: Logger
   timer?: Timer
+  /** Whom the rests of passes give way to; nobody without it. */
+  courtesy?: Courtesy
   /** Aborting it stops the loop: no further pass starts, and running ones see it in their request. */
   signal: AbortSignal
 }
@@ -33,30 +36,52 @@ export function startController(options: ControllerOptions): RunningController {
   const close = (): void => queue.close()
   if (signal.aborted) close()
   else signal.addEventListener('abort', close, { once: true })
-  const loop: Loop = { ...options, log: options.log ?? silentLogger, timer: options.timer ?? systemTimer, active: 0 }
+  const loop: Loop = {
+    ...options,
+    log: options.log ?? silentLogger,
+    timer: options.timer ?? systemTimer,
+    courtesy: options.courtesy ?? new Courtesy(),
+    active: 0,
+    rests: new Set(),
+  }
   const workers = Array.from({ length: options.workers }, () => work(loop))
-  return { name: options.name, stopped: Promise.all(workers).then(() => signal.removeEventListener('abort', close)) }
+  async function stopped(): Promise<void> {
+    await Promise.all(workers)
+    await Promise.all(loop.rests)
+    signal.removeEventListener('abort', close)
+  }
+  return { name: options.name, stopped: stopped() }
 }
 
 interface Loop extends ControllerOptions {
   log: Logger
   timer: Timer
+  courtesy: Courtesy
   active: number
+  /** Rests of passes under way. */
+  rests: Set<Promise<void>>
 }
 
 async function work(loop: Loop): Promise<void> {
-  for (let key = await loop.queue.next(); key !== undefined; key = await loop.queue.next()) {
+  const { queue, rests } = loop
+  for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
+    const taken = key
     changeActive(loop, +1)
-    try {
-      await pass(loop, key)
-    } finally {
-      changeActive(loop, -1)
-      loop.queue.done(key)
+    const later = await pass(loop, taken)
+    changeActive(loop, -1)
+    if (!later) {
+      queue.done(taken)
+      continue
     }
+    const rest = finishLater(loop, taken, later).finally(() => {
+      queue.done(taken)
+      rests.delete(rest)
+    })
+    rests.add(rest)
   }
 }
 
-async function pass(loop: Loop, key: ObjectKey): Promise<void> {
+async function pass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {
   const { name, queue, metrics, timer, signal } = loop
   const startedAtMs = timer.now().getTime()
   const observe = (result: Parameters<ControllerMetrics['reconciled']>[1]): void =>
@@ -64,23 +89,45 @@ async function pass(loop: Loop, key: ObjectKey): Promise<void> {
   // Not `key`: loggers censor a field of that name.
   const log = loop.log.child({ controller: name, object: key })
   try {
-    const { requeueAfterMs } = await loop.reconcile({ key, ...splitKey(key), signal, log })
-    queue.forget(key)
-    if (requeueAfterMs === undefined) return observe('success')
-    observe('requeue_after')
-    queue.addAfter(key, requeueAfterMs)
+    const result = await loop.reconcile({ key, ...splitKey(key), signal, log })
+    observe(result.requeueAfterMs === undefined ? 'success' : 'requeue_after')
+    if (result.later) return result
+    rested(queue, key, result)
   } catch (error) {
     // An error after the stop is the stop itself arriving in the pass; nobody is left to try again.
-    if (signal.aborted) return
+    if (signal.aborted) return undefined
     observe('error')
-    if (isTerminal(error)) {
-      queue.forget(key)
-      log.error('reconcile failed for good', { error })
-      return
-    }
-    const retryInMs = queue.addRateLimited(key, retryAfterMs(error))
-    log.warn('reconcile failed', { error, retryInMs })
+    failed(loop, key, error)
   }
+  return undefined
+}
+
+async function finishLater(loop: Loop, key: ObjectKey, result: ReconcileResult): Promise<void> {
+  const { courtesy, queue, metrics, name, signal } = loop
+  try {
+    await courtesy.patient(async () => result.later?.(), signal)
+    rested(queue, key, result)
+  } catch (error) {
+    if (signal.aborted) return
+    metrics?.reconciled(name, 'error', 0)
+    failed(loop, key, error)
+  }
+}
+
+function rested(queue: WorkQueue, key: ObjectKey, { requeueAfterMs }: ReconcileResult): void {
+  queue.forget(key)
+  if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs)
+}
+
+function failed({ name, queue, log }: Loop, key: ObjectKey, error: unknown): void {
+  const about = log.child({ controller: name, object: key })
+  if (isTerminal(error)) {
+    queue.forget(key)
+    about.error('reconcile failed for good', { error })
+    return
+  }
+  const retryInMs = queue.addRateLimited(key, retryAfterMs(error))
+  about.warn('reconcile failed', { error, retryInMs })
 }
 
 /** The pause a busy server asked for, where the error carries one. */

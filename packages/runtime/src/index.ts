@@ -1,6 +1,7 @@
 export { type BackoffPolicy, backoffMs, itemBackoff } from './backoff.js'
 export { type ControllerOptions, type RunningController, startController } from './controller.js'
 export { promControllerMetrics } from './controller-metrics.js'
+export { Courtesy, type CourtesyOptions } from './courtesy.js'
 export {
   controllingOwner,
   type EventFilter,

@@ -14,6 +14,11 @@ export interface ReconcileRequest {
 export interface ReconcileResult {
   /** Look again after this time; absent: rest until the next event. */
   requeueAfterMs?: number
+  /**
+   * The rest of the pass, which nobody waits for: it runs when its turn comes, without keeping a worker, and its failure is
+   * the pass's. The key stays taken until it has ended.
+   */
+  later?: () => Promise<void>
 }
 
 /**

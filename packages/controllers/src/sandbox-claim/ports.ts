@@ -1,5 +1,6 @@
 import type { KubeClient } from '@corral/kube'
 import type { Clock } from '@corral/resources'
+import type { Courtesy } from '@corral/runtime'
 import type { CoreState, ExtensionsState } from '../cluster-state.js'
 import type { EventRecorder } from '../event-recorder.js'
 import type { ClaimMetrics } from '../metrics.js'
@@ -10,6 +11,8 @@ import type { WarmQueue } from './warm-queue.js'
 export interface ClaimPorts {
   client: KubeClient
   state: CoreState & ExtensionsState
+  /** Tells others that a claim is being served. */
+  courtesy: Courtesy
   queue: WarmQueue
   observed: ObservedTimes
   events: EventRecorder

@@ -1,5 +1,6 @@
 import {
   controllerOf,
+  isConditionTrue,
   isConflict,
   isControlledBy,
   isNotFound,
@@ -40,7 +41,8 @@ export function claimReconciler(ports: ClaimPorts): Reconcile {
     const attributes: Record<string, string> = creator ? { [labels.createdBy]: normalizeCreatedBy(creator) } : {}
     return ports.tracer.span('ReconcileSandboxClaim', claim, attributes, async (span) => {
       if (claim.metadata.deletionTimestamp) return {}
-      return reconcileClaim(draftOf(claim, span, ports), ports, request)
+      const serve = (): Promise<ReconcileResult> => reconcileClaim(draftOf(claim, span, ports), ports, request)
+      return isConditionTrue(claim.status?.conditions, 'Ready') ? serve() : ports.courtesy.urgent(serve)
     })
   }
 }
@@ -101,17 +103,25 @@ async function reconcileClaim(
     return recordExpiry(draft, before, status, ports, signal)
   }
   const isAuthoritative = await writeStatus(draft, before, status, ports, signal)
-  const stampError = isAuthoritative ? await stampFirstReady(draft, before, status, sandbox, ports, signal) : undefined
+  const later = isAuthoritative ? firstReadyStamp(draft, before, status, sandbox, ports, signal) : undefined
   const leftMs = isExpired ? undefined : expiry.expired ? immediatelyMs : expiry.leftMs
-  return resultOf(problem, stampError, leftMs)
+  return resultOf(problem, later, leftMs)
 }
 
-function resultOf(problem: ClaimProblem | undefined, stampError: unknown, leftMs: number | undefined): ReconcileResult {
+async function resultOf(
+  problem: ClaimProblem | undefined,
+  later: (() => Promise<void>) | undefined,
+  leftMs: number | undefined,
+): Promise<ReconcileResult> {
   const quietMs = problem && quietRetryMs(problem)
-  if (quietMs !== undefined) return { requeueAfterMs: Math.min(quietMs, leftMs ?? quietMs) }
-  const errors = [...(problem && !isSuppressed(problem) ? [problem] : []), ...(stampError ? [stampError] : [])]
-  if (errors.length > 0) throw combineErrors(errors)
-  return leftMs === undefined ? {} : { requeueAfterMs: leftMs }
+  const rest = later && { later }
+  if (quietMs !== undefined) return { requeueAfterMs: Math.min(quietMs, leftMs ?? quietMs), ...rest }
+  if (problem && !isSuppressed(problem)) {
+    const errors: unknown[] = [problem]
+    await later?.().catch((error: unknown) => errors.push(error))
+    throw combineErrors(errors)
+  }
+  return leftMs === undefined ? { ...rest } : { requeueAfterMs: leftMs, ...rest }
 }
 
 async function recordExpiry(
@@ -201,14 +211,15 @@ async function writeStatus(
   }
 }
 
-async function stampFirstReady(
+/** Counts a first Ready; the write that keeps it from being counted again is left for later. */
+function firstReadyStamp(
   draft: ClaimDraft,
   before: SandboxClaimStatus,
   after: SandboxClaimStatus,
   sandbox: Stored<Sandbox> | undefined,
   ports: ClaimPorts,
   signal: AbortSignal,
-): Promise<unknown> {
+): (() => Promise<void>) | undefined {
   const { kind } = firstReady(draft.claim, before, after)
   if (kind === 'none') return undefined
   const now = ports.clock.now()
@@ -216,11 +227,12 @@ async function stampFirstReady(
   ports.observed.drop(draft.claim)
   const stamp = kind === 'count' ? now.toISOString() : 'unknown'
   const body = { metadata: { annotations: { [annotations.firstReadyAt]: stamp } } }
-  try {
-    draft.claim = await patchClaim(draft.claim, body, ports, signal)
-    return undefined
-  } catch (error) {
-    return new StepError(`${kind === 'count' ? 'stamp' : 'backfill'} claim first-ready annotation`, error)
+  return async () => {
+    try {
+      await patchClaim(draft.claim, body, ports, signal)
+    } catch (error) {
+      throw new StepError(`${kind === 'count' ? 'stamp' : 'backfill'} claim first-ready annotation`, error)
+    }
   }
 }
 

@@ -36,6 +36,8 @@ export interface PoolOptions {
 
 export interface PoolPorts {
   client: KubeClient
+  /** The same server for writes that nobody waits for. */
+  patient: KubeClient
   state: CoreState & ExtensionsState
   /** Writes whose events are still to come; fed by the pool's watches. */
   expectations: Expectations
@@ -47,6 +49,7 @@ export interface PoolPorts {
 }
 
 const expectationsRequeueMs = 30_000
+const lowShare = 0.25
 
 interface Memory {
   refill: RefillBuckets
@@ -162,11 +165,18 @@ async function scale(pass: Pass, members: Members): Promise<void> {
     batchSize: ports.options.maxBatchSize,
   })
   if (action.kind === 'hold') pass.requeues.push(action.forMs)
-  if (action.kind === 'create' && template) await createMembers(pass, template, action.count)
+  const isLow = members.active.length < desired * lowShare
+  if (action.kind === 'create' && template) await createMembers(pass, template, action.count, isLow)
   if (action.kind === 'delete') await deleteMembers(pass, action.members)
 }
 
-async function createMembers(pass: Pass, template: Stored<SandboxTemplate>, wanted: number): Promise<void> {
+/** `isLow` says that claims will soon find nothing: then the refill is as urgent as they are. */
+async function createMembers(
+  pass: Pass,
+  template: Stored<SandboxTemplate>,
+  wanted: number,
+  isLow: boolean,
+): Promise<void> {
   const { key, pool, ports, memory, signal } = pass
   const { granted, waitMs } = memory.refill.take(key, wanted)
   if (granted === 0) {
@@ -179,10 +189,11 @@ async function createMembers(pass: Pass, template: Stored<SandboxTemplate>, want
     return
   }
   const desired = memberSandbox(pool, template, { markEvictable: ports.options.markEvictable })
+  const client = isLow ? ports.client : ports.patient
   const result = await slowStart(
     granted,
     async () => {
-      await ports.client.create(Sandboxes, desired, { signal })
+      await client.create(Sandboxes, desired, { signal })
     },
     signal,
   )
@@ -254,7 +265,7 @@ async function writeStatus({ pool, ports, signal }: Pass, status: ReturnType<typ
   const patch = { type: 'merge', body: { status: diff } } as const
   try {
     const options = { subresource: 'status', signal }
-    ports.state.pools.remember(await ports.client.patch(SandboxWarmPools, { name, namespace }, patch, options))
+    ports.state.pools.remember(await ports.patient.patch(SandboxWarmPools, { name, namespace }, patch, options))
   } catch (error) {
     throw new StepError('failed to update SandboxWarmPool status', error)
   }

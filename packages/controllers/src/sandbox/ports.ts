@@ -6,6 +6,8 @@ import type { Tracer } from '../tracing.js'
 
 export interface SandboxPorts {
   client: KubeClient
+  /** The same server for writes that nobody waits for. */
+  patient: KubeClient
   state: CoreState
   events: EventRecorder
   tracer: Tracer

@@ -1,5 +1,6 @@
 import {
   findCondition,
+  isConditionTrue,
   isControlledBy,
   isNotFound,
   nameHash,
@@ -15,6 +16,7 @@ import { indexes } from '../cluster-state.js'
 import { combineErrors, isNamespaceTerminating, StepError } from '../error-text.js'
 import { mergeDiff } from '../merge-diff.js'
 import { annotations, labels, normalizeCreatedBy } from '../names.js'
+import { isExtensionsOwner } from '../ownership.js'
 import type { Span } from '../tracing.js'
 import type { ChildOutcome } from './child-step.js'
 import { Deferrals } from './deferrals.js'
@@ -39,15 +41,18 @@ interface Pass {
 }
 
 /** Keeps a Sandbox's Pod, Service and volumes as its spec says and its status true. */
-export function sandboxReconciler(ports: SandboxPorts): Reconcile {
-  const deferrals = new Deferrals(ports.options.writeBehindWindowMs)
+export function sandboxReconciler(all: SandboxPorts): Reconcile {
+  const deferrals = new Deferrals(all.options.writeBehindWindowMs)
+
+  const patiently = { ...all, client: all.patient }
 
   return async ({ key, signal }) => {
-    const sandbox = ports.state.sandboxes.get(key)
+    const sandbox = all.state.sandboxes.get(key)
     if (!sandbox || sandbox.metadata.deletionTimestamp) {
       deferrals.end(key)
       return {}
     }
+    const ports = isAwaited(sandbox) ? all : patiently
     return ports.tracer.span('ReconcileSandbox', sandbox, spanAttributes(sandbox), async (span) => {
       const traced = await stampTrace(sandbox, span, ports, signal)
       const pass: Pass = { key, sandbox: traced, hash: nameHash(traced.metadata.name), span, signal }
@@ -60,6 +65,13 @@ export function sandboxReconciler(ports: SandboxPorts): Reconcile {
       }
     })
   }
+}
+
+/** Whether somebody may be waiting for the Sandbox: not for a pool's spare ones, and no more once it is Ready. */
+function isAwaited({ metadata, spec, status }: Stored<Sandbox>): boolean {
+  if (spec.operatingMode === 'Suspended') return true
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller)
+  return !isExtensionsOwner(controller, 'SandboxWarmPool') && !isConditionTrue(status?.conditions, 'Ready')
 }
 
 async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Deferrals): Promise<ReconcileResult> {

@@ -1,0 +1,15 @@
+import type { KubeClient } from '@corral/kube'
+import type { Courtesy } from '@corral/runtime'
+
+/** The same server, but writes give way to whatever is urgent. */
+export function patientClient(client: KubeClient, courtesy: Courtesy): KubeClient {
+  const wait = <T>(run: () => Promise<T>, options: { signal?: AbortSignal | undefined } | undefined): Promise<T> =>
+    courtesy.patient(run, options?.signal)
+  return {
+    ...client,
+    create: (kind, object, options) => wait(() => client.create(kind, object, options), options),
+    update: (kind, object, options) => wait(() => client.update(kind, object, options), options),
+    patch: (kind, ref, patch, options) => wait(() => client.patch(kind, ref, patch, options), options),
+    delete: (kind, ref, options) => wait(() => client.delete(kind, ref, options), options),
+  }
+}

@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest'
+import { startController } from './controller.js'
+import { Courtesy } from './courtesy.js'
+import type { Timer } from './timer.js'
+import { WorkQueue } from './work-queue.js'
+
+/** A timer whose hands the test moves. */
+function steppedTimer(): Timer & { step(ms: number): void } {
+  let nowMs = 0
+  const alarms = new Set<{ atMs: number; run: () => void }>()
+  return {
+    now: () => new Date(nowMs),
+    after(delayMs, run) {
+      const alarm = { atMs: nowMs + delayMs, run }
+      alarms.add(alarm)
+      return () => alarms.delete(alarm)
+    },
+    step(ms) {
+      nowMs += ms
+      for (const alarm of [...alarms]) {
+        if (alarm.atMs > nowMs || !alarms.delete(alarm)) continue
+        alarm.run()
+      }
+    },
+  }
+}
+
+/** Work that lasts until the test ends it. */
+function held(): { run: () => Promise<void>; end: () => void; hasStarted: () => boolean } {
+  let end = (): void => {}
+  let started = false
+  const done = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const run = (): Promise<void> => {
+    started = true
+    return done
+  }
+  return { run, end: () => end(), hasStarted: () => started }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('courtesy', () => {
+  it('lets patient calls through at once where nothing is urgent', async () => {
+    expect(await new Courtesy().patient(async () => 'done')).toBe('done')
+  })
+
+  it('holds patient calls back until the last urgent one has ended, then lets them go in order', async () => {
+    const courtesy = new Courtesy({ timer: steppedTimer(), atOnce: 1 })
+    const first = held()
+    const second = held()
+    const urgent = [courtesy.urgent(first.run), courtesy.urgent(second.run)]
+    const order: string[] = []
+    const patient = ['a', 'b', 'c'].map((name) => courtesy.patient(async () => void order.push(name)))
+    first.end()
+    await settled()
+    expect(order).toEqual([])
+    second.end()
+    await Promise.all([...urgent, ...patient])
+    expect(order).toEqual(['a', 'b', 'c'])
+  })
+
+  it('never runs more patient calls at once than it is told to', async () => {
+    const courtesy = new Courtesy({ atOnce: 2 })
+    const works = [held(), held(), held()]
+    const calls = works.map(({ run }) => courtesy.patient(run))
+    await settled()
+    expect(works.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false])
+    works[0]?.end()
+    await settled()
+    expect(works[2]?.hasStarted()).toBe(true)
+    for (const { end } of works) end()
+    await Promise.all(calls)
+  })
+
+  it('lets those that waited long enough go beside urgent work, fewer at once', async () => {
+    const timer = steppedTimer()
+    const courtesy = new Courtesy({ timer, atOnce: 4, besideUrgent: 1, longestWaitMs: 100 })
+    const urgent = held()
+    const serving = courtesy.urgent(urgent.run)
+    const works = [held(), held()]
+    const calls = works.map(({ run }) => courtesy.patient(run))
+    timer.step(99)
+    await settled()
+    expect(works.some(({ hasStarted }) => hasStarted())).toBe(false)
+    timer.step(1)
+    await settled()
+    expect(works.map(({ hasStarted }) => hasStarted())).toEqual([true, false])
+    for (const { end } of [urgent, ...works]) end()
+    await Promise.all([serving, ...calls])
+  })
+
+  it('gives up a waiting call when its signal aborts and goes on with the next', async () => {
+    const courtesy = new Courtesy({ timer: steppedTimer() })
+    const urgent = held()
+    const serving = courtesy.urgent(urgent.run)
+    const stop = new AbortController()
+    const given = courtesy.patient(async () => 'never', stop.signal)
+    const next = courtesy.patient(async () => 'next')
+    stop.abort(new Error('stopping'))
+    await expect(given).rejects.toThrow('stopping')
+    urgent.end()
+    expect(await next).toBe('next')
+    await serving
+  })
+
+  it('lets everybody go once it is opened, and failed calls make room like others', async () => {
+    const courtesy = new Courtesy({ timer: steppedTimer(), atOnce: 1 })
+    const urgent = held()
+    const serving = courtesy.urgent(urgent.run)
+    const failing = courtesy.patient(() => Promise.reject(new Error('boom')))
+    const next = courtesy.patient(async () => 'next')
+    courtesy.open()
+    await expect(failing).rejects.toThrow('boom')
+    expect(await next).toBe('next')
+    urgent.end()
+    await serving
+  })
+})
+
+describe('the rest of a pass', () => {
+  it('keeps no worker but its key, and its failure brings the key back', async () => {
+    const stop = new AbortController()
+    const queue = new WorkQueue({ name: 'q' })
+    const rest = held()
+    const passes: string[] = []
+    let failures = 1
+    const controller = startController({
+      name: 'q',
+      workers: 1,
+      queue,
+      signal: stop.signal,
+      async reconcile({ key }) {
+        passes.push(key)
+        if (key !== 'ns/slow') return {}
+        if (failures-- <= 0) return {}
+        return {
+          later: async () => {
+            await rest.run()
+            throw new Error('the rest failed')
+          },
+        }
+      },
+    })
+    queue.add('ns/slow')
+    queue.add('ns/other')
+    queue.add('ns/slow')
+    await expect.poll(() => passes).toEqual(['ns/slow', 'ns/other'])
+    queue.add('ns/slow')
+    await settled()
+    expect(passes).toEqual(['ns/slow', 'ns/other'])
+    rest.end()
+    await expect.poll(() => passes.filter((key) => key === 'ns/slow').length).toBeGreaterThanOrEqual(2)
+    expect(queue.failures('ns/slow')).toBeLessThanOrEqual(1)
+    stop.abort()
+    await controller.stopped
+  })
+})

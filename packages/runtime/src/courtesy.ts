@@ -1,0 +1,134 @@
+import { Fifo } from './fifo.js'
+import { systemTimer, type Timer } from './timer.js'
+
+export interface CourtesyOptions {
+  timer?: Timer
+  /** Patient calls that may be under way at once. */
+  atOnce?: number
+  /** The same for those that go beside urgent work because they have waited long enough. */
+  besideUrgent?: number
+  /** After this time a patient call waits no longer for urgent work to end. */
+  longestWaitMs?: number
+}
+
+interface Waiting {
+  dueAtMs: number
+  go: () => void
+  isGone: boolean
+}
+
+/**
+ * Lets work that somebody waits for go first on a server that is the bottleneck: while urgent work is under way patient
+ * calls wait, in order and not for ever, and even then only a few of them run at once.
+ */
+export class Courtesy {
+  readonly #timer: Timer
+  readonly #atOnce: number
+  readonly #besideUrgent: number
+  readonly #longestWaitMs: number
+  readonly #waiting = new Fifo<Waiting>()
+  #head: Waiting | undefined
+  #urgent = 0
+  #running = 0
+  #isOpen = false
+  #cancelAlarm: (() => void) | undefined
+
+  constructor(options: CourtesyOptions = {}) {
+    const { timer = systemTimer, atOnce = 16, besideUrgent = 4, longestWaitMs = 2_000 } = options
+    this.#timer = timer
+    this.#atOnce = atOnce
+    this.#besideUrgent = besideUrgent
+    this.#longestWaitMs = longestWaitMs
+  }
+
+  /** Runs at once. Until it has settled, patient calls wait. */
+  async urgent<T>(run: () => Promise<T>): Promise<T> {
+    this.#urgent += 1
+    try {
+      return await run()
+    } finally {
+      this.#urgent -= 1
+      this.#release()
+    }
+  }
+
+  /** Runs when nothing urgent is under way, or after the longest wait. Rejects with the signal's reason before that. */
+  async patient<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (!this.#mayGo(Number.POSITIVE_INFINITY) || this.#head) await this.#turn(signal)
+    else this.#running += 1
+    try {
+      return await run()
+    } finally {
+      this.#running -= 1
+      this.#release()
+    }
+  }
+
+  /** For the end: nobody waits any more. */
+  open(): void {
+    this.#isOpen = true
+    this.#release()
+  }
+
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const onAbort = (): void => {
+        entry.isGone = true
+        reject(signal?.reason)
+      }
+      const entry: Waiting = {
+        dueAtMs: this.#nowMs() + this.#longestWaitMs,
+        isGone: false,
+        go: () => {
+          signal?.removeEventListener('abort', onAbort)
+          this.#running += 1
+          resolve()
+        },
+      }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      this.#waiting.push(entry)
+      this.#release()
+    })
+  }
+
+  #mayGo(dueAtMs: number): boolean {
+    if (this.#isOpen) return true
+    if (this.#urgent === 0) return this.#running < this.#atOnce
+    return this.#running < this.#besideUrgent && dueAtMs <= this.#nowMs()
+  }
+
+  #release(): void {
+    for (;;) {
+      this.#head ??= this.#waiting.shift()
+      const head = this.#head
+      if (!head) break
+      if (!head.isGone) {
+        if (!this.#mayGo(head.dueAtMs)) break
+        head.go()
+      }
+      this.#head = undefined
+    }
+    this.#setAlarm()
+  }
+
+  /** Somebody has to look when the first in line has waited long enough, should nothing end before that. */
+  #setAlarm(): void {
+    if (!this.#head) {
+      this.#cancelAlarm?.()
+      this.#cancelAlarm = undefined
+      return
+    }
+    // One that is set comes too early at worst, and is set anew then.
+    if (this.#cancelAlarm || this.#running >= this.#besideUrgent) return
+    const wake = (): void => {
+      this.#cancelAlarm = undefined
+      this.#release()
+    }
+    this.#cancelAlarm = this.#timer.after(Math.max(1, this.#head.dueAtMs - this.#nowMs()), wake)
+  }
+
+  #nowMs(): number {
+    return this.#timer.now().getTime()
+  }
+}
