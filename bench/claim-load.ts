@@ -1,6 +1,14 @@
 import type { KubeClient } from '@corral/kube'
-import { SandboxClaims, type SandboxTemplate, SandboxTemplates, SandboxWarmPools } from '@corral/resources'
+import {
+  isConditionTrue,
+  SandboxClaims,
+  Sandboxes,
+  type SandboxTemplate,
+  SandboxTemplates,
+  SandboxWarmPools,
+} from '@corral/resources'
 import { ClaimWatch } from './common/claim-watch.js'
+import { until } from './common/until.js'
 
 const namespace = 'default'
 const poolName = 'pool'
@@ -33,7 +41,7 @@ export async function fillPool(client: KubeClient, replicas: number): Promise<nu
 }
 
 /** Waits until the pool counts this many Ready members. */
-export async function poolFull(client: KubeClient, replicas: number): Promise<void> {
+async function poolFull(client: KubeClient, replicas: number): Promise<void> {
   const signal = AbortSignal.timeout(readyTimeoutMs)
   try {
     for await (const { type, object } of client.watch(SandboxWarmPools, { namespace, signal })) {
@@ -44,6 +52,16 @@ export async function poolFull(client: KubeClient, replicas: number): Promise<vo
     if (!signal.aborted) throw error
   }
   throw new Error(`the pool did not reach ${replicas}`)
+}
+
+/** Waits until the pool owns this many Ready members, whatever its status says yet. */
+export async function membersReady(client: KubeClient, replicas: number): Promise<void> {
+  const areReady = async (): Promise<boolean> => {
+    const { items } = await client.list(Sandboxes, { namespace })
+    const members = items.filter(({ metadata }) => metadata.ownerReferences?.some(({ name }) => name === poolName))
+    return members.filter(({ status }) => isConditionTrue(status?.conditions, 'Ready')).length >= replicas
+  }
+  await until(`${replicas} members of the pool Ready`, areReady, readyTimeoutMs, 300)
 }
 
 /** Makes claims and tells when each is Ready. */
@@ -92,6 +110,11 @@ export class ClaimLoad {
     }
     await Promise.all(Array.from({ length: lanes }, lane))
     return { latenciesMs, elapsedMs: performance.now() - startedAt }
+  }
+
+  /** Waits until nothing has happened to any claim for two seconds: what a burst left to do is done. */
+  quiet(): Promise<void> {
+    return this.#watch.quiet(2_000)
   }
 
   stop(): Promise<void> {

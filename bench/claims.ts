@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { Sandboxes, SandboxTemplates, SandboxWarmPools } from '@corral/resources'
-import { type ClaimFigures, ClaimLoad, fillPool, perSecond, poolFull } from './claim-load.js'
+import { type ClaimFigures, ClaimLoad, fillPool, membersReady, perSecond } from './claim-load.js'
 import {
   type ClaimStack,
   type ManagerName,
@@ -71,7 +71,8 @@ async function measureOnReal(stack: ClaimStack, figures: RealFigures, options: B
     await load.synced
     figures.fillMs.push(await fillPool(client, 350))
     figures.bursts.push(await load.burst('burst', 300))
-    await poolFull(client, 350)
+    await membersReady(client, 350)
+    await load.quiet()
     const before = cpuMsOf(stack)
     const offered = await load.offered('offered', 15, options.isFull ? 20_000 : 8_000)
     figures.cpuMs.push((cpuMsOf(stack) - before) / offered.latenciesMs.length)

@@ -6,6 +6,7 @@ export class ClaimWatch {
   readonly #informer: Informer<SandboxClaim>
   readonly #waiting = new Map<string, (sandbox: string) => void>()
   readonly #ready = new Map<string, string>()
+  #changedAtMs = 0
 
   constructor(client: KubeClient, namespace: string) {
     this.#informer = createInformer({ client, kind: SandboxClaims, namespace })
@@ -28,7 +29,14 @@ export class ClaimWatch {
     return this.#informer.stop()
   }
 
+  /** Resolves once no claim has changed for this long. */
+  async quiet(forMs: number): Promise<void> {
+    for (let leftMs = forMs; leftMs > 0; leftMs = this.#changedAtMs + forMs - performance.now())
+      await new Promise((resolve) => setTimeout(resolve, leftMs))
+  }
+
   #see({ metadata: { name }, status }: Stored<SandboxClaim>): void {
+    this.#changedAtMs = performance.now()
     const isReady = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')
     const sandbox = status?.sandbox?.name
     if (!isReady || !sandbox || this.#ready.has(name)) return
