@@ -153,12 +153,6 @@ describe('bad input is refused with a code and changes nothing', () => {
       code: 'Invalid',
     },
     {
-      what: 'labels Kubernetes would refuse',
-      body: { repo: '/r', task: 'x', agent: { name: 'command', command: 'true' }, labels: { 'not a label': 'x' } },
-      status: 422,
-      code: 'Invalid',
-    },
-    {
       what: 'more than the largest body',
       body: { repo: '/r', task: 'x'.repeat(17 * 1024 * 1024) },
       status: 413,
@@ -171,6 +165,47 @@ describe('bad input is refused with a code and changes nothing', () => {
     expect(`${answer.status} ${(answer.json as { error?: { code: string } })?.error?.code}`).toBe(`${status} ${code}`)
     const { error } = errorBodySchema.parse(answer.json)
     expect(error.message).not.toMatch(/at .*\.js:\d+/)
+    expect(await taskCount()).toBe(before)
+  })
+
+  it.each<{ what: string; more: () => Partial<CreateTaskRequest>; code: string; says: string }>([
+    {
+      what: 'labels Kubernetes would refuse',
+      more: () => ({ labels: { 'not a label': 'x' } }),
+      code: 'Invalid',
+      says: 'not a label',
+    },
+    {
+      what: 'a path where nothing is',
+      more: () => ({ repo: '/no/such/place' }),
+      code: 'RepositoryNotFound',
+      says: 'there is no git repository at /no/such/place',
+    },
+    {
+      what: 'a file:// address where nothing is',
+      more: () => ({ repo: 'file:///no/such/place' }),
+      code: 'RepositoryNotFound',
+      says: 'there is no git repository at /no/such/place',
+    },
+    {
+      what: 'a directory that is no repository',
+      more: () => ({ repo: platform.home }),
+      code: 'RepositoryNotFound',
+      says: 'is a directory without a git repository',
+    },
+    {
+      what: 'a base branch the repository does not have',
+      more: () => ({ base_branch: 'nowhere' }),
+      code: 'BranchNotFound',
+      says: 'there is no branch "nowhere" in',
+    },
+  ])('POST /tasks with $what', async ({ more, code, says }) => {
+    const before = await taskCount()
+    const answer = await platform.api.request('POST', '/tasks', { body: { ...good, ...more() } })
+    const { error } = errorBodySchema.parse(answer.json)
+    expect([answer.status, error.code]).toEqual([422, code])
+    expect(error.message).toContain(says)
+    expect(error.hint).toBeTruthy()
     expect(await taskCount()).toBe(before)
   })
 

@@ -244,14 +244,10 @@ describe.concurrent('a task that fails says why and keeps the work', () => {
       ends: { status: 'FAILED', cause: 'SetupFailed', message: /exit code 9.*no compiler here/s },
     },
     {
-      when: 'the base branch does not exist',
+      when: 'the base branch does not exist on the server',
+      repository: async () => ({ repo: `${server.url}/${(await bareRemote(served())).path.split('/').at(-1)}` }),
       request: { base_branch: 'nowhere' },
       ends: { status: 'FAILED', cause: 'BranchNotFound', message: /nowhere/ },
-    },
-    {
-      when: 'the repository does not exist',
-      repository: async () => ({ repo: fresh() }),
-      ends: { status: 'FAILED', cause: 'RepositoryNotFound' },
     },
     {
       when: 'the repository does not exist on the server',

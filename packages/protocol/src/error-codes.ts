@@ -149,6 +149,24 @@ export const errorCodes = {
     'The idempotency key was used for a different request.',
     'Use a fresh key for a new task.',
   ),
+  RepositoryNotFound: row(
+    422,
+    false,
+    'There is no git repository at the path of the request.',
+    'Check the path; it must be absolute.',
+  ),
+  BranchNotFound: row(
+    422,
+    false,
+    'The repository of the request has no such base branch.',
+    'Name an existing branch, or leave it out.',
+  ),
+  LocalRepositoryRefused: row(
+    422,
+    false,
+    'The server does not take repositories by path.',
+    'Give an https:// or ssh:// address.',
+  ),
   UnknownAgent: row(422, false, 'No agent has this name.', 'Use one of the names the message lists.'),
 } as const satisfies Record<string, ErrorCodeEntry>
 

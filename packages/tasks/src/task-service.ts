@@ -9,6 +9,7 @@ import { type AgentTask, AgentTasks, isAlreadyExists, isNotFound, type Stored } 
 import { taskFinalizer } from './agent-task/plan.js'
 import { isFinished, phaseOf } from './agent-task/stages.js'
 import type { EventLog } from './event-log/event-log.js'
+import { checkLocalRepository, localPathOf } from './repository/local-repository.js'
 import { parseRepositoryUrl } from './repository/repository-url.js'
 import { TaskError } from './task-error.js'
 import type { TaskMetrics } from './task-metrics.js'
@@ -42,6 +43,11 @@ export interface TaskServiceOptions {
   eventLog: EventLog
   directory: string
   defaultAgent: string
+  /**
+   * Whether requests may name repositories on this machine's disk, by path or file://. Such a repository is looked at
+   * before the task is taken.
+   */
+  localRepositories: boolean
   metrics?: TaskMetrics
 }
 
@@ -61,7 +67,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   }
 
   const create: TaskService['create'] = async (request, { idempotencyKey, retryOf } = {}) => {
-    checkRequest(request)
+    await checkRequest(request, options.localRepositories)
     const fingerprint = idempotencyKey ? digest(JSON.stringify(request)) : undefined
     const name = idempotencyKey
       ? nameFrom(createHash('sha256').update(idempotencyKey).digest())
@@ -132,14 +138,21 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   }
 }
 
-function checkRequest(request: CreateTaskRequest): void {
-  parseRepositoryUrl(request.repo)
+async function checkRequest(request: CreateTaskRequest, allowLocal: boolean): Promise<void> {
+  const location = parseRepositoryUrl(request.repo)
   if (request.agent && !findAgent(request.agent.name))
     throw new TaskError('UnknownAgent', `there is no agent "${request.agent.name}"`, {
       hint: `Use one of: ${[...agentAdapters.keys()].join(', ')}.`,
     })
   if (request.sandbox?.pool && request.sandbox.template)
     throw new TaskError('Invalid', 'sandbox: name a pool or a template, not both')
+  const path = localPathOf(location)
+  if (path === undefined) return
+  if (!allowLocal)
+    throw new TaskError('LocalRepositoryRefused', `${path} is on a disk of the server, which takes remote ones only`, {
+      hint: 'Give an https:// or ssh:// address, or start the server with --local-repositories.',
+    })
+  await checkLocalRepository(path, request.base_branch)
 }
 
 interface TaskIdentity {

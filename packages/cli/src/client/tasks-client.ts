@@ -9,6 +9,7 @@ import {
   taskListSchema,
   taskViewSchema,
 } from '@corral/protocol'
+import { isFinalPhase } from '@corral/resources'
 import { CliError } from '../cli-error.js'
 
 export interface PlatformAddress {
@@ -60,12 +61,16 @@ export class TasksClient {
     if (response.body) yield* response.body as unknown as AsyncIterable<Uint8Array>
   }
 
-  /** Events after `after`, live, until the last one. A broken line is opened again where it broke, for a minute. */
+  /**
+   * Events after `after`, live, until the last one, or all there are of a task that ended without it. A broken line is
+   * opened again where it broke, for a minute.
+   */
   async *events(id: string, options: { after?: number; signal?: AbortSignal } = {}): AsyncIterable<TaskEvent> {
     let after = options.after ?? 0
     let failingSince: number | undefined
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       try {
+        const isOver = attempt > 1 && isFinalPhase((await this.get(id)).status)
         const response = await this.#call(
           'GET',
           `/tasks/${encodeURIComponent(id)}/events?after=${after}`,
@@ -77,6 +82,7 @@ export class TasksClient {
           yield event
           if (event.type === 'result') return
         }
+        if (isOver) return
       } catch (error) {
         if (options.signal?.aborted || (error instanceof CliError && error.exitCode !== 3)) throw error
         failingSince ??= Date.now()

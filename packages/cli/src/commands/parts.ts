@@ -47,6 +47,7 @@ export function addPartCommands(program: Command): void {
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
     .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
     .option('--agent <name>', 'agent of tasks that name none', 'claude')
+    .option('--local-repositories', 'let tasks name repositories on the disk of this machine, by path or file://')
     .option('--ready-file <file>', 'write {"url","token","pid"} there when ready')
     .addOption(logLevel())
     .action(async (options: ServerCommandOptions) => (await import('../platform/parts.js')).runServer(options))

@@ -131,6 +131,7 @@ export interface ServerCommandOptions extends PartOptions {
   namespace: string
   maxTasks: number
   agent: string
+  localRepositories?: boolean
 }
 
 export async function runServer(options: ServerCommandOptions): Promise<void> {
@@ -153,6 +154,7 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
     token,
     maxConcurrent: options.maxTasks,
     defaultAgent: options.agent,
+    localRepositories: options.localRepositories ?? false,
     registry: new Registry(),
     namespace: options.namespace,
     isReady: () => isReady,

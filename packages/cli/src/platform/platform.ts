@@ -127,6 +127,7 @@ async function assemble(
     token,
     maxConcurrent: options.maxConcurrent,
     defaultAgent: options.defaultAgent,
+    localRepositories: true,
     isolation: isolation.tier,
     registry,
     isReady: () => isReady,

@@ -41,6 +41,8 @@ export interface TaskPlatformOptions {
   token: string
   maxConcurrent: number
   defaultAgent: string
+  /** Whether tasks may name repositories on this machine's disk. */
+  localRepositories: boolean
   isolation?: string
   registry: Registry
   namespace?: string
@@ -140,6 +142,7 @@ async function assemble(
     eventLog,
     directory: directory.tasks,
     defaultAgent: options.defaultAgent,
+    localRepositories: options.localRepositories,
     metrics,
   })
   const app = createApp({ tasks, token: options.token, isReady: options.isReady, registry, version, log })

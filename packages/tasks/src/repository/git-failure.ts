@@ -8,6 +8,8 @@ interface Rule {
   hint: string
 }
 
+const addressHint = 'Check the address; a local repository is given by its absolute path.'
+
 const readRules: readonly Rule[] = [
   {
     pattern: /No space left on device|disk quota exceeded/i,
@@ -27,7 +29,7 @@ const readRules: readonly Rule[] = [
       /does not appear to be a git repository|repository .*not found|does not exist|No such file or directory|HTTP 404|not a git repository/i,
     code: 'RepositoryNotFound',
     message: (url) => `there is no git repository at ${url}`,
-    hint: 'Check the address; a local repository is given by its absolute path.',
+    hint: addressHint,
   },
 ]
 
@@ -35,14 +37,35 @@ const readRules: readonly Rule[] = [
 export function readFailure(error: unknown, url: string): TaskError {
   if (!(error instanceof GitError)) return new TaskError('CloneFailed', String(error), { cause: error })
   const rule = readRules.find(({ pattern }) => pattern.test(error.stderr))
+  const said = reasonIn(error.stderr)
   if (rule)
-    return new TaskError(rule.code, `${rule.message(url)}: ${lastLines(error.stderr, 2)}`, {
+    return new TaskError(rule.code, said ? `${rule.message(url)}: ${said}` : rule.message(url), {
       hint: rule.hint,
       cause: error,
     })
-  return new TaskError('CloneFailed', `reading ${url} failed: ${lastLines(error.stderr, 3)}`, {
+  return new TaskError('CloneFailed', `reading ${url} failed: ${said || lastLines(error.stderr, 3)}`, {
     hint: 'Run the same fetch by hand with git to see more.',
     cause: error,
+  })
+}
+
+/** Lines in which git repeats itself or guesses: the message and its hint say it already. */
+const idleLine =
+  /^$|Could not read from remote repository|Please make sure you have the correct access|and the repository exists|does not appear to be a git repository|^Cloning into/
+
+/** What git says beyond that it failed. */
+function reasonIn(stderr: string): string {
+  const lines = stderr.split('\n').map((line) => line.trim())
+  return lastLines(lines.filter((line) => !idleLine.test(line)).join('\n'), 2)
+}
+
+export function repositoryMissing(url: string): TaskError {
+  return new TaskError('RepositoryNotFound', `there is no git repository at ${url}`, { hint: addressHint })
+}
+
+export function branchMissing(branch: string, url: string): TaskError {
+  return new TaskError('BranchNotFound', `there is no branch "${branch}" in ${url}`, {
+    hint: 'List the branches with `git ls-remote --heads`, or leave the base branch out to use the default one.',
   })
 }
 

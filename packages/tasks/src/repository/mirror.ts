@@ -4,7 +4,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../git/git.js'
 import { TaskError } from '../task-error.js'
-import { branchTaken, readFailure } from './git-failure.js'
+import { branchMissing, branchTaken, readFailure } from './git-failure.js'
 import type { KeyedLock } from './keyed-lock.js'
 import type { RepositoryLocation } from './repository-url.js'
 
@@ -51,7 +51,8 @@ export function createMirrors(options: {
             timeoutMs,
           })
         } catch (error) {
-          if (/couldn't find remote ref/i.test(String((error as Error).message))) throw branchMissing(branch, location)
+          if (/couldn't find remote ref/i.test(String((error as Error).message)))
+            throw branchMissing(branch, location.url)
           throw readFailure(error, location.url)
         }
         const { stdout } = await git(['rev-parse', '--verify', `${ref}^{commit}`], { cwd: directory, signal })
@@ -83,12 +84,6 @@ async function defaultBranch(git: Git, location: RepositoryLocation, signal: Abo
   if (named) return named
   throw new TaskError('RepositoryEmpty', `${location.url} has no default branch`, {
     hint: 'An empty repository cannot be worked on: push a first commit, or name a base branch.',
-  })
-}
-
-function branchMissing(branch: string, location: RepositoryLocation): TaskError {
-  return new TaskError('BranchNotFound', `there is no branch "${branch}" in ${location.url}`, {
-    hint: 'List the branches with `git ls-remote --heads`, or leave the base branch out to use the default one.',
   })
 }
 

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkLocalRepository, localPathOf } from './local-repository.js'
+import { parseRepositoryUrl } from './repository-url.js'
+
+let root: string
+const at = (...parts: string[]): string => join(root, ...parts)
+const git = (cwd: string, ...args: string[]): void =>
+  void execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd, stdio: 'ignore' })
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'corral-local-'))
+  mkdirSync(at('plain/inside'), { recursive: true })
+  git(at('plain'), 'init', '--initial-branch=main')
+  git(at('plain'), 'commit', '--allow-empty', '-m', 'first')
+  git(at('plain'), 'branch', 'feature/loose')
+  git(root, 'clone', '--bare', at('plain'), at('bare.git'))
+  git(at('bare.git'), 'pack-refs', '--all')
+  git(at('plain'), 'worktree', 'add', '-b', 'tree', at('tree'))
+  mkdirSync(at('empty'))
+  writeFileSync(at('file'), '')
+})
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+describe('a repository on this machine', () => {
+  it.each([
+    { what: 'a work tree', path: 'plain' },
+    { what: 'its .git', path: 'plain/.git' },
+    { what: 'a bare one', path: 'bare.git' },
+    { what: 'a bare one without its suffix', path: 'bare' },
+    { what: 'a linked work tree', path: 'tree', branch: 'main' },
+    { what: 'a loose branch', path: 'plain', branch: 'feature/loose' },
+    { what: 'a packed branch', path: 'bare.git', branch: 'feature/loose' },
+  ])('may be $what', async ({ path, branch }) => {
+    await checkLocalRepository(at(path), branch)
+  })
+
+  it.each([
+    { what: 'nothing', path: 'nowhere', code: 'RepositoryNotFound', says: /there is no git repository at .*nowhere$/ },
+    { what: 'something below a file', path: 'file/x', code: 'RepositoryNotFound', says: /no git repository/ },
+    { what: 'an empty directory', path: 'empty', code: 'RepositoryNotFound', says: /a directory without a git/ },
+    { what: 'a directory inside one', path: 'plain/inside', code: 'RepositoryNotFound', says: /a directory without/ },
+    { what: 'a file', path: 'file', code: 'RepositoryNotFound', says: /a file, not a git repository/ },
+    { what: 'one without the branch', path: 'plain', branch: 'loose', code: 'BranchNotFound', says: /"loose" in/ },
+    { what: 'one with such a folder', path: 'plain', branch: 'feature', code: 'BranchNotFound', says: /"feature" in/ },
+  ])('may not be $what', async ({ path, branch, code, says }) => {
+    await expect(checkLocalRepository(at(path), branch)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(says),
+      hint: expect.any(String),
+    })
+  })
+
+  it.each([
+    { repo: '/srv/app', path: '/srv/app' },
+    { repo: 'file:///srv/my%20app', path: '/srv/my app' },
+    { repo: 'https://example.com/app.git', path: undefined },
+    { repo: 'ssh://git@example.com/app.git', path: undefined },
+    { repo: 'git@example.com:app.git', path: undefined },
+  ])('is at $path when $repo is named', ({ repo, path }) => {
+    expect(localPathOf(parseRepositoryUrl(repo))).toBe(path)
+  })
+})
