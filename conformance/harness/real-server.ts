@@ -2,7 +2,7 @@ import { sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { startKubeletServer } from '@corral/node'
+import { startKubeletServer, subjectAccess } from '@corral/node'
 import { type CustomResourceDefinition, CustomResourceDefinitions, crdManifests } from '@corral/resources'
 import { type ControlPlane, freePorts, startControlPlane } from '../../tools/oracle/index.js'
 import { conformanceNode, startPodRunner } from './pod-runner.js'
@@ -29,7 +29,9 @@ async function serverOn(plane: ControlPlane): Promise<ServerUnderTest> {
   const kubelet = await startKubeletServer({
     node,
     port: kubeletPort,
-    tls: { cert: file('server.crt'), key: file('server.key') },
+    tls: { cert: file('server.crt'), key: file('server.key'), clientCa: file('ca.crt') },
+    authorize: subjectAccess(client, conformanceNode),
+    host: '127.0.0.1',
   })
   const signingKey = readFileSync(join(plane.directory, 'service-account.key'), 'utf8')
   const { 'kube-apiserver': apiserver } = plane.binaries

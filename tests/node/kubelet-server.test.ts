@@ -1,14 +1,15 @@
 import { request } from 'node:https'
 import { type HttpsEndpoint, serveHttps } from '@corral/apiserver'
-import { bubblewrapIsolation, type KubeletServer, startKubeletServer } from '@corral/node'
+import { bubblewrapIsolation, type KubeletServer, startKubeletServer, subjectAccess } from '@corral/node'
 import { Secrets } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isReady, type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
+import { isReady, type NodeUnderTest, nodeName, nodeUnderTest } from './node-under-test.js'
 
 describe('the kubelet’s routes', () => {
   let node: NodeUnderTest
   let endpoint: HttpsEndpoint
   let kubelet: KubeletServer
+  let isTrusted = true
 
   beforeAll(async () => {
     node = await nodeUnderTest((dataDir) => bubblewrapIsolation({ dataDir }))
@@ -18,6 +19,8 @@ describe('the kubelet’s routes', () => {
       node: node.agent,
       port: 0,
       tls: { ...server, clientCa: ca.cert },
+      authorize: async (caller, verb) =>
+        (isTrusted || verb === 'get') && subjectAccess(node.client, nodeName)(caller, verb),
       host: '127.0.0.1',
     })
     const script = 'echo ready; trap "exit 0" TERM; while :; do sleep 0.1; done'
@@ -65,6 +68,7 @@ describe('the kubelet’s routes', () => {
           })
           socket.on('close', () => resolve(byChannel(frames(Buffer.concat(chunks)))))
         })
+        .on('response', ({ statusCode }) => reject(new Error(`refused with ${statusCode}`)))
         .on('error', reject)
         .end()
     })
@@ -84,6 +88,18 @@ describe('the kubelet’s routes', () => {
 
   it('refuse a client without a certificate', async () => {
     await expect(get('/healthz', { ca: endpoint.tls.ca.cert })).rejects.toThrow()
+  })
+
+  it('refuse a caller who may not use the node, a stream as well as a log', async () => {
+    const stranger = { name: 'mallory', groups: ['guests'] }
+    const admin = { name: 'admin', groups: ['system:masters'] }
+    const mayUse = subjectAccess(node.client, nodeName)
+    expect([await mayUse(stranger, 'create'), await mayUse(stranger, 'get'), await mayUse(admin, 'create')]).toEqual([
+      ...[false, false, true],
+    ])
+    isTrusted = false
+    await expect(channelsOf('/exec/default/served/main?command=id&output=1')).rejects.toThrow(/403/)
+    isTrusted = true
   })
 
   it('run a command and report its exit code', async () => {

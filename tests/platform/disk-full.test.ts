@@ -1,5 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, rmSync, truncateSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AgentTasks, Events } from '@corral/resources'
 import {
@@ -60,7 +60,7 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
   it('of the sandboxes is said of the pod that waits for room, which starts once there is some', async () => {
     await startOn('pods', '24m', '0711')
     const filler = join(mounted!, 'filler')
-    const fill = (): void => void spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=1M'])
+    const fill = (): void => expect(() => writeFileSync(filler, Buffer.alloc(25 * 2 ** 20))).toThrow('ENOSPC')
     fill()
     const id = await create('echo small > small.txt')
     const kube = await platform.kube()

@@ -1,5 +1,6 @@
 export * from './isolation/index.js'
 export { type KubeletServer, type KubeletServerOptions, startKubeletServer } from './kubelet/kubelet-server.js'
+export { type Authorize, type Caller, subjectAccess } from './kubelet/subject-access.js'
 export { type HostToolchainOptions, hostToolchain } from './launch/host-toolchain.js'
 export { type ImageEntry, type ImageMap, imageRepository } from './launch/image-map.js'
 export { homeDirectory, type Toolchain } from './launch/launch-plan.js'

@@ -29,7 +29,7 @@ export function addPartCommands(program: Command): void {
     .option('--kubelet-port <port>', 'port of the kubelet routes (exec, logs, port-forward)', parsePort, 10250)
     .option(
       '--client-ca <file>',
-      'let only clients with a certificate of this CA in; without it the routes are on loopback only',
+      'authority of the client certificates the kubelet routes ask for (default: the one in the kubeconfig)',
     )
     .option('--broker <host:port>', 'where the model broker listens, for the Service corral-broker')
     .addOption(new Option('--isolation <tier>', 'insist on a tier').choices(['bubblewrap', 'process']))

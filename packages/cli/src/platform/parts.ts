@@ -8,9 +8,10 @@ import {
   writeKubeconfig,
 } from '@corral/apiserver'
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { pickIsolation, processIsolation, startKubeletServer, startNode } from '@corral/node'
+import { pickIsolation, processIsolation, startKubeletServer, startNode, subjectAccess } from '@corral/node'
 import { embeddedCrds, systemClock } from '@corral/resources'
 import { Registry } from 'prom-client'
+import { CliError } from '../cli-error.js'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger, type LogLevel } from '../output/logger.js'
 import { daemonImages } from './daemon-image.js'
@@ -73,7 +74,14 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
   prepareDataDirectory(directory)
   const lock = await lockDataDirectory(directory)
   const log = jsonLogger(options.logLevel)
-  const client = await clientFor(options.kubeconfig)
+  const access = await loadKubeConfig({ path: options.kubeconfig })
+  const client = kubeClientFromConfig(access)
+  const clientCa = options.clientCa ? readFileSync(options.clientCa, 'utf8') : access.tls.ca
+  if (!clientCa)
+    throw new CliError('nothing says which clients the kubelet routes may trust', {
+      exitCode: 2,
+      hint: 'Give --client-ca, or a kubeconfig with the certificate authority of the cluster.',
+    })
   const runtime = installRuntime(directory.runtime)
   const isolationOptions = {
     dataDir: directory.path,
@@ -106,11 +114,11 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
     log,
   })
   const { server } = await ensureCertificates(directory.tls, ['127.0.0.1'])
-  const clientCa = options.clientCa ? readFileSync(options.clientCa, 'utf8') : undefined
   const kubelet = await startKubeletServer({
     node,
     port: options.kubeletPort,
-    tls: { cert: server.cert, key: server.key, ...(clientCa ? { clientCa } : {}) },
+    tls: { cert: server.cert, key: server.key, clientCa },
+    authorize: subjectAccess(client, options.name),
     log,
   })
   await node.ready

@@ -2,19 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
 import { errorCode, type Logger, type PodStreams, silentLogger } from '@corral/resources'
 import { handleUpgrade, refuseUpgrade } from '@corral/streams'
 import { type KubeletRoute, kubeletRoute, logOptions } from './kubelet-route.js'
+import { type Authorize, callerOf } from './subject-access.js'
 
 export interface KubeletServerOptions {
   node: { readonly podStreams: PodStreams }
   /** 0 takes any free port. */
   port: number
-  /**
-   * Certificate and key of the node. With `clientCa` only clients with a certificate signed by it are let in; without
-   * it the server listens on loopback, whatever `host` says.
-   */
-  tls: { cert: string; key: string; clientCa?: string }
+  /** Certificate and key of the node. Only clients with a certificate signed by `clientCa` are let in. */
+  tls: { cert: string; key: string; clientCa: string }
+  /** Asked before every stream and log. */
+  authorize: Authorize
   host?: string
   log?: Logger
 }
@@ -27,26 +28,28 @@ export interface KubeletServer {
 
 /** The kubelet's streaming routes over HTTPS, for an API server in another process. */
 export async function startKubeletServer(options: KubeletServerOptions): Promise<KubeletServer> {
-  const { tls, node, log = silentLogger } = options
+  const { tls, node, authorize, log = silentLogger } = options
   const life = new AbortController()
   const sockets = new Set<Socket>()
-  const clients = tls.clientCa ? { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true } : {}
-  const server = createServer({ cert: tls.cert, key: tls.key, ...clients })
+  const { cert, key, clientCa } = tls
+  const server = createServer({ cert, key, ca: clientCa, requestCert: true, rejectUnauthorized: true })
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    answer(node.podStreams, request, response).catch((error: unknown) => {
+    answer(node.podStreams, authorize, request, response).catch((error: unknown) => {
       log.debug('kubelet request failed', { path: request.url, error })
       response.destroy()
     })
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    upgrade(node.podStreams, { request, socket, head, signal: life.signal, log })
+    upgrade(node.podStreams, authorize, { request, socket, head, signal: life.signal, log }).catch((error: unknown) => {
+      log.debug('kubelet stream failed', { path: request.url, error })
+      socket.destroy()
+    })
   })
-  const host = tls.clientCa ? (options.host ?? '0.0.0.0') : '127.0.0.1'
-  await listen(server, options.port, host)
+  await listen(server, options.port, options.host ?? '0.0.0.0')
   return {
     port: (server.address() as AddressInfo).port, // a TCP server that listens has one
     async close() {
@@ -58,12 +61,19 @@ export async function startKubeletServer(options: KubeletServerOptions): Promise
   }
 }
 
-async function answer(streams: PodStreams, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  streams: PodStreams,
+  authorize: Authorize,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const url = urlOf(request)
   const route = kubeletRoute(url.pathname)
   if (route?.kind === 'health') return sendText(response, 200, 'ok')
   if (!route) return sendText(response, 404, '404 page not found\n')
   if (route.kind !== 'logs') return sendText(response, 400, 'Upgrade request required\n')
+  const refusal = await refusalOf(request, authorize, 'get')
+  if (refusal) return sendText(response, 403, `${refusal}\n`)
   const options = logOptions(url.searchParams)
   if (!options) return sendText(response, 400, 'invalid log options\n')
   await sendLogs(streams, route, options, response)
@@ -105,13 +115,15 @@ interface Upgrade {
   log: Logger
 }
 
-function upgrade(streams: PodStreams, base: Upgrade): void {
+async function upgrade(streams: PodStreams, authorize: Authorize, base: Upgrade): Promise<void> {
   const url = urlOf(base.request)
   const route = kubeletRoute(url.pathname)
   if (!route || route.kind === 'health' || route.kind === 'logs') {
     refuseUpgrade(base.socket, 404, 'NotFound', `no stream at ${url.pathname}`)
     return
   }
+  const refusal = await refusalOf(base.request, authorize, 'create')
+  if (refusal) return refuseUpgrade(base.socket, 403, 'Forbidden', refusal)
   if (route.kind === 'portForward') {
     void handleUpgrade({
       ...base,
@@ -130,6 +142,17 @@ function upgrade(streams: PodStreams, base: Upgrade): void {
         ? streams.exec(pod, { ...wanted, container, command, signal })
         : streams.attach(pod, { ...wanted, container, signal }),
   })
+}
+
+/** Why the caller may not do this; undefined where it may. */
+async function refusalOf(
+  { socket }: IncomingMessage,
+  authorize: Authorize,
+  verb: 'get' | 'create',
+): Promise<string | undefined> {
+  const caller = callerOf(socket as TLSSocket) // the server speaks TLS only
+  if (caller && (await authorize(caller, verb))) return undefined
+  return `Forbidden (user=${caller?.name ?? ''}, verb=${verb}, resource=nodes, subresource=proxy)`
 }
 
 function sendText(response: ServerResponse, status: number, text: string): void {
