@@ -103,8 +103,8 @@ export function withoutFields(
   return changed ? fieldNode(set[SELF] !== undefined, children) : set
 }
 
-/** Server-owned metadata, which nobody manages. */
-const UNMANAGED: FieldSet = {
+/** Type and server-owned metadata, which nobody manages. */
+export const unmanagedFields: FieldSet = {
   'f:apiVersion': memberSet,
   'f:kind': memberSet,
   'f:metadata': {
@@ -123,7 +123,7 @@ const UNMANAGED: FieldSet = {
 
 /** The set without type and server-owned metadata. */
 export function stripUnmanaged(set: FieldSet | undefined): FieldSet | undefined {
-  return subtractSets(set, UNMANAGED)
+  return subtractSets(set, unmanagedFields)
 }
 
 /** Whether two sets hold the same paths. */
@@ -140,8 +140,12 @@ export function sameSets(a: FieldSet | undefined, b: FieldSet | undefined): bool
   return count === 0
 }
 
+/** Sets known to be in order throughout. Sets are never changed, so what is in order stays so. */
+const ordered = new WeakSet<FieldSet>()
+
 /** The set with its keys in order, as Kubernetes writes it; the same set when they are already. */
 export function sortSet(set: FieldSet): FieldSet {
+  if (ordered.has(set)) return set
   const keys = Object.keys(set)
   if (keys.length === 0) return set
   let isSorted = keys.every((key, index) => index === 0 || keys[index - 1]! < key)
@@ -152,7 +156,9 @@ export function sortSet(set: FieldSet): FieldSet {
     if (child !== set[key]) isSorted = false
     sorted[key] = child
   }
-  return isSorted ? set : sorted
+  const result = isSorted ? set : sorted
+  ordered.add(result)
+  return result
 }
 
 /** `fieldsV1` of an entry if it has the right shape; undefined for anything else. */

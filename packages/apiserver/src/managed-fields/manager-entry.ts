@@ -1,5 +1,6 @@
 import type { ManagedFieldsEntry } from '@corral/resources'
-import { type FieldSet, parseFieldSet, sameSets, sortSet, unionSets } from './field-set.js'
+import { type FieldSet, parseFieldSet, sameSets, unionSets } from './field-set.js'
+import { internSet, isInterned, isOrderedSet } from './interned-sets.js'
 
 /** One manager's share of an object. */
 export interface Manager {
@@ -29,15 +30,16 @@ export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefine
 const decoded = new WeakMap<ManagedFieldsEntry, Manager>()
 
 function decodeManager(entry: ManagedFieldsEntry): Manager | undefined {
-  const fields = parseFieldSet(entry.fieldsV1 ?? {})
+  const given = (entry.fieldsV1 ?? {}) as FieldSet // checked, unless it is a set we made
+  const fields = isInterned(given) ? given : parseFieldSet(given)
   const { operation, manager = '', apiVersion = '', subresource = '', time } = entry
   if (!fields || (operation !== 'Apply' && operation !== 'Update')) return undefined
   if (entry.fieldsType !== undefined && entry.fieldsType !== 'FieldsV1') return undefined
-  const result: Manager = { manager, operation, apiVersion, subresource, time, fields }
-  if (!Object.isFrozen(entry)) return result
+  if (!Object.isFrozen(entry)) return { manager, operation, apiVersion, subresource, time, fields }
+  const result: Manager = { manager, operation, apiVersion, subresource, time, fields: internSet(fields) }
   decoded.set(entry, result)
   // An entry as it would be written again stays itself, and so do all its parts.
-  const isCanonical = entry.fieldsV1 !== undefined && entry.fieldsType !== undefined && sortSet(fields) === fields
+  const isCanonical = entry.fieldsV1 !== undefined && entry.fieldsType !== undefined && isOrderedSet(fields)
   if (isCanonical && entry.manager !== undefined && entry.apiVersion !== undefined && entry.subresource !== '') {
     encoded.set(result, entry)
   }
@@ -73,7 +75,7 @@ function encodeManager(manager: Manager): ManagedFieldsEntry {
       apiVersion: manager.apiVersion,
       ...(manager.time !== undefined && { time: manager.time }),
       fieldsType: 'FieldsV1',
-      fieldsV1: sortSet(manager.fields),
+      fieldsV1: internSet(manager.fields),
       ...(manager.subresource !== '' && { subresource: manager.subresource }),
     }
     encoded.set(manager, entry)

@@ -1,7 +1,8 @@
 import type { KubeObject, ManagedFieldsEntry } from '@corral/resources'
 import { timestamp } from '../write/timestamps.js'
 import { compareObjects } from './compare.js'
-import { type FieldSet, stripUnmanaged, subtractSets, unionSets, withoutFields } from './field-set.js'
+import { type FieldSet, unmanagedFields, withoutFields } from './field-set.js'
+import { internSet, subtractInterned, unionInterned } from './interned-sets.js'
 import { decodeManagers, encodeManagers, isSameManager, type Manager, withFields } from './manager-entry.js'
 import type { TypeSchema } from './type-schema.js'
 
@@ -35,20 +36,22 @@ export function trackUpdate(input: TrackUpdateInput): ManagedFieldsEntry[] | und
   // Entries that are the same array are passed over by the comparison anyway.
   const isSameEntries = live === after.metadata?.managedFields
   const old = before && !isSameEntries ? content(before) : (before ?? {})
-  const { changed, removed } = compareObjects(old, isSameEntries ? after : content(after), type)
-  if (!changed && !removed) return base.entries
+  const difference = compareObjects(old, isSameEntries ? after : content(after), type)
+  if (!difference.changed && !difference.removed) return base.entries
+  const removed = difference.removed && internSet(difference.removed)
   const self = { manager: input.manager, operation: 'Update' as const, apiVersion: after.apiVersion ?? '', subresource }
-  const written = withoutFields(changed, input.ignores)
-  const taken = stripUnmanaged(written)
-  const lost = base.managers.length > 0 ? unionSets(written, removed) : undefined
+  const others = withoutFields(difference.changed, input.ignores)
+  const written = others && internSet(others)
+  const taken = subtractInterned(written, unmanaged)
+  const lost = base.managers.length > 0 ? unionInterned(written, removed) : undefined
 
   const managers: Manager[] = []
   let own: Manager | undefined
   for (const each of base.managers) {
     if (isSameManager(each, self)) own = each
-    else pushIf(managers, withFields(each, subtractSets(each.fields, lost)))
+    else pushIf(managers, withFields(each, subtractInterned(each.fields, lost)))
   }
-  const fields = unionSets(subtractSets(own?.fields, removed), taken)
+  const fields = unionInterned(subtractInterned(own?.fields, removed), taken)
   if (fields) {
     const isKept = own && withFields(own, fields) === own
     managers.push(isKept && own ? own : newManager(self, timestamp(now), fields))
@@ -58,6 +61,8 @@ export function trackUpdate(input: TrackUpdateInput): ManagedFieldsEntry[] | und
   }
   return managers.length > 0 ? encodeManagers(managers) : undefined
 }
+
+const unmanaged = internSet(unmanagedFields)
 
 function newManager(self: Omit<Manager, 'fields' | 'time'>, time: string, fields: FieldSet): Manager {
   const { manager, operation, apiVersion, subresource } = self
