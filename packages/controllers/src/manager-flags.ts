@@ -168,6 +168,7 @@ function managerOptions(
       unschedulableRecheckMs: number('sandbox-warm-pool-unschedulable-recheck-interval'),
       markEvictable: on('enable-warm-pool-eviction'),
     },
+    choresAtOnce: 32,
     cacheLabelSelectors: on('cache-label-selectors'),
     tracing: on('enable-tracing'),
     endpoints: {

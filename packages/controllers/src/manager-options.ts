@@ -10,6 +10,8 @@ export interface ManagerOptions {
   sandbox: SandboxOptions
   claim: ClaimOptions & { disableEvents: boolean }
   pool: PoolOptions
+  /** Writes nobody waits for that may be under way at once: few, where claims would queue up behind them. */
+  choresAtOnce: number
   /** Watch only Pods and Services that carry the sandbox label. */
   cacheLabelSelectors: boolean
   leaderElection?: { namespace: string; identity: string }
@@ -33,7 +35,7 @@ export interface MetricsTls {
   cipherSuites?: readonly string[]
 }
 
-/** Upstream's defaults with the extensions on; no ports, no election: what runs inside another process. */
+/** Upstream's defaults with the extensions on; no ports, no election: what runs beside its server in one process. */
 export function defaultManagerOptions(): ManagerOptions {
   return {
     extensions: true,
@@ -48,6 +50,7 @@ export function defaultManagerOptions(): ManagerOptions {
       unschedulableRecheckMs: 60_000,
       markEvictable: true,
     },
+    choresAtOnce: 256,
     cacheLabelSelectors: false,
     tracing: false,
   }

@@ -76,7 +76,7 @@ export function startManager(ports: ManagerPorts): Manager {
   else ports.signal?.addEventListener('abort', abort, { once: true })
 
   const controllerMetrics = promControllerMetrics(metrics)
-  const courtesy = new Courtesy()
+  const courtesy = new Courtesy({ atOnce: options.choresAtOnce })
   const patient = patientClient(client, courtesy)
   const sink = eventSink({ client: patient, clock, log, instance: hostname() })
   const stateOptions: StateOptions = {

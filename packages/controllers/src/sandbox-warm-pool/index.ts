@@ -6,6 +6,7 @@ import {
   itself,
   keyOf,
   type ObjectEvent,
+  type ObjectKey,
   type WorkQueue,
 } from '@corral/runtime'
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
@@ -14,8 +15,8 @@ export { type PoolOptions, poolReconciler } from './reconciler.js'
 
 const owner = controllingOwner(SandboxWarmPools)
 
-/** A pass looks at every member, and members change in crowds: so many events share one. */
-const gatherMs = 10
+/** A pass looks at every member, and members change in crowds: so many events share one, the more the larger the pool. */
+const gatherMs = (members: number): number => 10 + members / 20
 
 /** Wakes pools for their own events, their members' and their template's; confirms what they expect to see. */
 export function watchPools(state: CoreState & ExtensionsState, queue: WorkQueue, expectations: Expectations): void {
@@ -23,8 +24,10 @@ export function watchPools(state: CoreState & ExtensionsState, queue: WorkQueue,
   state.sandboxes.onEvent((event) => {
     confirm(expectations, event)
     if (!concernsPool(event)) return
-    if (event.type === 'update') for (const pool of owner(event.old)) queue.addAfter(pool, gatherMs)
-    for (const pool of owner(event.object)) queue.addAfter(pool, gatherMs)
+    const gather = (pool: ObjectKey): void =>
+      queue.addAfter(pool, gatherMs(state.pools.get(pool)?.status?.replicas ?? 0))
+    if (event.type === 'update') for (const pool of owner(event.old)) gather(pool)
+    for (const pool of owner(event.object)) gather(pool)
   })
   state.templates.onEvent((event) =>
     enqueueEvent(queue, event, (template) => state.pools.byIndex(indexes.templateRef, keyOf(template)).map(keyOf)),
