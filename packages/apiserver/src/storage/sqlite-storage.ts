@@ -1,7 +1,7 @@
 import { closeSync, fdatasync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { KubeObject } from '@corral/resources'
-import { jsonBytes, rememberJson } from '../store/json-bytes.js'
+import { jsonBytes } from '../store/json-bytes.js'
 import { freezeJson } from '../store/plain-json.js'
 import {
   type HistoryEntry,
@@ -9,6 +9,7 @@ import {
   type StorageContents,
   StorageError,
   type StorageOperation,
+  type StorageRow,
   type StorageWrite,
 } from './storage.js'
 import { acquireLock, type StorageLock } from './storage-lock.js'
@@ -18,6 +19,7 @@ const RV_BLOCK = 10_000
 /** Log rows that always stay; compaction starts at twice as many. */
 const LOG_TAIL = 2_000
 const COMPACT_BATCH = 1_000
+const PAGE_ROWS = 500
 
 export interface SqliteStorageOptions {
   /** Made when missing, 0700. Holds the database and the lock file. */
@@ -83,13 +85,16 @@ class SqliteStorage implements Storage {
   }
 
   private load(statements: Statements): StorageContents {
-    const living = new Map<number, KubeObject>()
-    const rows = (statements.allRows.all() as CurRow[]).map((row) => {
+    const logged = (statements.logTail.all(LOG_TAIL) as LogRow[]).reverse()
+    /** Objects whose newest write is in the log, which does not repeat them. */
+    const living = new Map<number, KubeObject | undefined>(logged.map(({ rv }) => [rv, undefined]))
+    const rows: StorageRow[] = []
+    for (const row of pages(statements)) {
       const object = parseObject(row.v)
-      living.set(row.rv, object)
-      return { collection: row.gr, namespace: row.ns, name: row.name, object }
-    })
-    const history = (statements.logTail.all(LOG_TAIL) as LogRow[]).reverse().map((row): HistoryEntry => {
+      if (living.has(row.rv)) living.set(row.rv, object)
+      rows.push({ collection: row.gr, namespace: row.ns, name: row.name, object })
+    }
+    const history = logged.map((row): HistoryEntry => {
       const object = row.v ? parseObject(row.v) : living.get(row.rv)
       return {
         rv: row.rv,
@@ -192,7 +197,7 @@ class SqliteStorage implements Storage {
 }
 
 type Statements = Record<
-  | 'allRows'
+  | 'page'
   | 'logTail'
   | 'countLog'
   | 'nthOldest'
@@ -211,16 +216,17 @@ type Statements = Record<
 const OPERATIONS: readonly StorageOperation[] = ['create', 'update', 'delete']
 
 interface CurRow {
+  id: number
   gr: string
   ns: string
   name: string
   rv: number
-  v: Uint8Array
+  v: string
 }
-interface LogRow extends Omit<CurRow, 'v'> {
+interface LogRow extends Omit<CurRow, 'id' | 'v'> {
   op: number
   prev_rv: number
-  v: Uint8Array | null
+  v: string | null
 }
 
 function createTables(database: Database): void {
@@ -239,8 +245,12 @@ function createTables(database: Database): void {
 
 function prepareStatements(database: Database): Statements {
   return {
-    allRows: database.prepare('SELECT gr, ns, name, rv, v FROM cur'),
-    logTail: database.prepare('SELECT rv, gr, ns, name, op, prev_rv, v FROM log ORDER BY rv DESC LIMIT ?'),
+    page: database.prepare(
+      'SELECT id, gr, ns, name, rv, CAST(v AS TEXT) AS v FROM cur WHERE id > ? ORDER BY id LIMIT ?',
+    ),
+    logTail: database.prepare(
+      'SELECT rv, gr, ns, name, op, prev_rv, CAST(v AS TEXT) AS v FROM log ORDER BY rv DESC LIMIT ?',
+    ),
     countLog: database.prepare('SELECT count(*) AS n FROM log'),
     nthOldest: database.prepare('SELECT rv FROM log ORDER BY rv LIMIT 1 OFFSET ?'),
     trimLog: database.prepare('DELETE FROM log WHERE rv < ?'),
@@ -259,12 +269,18 @@ function readNumber(statements: Statements, key: string): number {
   return Number((statements.getMeta.get(key) as { v: string } | undefined)?.v ?? 0)
 }
 
-function parseObject(bytes: Uint8Array): KubeObject {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const object = freezeJson(JSON.parse(buffer.toString('utf8')) as KubeObject)
-  rememberJson(object, buffer)
-  return object
+/** Every row, some at a time: rows that live no longer than their page cost the collector next to nothing. */
+function* pages(statements: Statements): Generator<CurRow> {
+  for (let id = 0; ; ) {
+    const page = statements.page.all(id, PAGE_ROWS) as CurRow[]
+    yield* page
+    const last = page.at(-1)
+    if (!last || page.length < PAGE_ROWS) return
+    id = last.id
+  }
 }
+
+const parseObject = (json: string): KubeObject => freezeJson(JSON.parse(json) as KubeObject)
 
 async function loadSqlite(): Promise<new (path: string) => Database> {
   const builtIn = process.getBuiltinModule?.('node:sqlite') as

@@ -10,11 +10,6 @@ export function jsonBytes(object: object): Uint8Array {
   return bytes
 }
 
-/** Remembers bytes that are known to be the object's JSON, for instance those just read from disk. */
-export function rememberJson(object: object, bytes: Uint8Array): void {
-  cache.set(object, bytes)
-}
-
 /** Size of the object's JSON: exact where it has been made already, else close enough for a limit. */
 export function sizeInBytes(object: object): number {
   return cache.get(object)?.length ?? measure(object)
