@@ -33,7 +33,7 @@ const ready = async (passes: Passes): Promise<ReturnType<typeof condition>> =>
   condition(await readClaim(passes), 'Ready')
 
 describe('cold start', () => {
-  it('scenario 78: a Sandbox of the claim, with secure defaults', async () => {
+  it('S0-D4, scenario 78: a Sandbox of the claim, with secure defaults', async () => {
     await using passes = await started()
     expect(await passes.claim('c')).toEqual({})
     const made = await readSandbox(passes)

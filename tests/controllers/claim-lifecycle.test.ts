@@ -100,6 +100,16 @@ describe('status', () => {
 })
 
 describe('expiry', () => {
+  it('S0-D7: the shutdown time stays with the claim, which keeps it; the Sandbox has none', async () => {
+    await using passes = await bound()
+    await setLifecycle(passes, { shutdownTime: at(passes, 60_000), shutdownPolicy: 'Retain' })
+    expect(await passes.claim('c')).toEqual({ requeueAfterMs: 60_000 })
+    expect(JSON.stringify((await passes.client.get(Sandboxes, ref('c'))).spec)).not.toContain('shutdownTime')
+    passes.nowMs += 61_000
+    await passes.claim('c')
+    expect(condition(await readClaim(passes), 'Ready')?.reason).toBe('ClaimExpired')
+  })
+
   it('scenario 132: a finished Sandbox is mirrored and its time to live counted from the end', async () => {
     await using passes = await bound({ ttlSecondsAfterFinished: 120 })
     await setSandboxStatus(passes.client, 'c', finishedStatus(passes, 30_000))

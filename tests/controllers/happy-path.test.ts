@@ -13,7 +13,7 @@ import {
   template,
 } from './cluster.js'
 
-it('a Sandbox becomes Ready with a Pod of its own name', async () => {
+it('S3-1: a Sandbox becomes Ready with a Pod of its own name', async () => {
   await using cluster = await startTestCluster()
   await cluster.startManager()
   await cluster.client.create(Sandboxes, sandbox('box', { service: true }))
@@ -26,7 +26,7 @@ it('a Sandbox becomes Ready with a Pod of its own name', async () => {
   ])
 })
 
-it('a claim starts cold from an empty pool and becomes Ready', async () => {
+it('S0-N1 S4-R5: a claim starts cold from an empty pool and becomes Ready', async () => {
   await using cluster = await startTestCluster()
   await cluster.startManager()
   await createPool(cluster.client, 0)
@@ -35,7 +35,7 @@ it('a claim starts cold from an empty pool and becomes Ready', async () => {
   expect(ready.status?.sandbox?.name).toBe('cold')
 })
 
-it('a claim adopts a warm sandbox and the pool fills up again', async () => {
+it('S3-8 S4-P3.3: a claim adopts a warm sandbox and the pool fills up again', async () => {
   await using cluster = await startTestCluster()
   await cluster.startManager()
   await createPool(cluster.client, 2)

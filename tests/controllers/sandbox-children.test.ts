@@ -37,7 +37,7 @@ const withPorts: Partial<Sandbox['spec']> = {
 }
 
 describe('the Service', () => {
-  it('is headless, selects the Pod and fills the status', async () => {
+  it('S0-D3 S1-F2a S2-C2: is headless, selects the Pod and fills the status', async () => {
     await using passes = await started(withPorts)
     await passes.sandbox('box')
     const made = await passes.client.get(Services, ref('box'))
@@ -131,7 +131,7 @@ describe('the Service', () => {
 describe('volumes', () => {
   const claims = [{ metadata: { name: 'data', labels: { a: '1' } }, spec: { accessModes: ['ReadWriteOnce'] } }]
 
-  it('scenario 69: one claim per template, mounted in place of a volume of that name', async () => {
+  it('S2-C5, scenario 69: one claim per template, mounted in place of a volume of that name', async () => {
     const podTemplate = {
       spec: {
         containers: [{ name: 'main', image: 'x' }],

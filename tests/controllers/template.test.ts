@@ -26,7 +26,7 @@ const foreign: NetworkPolicy = {
 const selector = { matchLabels: { 'agents.x-k8s.io/sandbox-template-ref-hash': nameHash('tmpl') } }
 
 describe('SandboxTemplate', () => {
-  it('scenario 147: label and default policy, then silence', async () => {
+  it('S0-D5 S4-P3.6, scenario 147: label and default policy, then silence', async () => {
     await using passes = await started()
     await passes.template('tmpl')
     const made = await passes.client.get(NetworkPolicies, ref(name))
@@ -63,7 +63,7 @@ describe('SandboxTemplate', () => {
     expect(passes.writes).toEqual([])
   })
 
-  it('scenario 148: own rules are copied, and drift is put right', async () => {
+  it('S2-C3, scenario 148: own rules are copied, and drift is put right', async () => {
     const egress = [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }] }]
     await using passes = await started({ networkPolicy: { egress } })
     await passes.template('tmpl')
@@ -82,7 +82,7 @@ describe('SandboxTemplate', () => {
     expect(fixed?.podSelector).toEqual(selector)
   })
 
-  it('scenario 149: Unmanaged makes none, deletes ours, and leaves others alone', async () => {
+  it('S0-N2, scenario 149: Unmanaged makes none, deletes ours, and leaves others alone', async () => {
     await using passes = await started()
     await passes.template('tmpl')
     await passes.client.patch(SandboxTemplates, ref('tmpl'), {

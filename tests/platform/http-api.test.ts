@@ -22,7 +22,7 @@ const taskCount = async (): Promise<number> =>
   taskListSchema.parse((await platform.api.request('GET', '/tasks')).json).tasks.length
 
 describe('POST /tasks', () => {
-  it('S4-A1 S4-A2 NFR-1: takes the seed’s fields and answers id and status at once', async () => {
+  it('S4-A1 S4-A2 S4-P2.1 NFR-1: takes the seed’s fields and answers id and status at once', async () => {
     const body = { ...good, base_branch: 'main', new_branch: 'feature/x' }
     const answer = await platform.api.request('POST', '/tasks', { body })
     expect(answer.status).toBe(201)
@@ -286,7 +286,7 @@ describe('reading', () => {
     expect(none.tasks).toEqual([])
   })
 
-  it('FR-8: shows what the record holds, in the same words for every reader', async () => {
+  it('FR-8 S4-B2 S4-P2.2: shows what the record holds, in the same words for every reader', async () => {
     const id = await platform.api.create({ ...good, labels: { team: 'blue' }, egress: ['packages.example.com:443'] })
     const view = taskViewSchema.parse((await platform.api.request('GET', `/tasks/${id}`)).json)
     expect(view).toMatchObject({ labels: { team: 'blue' }, egress: ['packages.example.com:443'] })
@@ -294,7 +294,7 @@ describe('reading', () => {
     expect(taskViewSchema.parse(JSON.parse(cli.stdout))).toEqual(view)
   })
 
-  it('describes every route in OpenAPI 3.1', async () => {
+  it('S4-B1: describes every route in OpenAPI 3.1', async () => {
     const document = (await platform.api.request('GET', '/openapi.json')).json as {
       openapi: string
       paths: Record<string, Record<string, { responses: Record<string, unknown>; security?: unknown[] }>>
@@ -325,7 +325,7 @@ describe('reading', () => {
     }
   })
 
-  it('NFR-6: counts tasks in /metrics', async () => {
+  it('NFR-6 S4-G7: counts tasks in /metrics', async () => {
     const { text, headers } = await platform.api.request('GET', '/metrics')
     expect(headers.get('content-type')).toMatch(/^text\/plain/)
     expect(text).toMatch(/^# TYPE corral_tasks_created_total counter$/m)

@@ -76,7 +76,8 @@ describe.skipIf(!hasKubectl)(`the proof of concept${hasKubectl ? '' : ' (kubectl
     expect(await kubectl('exec', sandbox, '--', 'cat', '/tmp/work/result-task-001.txt')).toMatch(/task-001[\s\S]*Hello/)
 
     await kubectl('wait', '--for=condition=Finished', `sandbox/${sandbox}`, '--timeout=30s')
-    const ended = await json<{ status: { containerStatuses: object[] } }>('get', 'pod', sandbox)
+    const ended = await json<{ status: { phase: string; containerStatuses: object[] } }>('get', 'pod', sandbox)
+    expect(ended.status.phase).toBe('Succeeded')
     expect(ended.status.containerStatuses).toMatchObject([
       { restartCount: 0, state: { terminated: { exitCode: 0, reason: 'Completed' } } },
     ])
@@ -108,7 +109,7 @@ describe.skipIf(!hasKubectl)(`the proof of concept${hasKubectl ? '' : ' (kubectl
   }
 
   it(
-    'S0-V1 S0-V2 S0-V3 S0-V4 S0-V7 S0-M1 S0-M2 S0-M3 S0-M4 S0-M5 S0-M6 S0-M7 S0-M8: by hand with kubectl, v1beta1',
+    'S0-V1 S0-V2 S0-V3 S0-V4 S0-V7 S0-M1 S0-M2 S0-M3 S0-M4 S0-M5 S0-M6 S0-M7 S0-M8 S0-B3 S0-C15 S0-C26 S0-D2 S0-D3 S0-E1 S0-E2 S0-E3 S0-N4 S0-T3 S1-F2c S1-F3 S1-F6 S1-K6 S4-B4 S4-N1b: by hand with kubectl, v1beta1',
     { timeout: 90_000 },
     () => byHand('v1beta1'),
   )
@@ -119,7 +120,7 @@ describe.skipIf(!hasKubectl)(`the proof of concept${hasKubectl ? '' : ' (kubectl
         timeoutMs: 80_000,
       })
 
-    it('S0-V5 S0-V6 S0-O1 S0-O3 S0-O6 S0-O9 S0-O10 S0-O13 S0-M9 S0-M10 S0-M11 S0-M12 S0-M13 S0-M14 S0-M15: runs twice, in sandboxes of their own', {
+    it('S0-V5 S0-V6 S0-O1 S0-O3 S0-O6 S0-O9 S0-O10 S0-O13 S0-M9 S0-M10 S0-M11 S0-M12 S0-M13 S0-M14 S0-M15 S0-E4 S0-I1 S0-I2 S0-T2 S1-F8 S1-K3 S1-K4: runs twice, in sandboxes of their own', {
       timeout: 90_000,
     }, async () => {
       const runs = await Promise.all([orchestrate('one'), orchestrate('two')])
@@ -159,7 +160,7 @@ describe.skipIf(!hasKubectl)(`the proof of concept${hasKubectl ? '' : ' (kubectl
     })
   })
 
-  it('S0-Q1 S0-Q2 S0-Q3 S0-Q4 S0-Q5 S0-Q6 S0-Q7 S0-Q8 S0-Q9 S0-Q10: measure answers the ten questions', {
+  it('S0-Q1 S0-Q2 S0-Q3 S0-Q4 S0-Q5 S0-Q6 S0-Q7 S0-Q8 S0-Q9 S0-Q10 S0-P1 S1-F1 S1-F4a S1-F7 S4-N1d: measure answers the ten questions', {
     timeout: 120_000,
   }, async () => {
     const { code, stdout, stderr } = await platform.corral(['measure', '--json', '--rounds', '1'], {
@@ -180,7 +181,9 @@ describe.skipIf(!hasKubectl)(`the proof of concept${hasKubectl ? '' : ' (kubectl
     expect(value('S0-Q8')).toBe('no conflict')
   })
 
-  it('S0-C13 S0-C20 S0-C25: the seed’s own manifests in v1alpha1, after a clean-up', { timeout: 90_000 }, async () => {
+  it('S0-C13 S0-C20 S0-C25 S0-C29: the seed’s own manifests in v1alpha1, after a clean-up', {
+    timeout: 90_000,
+  }, async () => {
     await kubectl('delete', 'sandboxclaim', '--all')
     await undeploy('v1beta1')
     await byHand('v1alpha1')

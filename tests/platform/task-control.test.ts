@@ -83,7 +83,7 @@ describe('cancel', () => {
 })
 
 describe('a person at a running task', () => {
-  it('`corral task shell` runs a command in the repository of the sandbox', async () => {
+  it('S4-A6: `corral task shell` runs a command in the repository of the sandbox', async () => {
     const repo = await repository()
     const id = await platform.api.create(request(repo, waiting))
     await untilWaiting(id)

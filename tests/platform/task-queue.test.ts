@@ -17,7 +17,9 @@ afterAll(() => platform?.[Symbol.asyncDispose]())
 const create = (command: string): Promise<string> =>
   platform.api.create({ repo: repo.path, task: 'Work', agent: { name: 'command', command } })
 
-it('NFR-2: of twelve tasks ten run at once, two wait, and all of them end well', { timeout: 120_000 }, async () => {
+it('NFR-2 S4-G1: of twelve tasks ten run at once, two wait, and all of them end well', {
+  timeout: 120_000,
+}, async () => {
   const kube = await platform.kube()
   const phases = new Map<string, string>()
   let mostActive = 0

@@ -60,7 +60,7 @@ async function expectSandboxGone(task: TaskView): Promise<void> {
 }
 
 describe.concurrent('a task that succeeds', () => {
-  it('FR-1 FR-3 FR-4 FR-5 FR-6 FR-7: brings a branch into a local repository and touches nothing else', async () => {
+  it('FR-1 FR-3 FR-4 FR-5 FR-6 FR-7 S1-K5 S2-P3 S4-G2 S4-G5 S4-N1c S4-N2a S4-N2c S4-P2.5: brings a branch into a local repository and touches nothing else', async () => {
     const repo = await gitRepository(fresh())
     const before = await repo.fingerprint()
     const task = await run(repo.path, greet)
@@ -84,9 +84,10 @@ describe.concurrent('a task that succeeds', () => {
     expect(await repo.fingerprint()).toBe(before)
     await expectLogToAgree(task)
     await expectSandboxGone(task)
+    expect((await platform.api.request('GET', `/tasks/${task.id}/logs`)).text).toContain('Add a greeting')
   })
 
-  it('FR-2: records when each stage was reached, in order', async () => {
+  it('FR-2 S4-G3 S4-N2b: records when each stage was reached, in order', async () => {
     const repo = await gitRepository(fresh())
     const task = await run(repo.path, greet)
     const { times } = task
@@ -199,7 +200,7 @@ describe.concurrent('a task that succeeds', () => {
   })
 })
 
-describe.concurrent('a task that fails says why and keeps the work', () => {
+describe.concurrent('S4-G6: a task that fails says why and keeps the work', () => {
   interface Failure {
     when: string
     command?: string
@@ -225,7 +226,7 @@ describe.concurrent('a task that fails says why and keeps the work', () => {
       keepsWork: true,
     },
     {
-      when: 'FR-10: the agent runs out of time',
+      when: 'FR-10 S4-G4: the agent runs out of time',
       command: `${half}; sleep 600`,
       request: { timeout_seconds: 1 },
       ends: { status: 'TIMED_OUT', cause: 'Timeout', message: /longer than 1 s/ },

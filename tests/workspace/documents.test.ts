@@ -45,4 +45,18 @@ describe('documents', () => {
     const named = [...read('README.md').matchAll(/npm (?:run )?([\w:]+)/g)].map(([, name = '']) => name)
     expect(named.filter((name) => !(name in scripts) && name !== 'ci')).toEqual([])
   })
+
+  it('S0-C1 S0-C31 S0-C32 S0-C33 S0-C34 S0-O14: the proof of concept has its files, and a README from need to clean-up', () => {
+    const page = read('examples/poc/README.md')
+    for (const version of ['v1alpha1', 'v1beta1'])
+      expect(readdirSync(join(root, 'examples/poc', version))).toEqual(
+        expect.arrayContaining(['1-template.yaml', '3-claim.yaml']),
+      )
+    const steps = ['You need', 'kubectl apply -f', 'kubectl wait', 'kubectl port-forward', 'curl http', 'kubectl logs']
+    const places = [...steps, 'corral orchestrate', 'kubectl delete'].map((step) => page.indexOf(step))
+    expect(places).toEqual([...places].sort((left, right) => left - right))
+    expect(places[0]).toBeGreaterThan(0)
+    for (const option of ['--template', '--namespace', '--task-id "task-$(date +%s)"', '--message', '--local'])
+      expect(page).toContain(option)
+  })
 })

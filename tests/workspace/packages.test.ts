@@ -42,13 +42,13 @@ describe('the package table', () => {
     expect([...documented().keys()].sort()).toEqual([...folders].sort())
   })
 
-  it.each(folders)('%s depends on nothing beyond what its row leads to', (folder) => {
+  it.each(folders)('S0-D1 S0-I3: %s depends on nothing beyond what its row leads to', (folder) => {
     const allowed = closure(folder, documented())
     const used = Object.keys(manifest(folder).dependencies ?? {}).flatMap((name) => folderOf.get(name) ?? [])
     expect(used.filter((name) => !allowed.has(name))).toEqual([])
   })
 
-  it.each(folders)('%s imports only packages its package.json names', (folder) => {
+  it.each(folders)('S2-I1: %s imports only packages its package.json names', (folder) => {
     const { dependencies = {}, name: own } = manifest(folder)
     const foreign = sources(join(root, 'packages', folder, 'src'))
       .filter((path) => !/\.test(-suite)?\.ts$/.test(path))

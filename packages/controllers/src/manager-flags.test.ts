@@ -8,7 +8,19 @@ function command(...argv: string[]): ManagerCommand {
 }
 
 describe('flags of the manager', () => {
-  it('have the defaults of upstream 1.0.3', () => {
+  it('S3-F1 S3-F6 S3-F10 S3-F11 S3-F12 S3-F13: have a default each', () => {
+    const defaults = Object.fromEntries(managerFlags.map((flag) => [flag.name, flag.default]))
+    expect(defaults).toMatchObject({
+      version: false,
+      'leader-election-namespace': '',
+      'pprof-block-profile-rate': 1_000_000,
+      'pprof-mutex-profile-fraction': 10,
+      'kube-api-qps': -1,
+      'kube-api-burst': 10,
+    })
+  })
+
+  it('S3-F2 S3-F3 S3-F4 S3-F5 S3-F7 S3-F8 S3-F9 S3-F14 S3-F15 S3-F16 S3-F17 S3-F18 S3-F19: have the defaults of upstream 1.0.3', () => {
     const { options, client, leaderElect } = command()
     expect(options).toMatchObject({
       extensions: false,
@@ -81,7 +93,7 @@ describe('flags of the manager', () => {
     { argv: ['--webhook-port=9443'], error: 'flag provided but not defined: -webhook-port' },
     { argv: ['--kube-api-burst=ten'], error: 'invalid value "ten" for flag -kube-api-burst: parse error' },
     { argv: ['--cluster-domain'], error: 'flag needs an argument: -cluster-domain' },
-  ])('refuse $argv', ({ argv, error }) => {
+  ])('S3-11: refuse $argv', ({ argv, error }) => {
     expect(parseManagerOptions(argv)).toEqual({ error })
   })
 
@@ -98,7 +110,7 @@ describe('flags of the manager', () => {
     expect(parseManagerOptions(['--metrics-secure-serving', '--tls-cipher-suites=TLS_NOPE'])).toHaveProperty('error')
   })
 
-  it('warn of more workers than the machine or the API burst can take', () => {
+  it('S3-11: warn of more workers than the machine or the API burst can take', () => {
     expect(command('--sandbox-concurrent-workers=2000').warnings).toHaveLength(1)
     expect(command('--kube-api-qps=5').warnings).toHaveLength(1)
     expect(command().warnings).toEqual([])

@@ -54,7 +54,7 @@ describe('the runner', () => {
     expect((await post(task)).status).toBe(202)
   })
 
-  it('S0-C6, S0-C7: accepts one task with 202, refuses the second with 409 and stays up while it works', async () => {
+  it('S0-C6, S0-C7, S0-C9, S0-T1: accepts one task with 202, refuses the second with 409 and stays up while it works', async () => {
     await start({ CORRAL_DAEMON_RUNNER_WORK_MS: '60000' })
     const accepted = await post(task)
     expect([accepted.status, await accepted.json()]).toEqual([202, { status: 'accepted' }])

@@ -72,7 +72,7 @@ describe('createInformer', () => {
     expect(late).toEqual(['a'])
   })
 
-  it('misses nothing over a dropped stream and a compacted history', async () => {
+  it('S2-I6: misses nothing over a dropped stream and a compacted history', async () => {
     const handler = new MemoryHandler()
     const { client, informer, seen } = start(handler)
     await client.create(things, thing('stays'))

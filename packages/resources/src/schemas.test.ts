@@ -19,7 +19,7 @@ const task: AgentTask = {
 }
 
 describe('schemas', () => {
-  it('S2-I2: accept the smallest object of each kind, in both versions', () => {
+  it('S0-B4 S2-I2 S3-5 S3-6: accept the smallest object of each kind, in both versions', () => {
     expect(sandboxSchema.parse({ spec: { podTemplate } })).toEqual({ spec: { podTemplate } })
     expect(sandboxV1alpha1Schema.safeParse({ spec: { podTemplate, replicas: 1 } }).success).toBe(true)
     expect(sandboxClaimSchema.safeParse({ spec: { warmPoolRef: { name: 'p' } } }).success).toBe(true)

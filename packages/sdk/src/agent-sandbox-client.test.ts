@@ -23,7 +23,7 @@ function condition(type: string, status: 'True' | 'False', reason: string, obser
 }
 const sandbox = (name: string): Sandbox => ({ metadata: { name }, spec: { podTemplate } })
 
-describe('S2-I4: the collections', () => {
+describe('S2-I4 S2-I9 S2-I10 S2-D1 S2-P2 S2-U1: the collections', () => {
   it('create, get, find, list, update, patch, apply and delete objects of a kind', async () => {
     await client.sandboxes.objects.create(sandbox('one'))
     await client.sandboxes.objects.create(sandbox('two'))
@@ -79,7 +79,7 @@ describe('S2-I7: waiting for ready', () => {
   })
   const report = (...conditions: Condition[]) => cluster.change(`${sandboxPath}/s`, { status: { conditions } })
 
-  it('resolves by watch as soon as the condition is true', async () => {
+  it('S0-O5: resolves by watch as soon as the condition is true', async () => {
     const waiting = client.sandboxes.waitForReady('s', { timeoutMs: 20_000 })
     report(condition('Ready', 'False', 'DependenciesNotReady'))
     report(condition('Ready', 'True', 'DependenciesReady'))

@@ -46,7 +46,7 @@ async function treePids(): Promise<number[]> {
 }
 
 describe('S2-I5: exec', () => {
-  it('returns output and exit code, and reaches the pod that was adopted', async () => {
+  it('S2-R1: returns output and exit code, and reaches the pod that was adopted', async () => {
     expect(await exec('echo out; echo err >&2; exit 3')).toEqual({ exitCode: 3, stdout: 'out\n', stderr: 'err\n' })
     expect(cluster.requests.at(-1)).toBe('CONNECT /api/v1/namespaces/default/pods/adopted-pod/exec')
   })
@@ -78,7 +78,7 @@ describe('S2-I5: exec', () => {
     await expect.poll(() => pids.map(isRunning), { timeout: 10_000 }).toEqual([false, false])
   })
 
-  it('S2-R3: streams, and kill ends the remote tree and lets wait settle', async () => {
+  it('S2-R3 S2-R6: streams, and kill ends the remote tree and lets wait settle', async () => {
     const command = await client.sandboxes.execStream({ name: 's' }, ['/bin/sh', '-c', `echo up; ${tree()}`])
     for await (const chunk of command.stdout) {
       expect(Buffer.from(chunk).toString()).toBe('up\n')

@@ -41,8 +41,7 @@ export function runnerClaim(options: {
   }
 }
 
-const attempts = 5
-const pauseMs = 2_000
+export const runnerRetry: { attempts: number; pauseMs: number } = { attempts: 5, pauseMs: 2_000 }
 
 /**
  * Hands the runner its task, over the API's port-forward (`local`) or by the sandbox's DNS name. Tries five times, two
@@ -52,7 +51,12 @@ export async function sendRunnerTask(
   client: AgentSandboxClient,
   sandbox: { name: string; namespace: string; serviceFQDN: string | undefined },
   task: RunnerTask,
-  options: { local: boolean; signal: AbortSignal; onAttempt: (attempt: number, error: unknown) => void },
+  options: {
+    local: boolean
+    signal: AbortSignal
+    onAttempt: (attempt: number, error: unknown) => void
+    pauseMs?: number
+  },
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -61,8 +65,8 @@ export async function sendRunnerTask(
     } catch (error) {
       if (error instanceof CorralError && error.code === 'TaskAlreadyAccepted') return
       options.onAttempt(attempt, error)
-      if (attempt === attempts || options.signal.aborted) throw error
-      await pause(pauseMs, options.signal)
+      if (attempt === runnerRetry.attempts || options.signal.aborted) throw error
+      await pause(options.pauseMs ?? runnerRetry.pauseMs, options.signal)
     }
   }
 }

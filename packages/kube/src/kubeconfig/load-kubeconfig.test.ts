@@ -43,7 +43,7 @@ const one = (cluster: object, user: object, context: object = {}) =>
   })
 
 describe('loadKubeConfig', () => {
-  it('reads YAML with everything inline', async () => {
+  it('S2-I3: reads YAML with everything inline', async () => {
     const path = await write(
       'config',
       [
@@ -88,7 +88,7 @@ describe('loadKubeConfig', () => {
     expect(await access.credentials()).toEqual({ authorization: 'Bearer two' })
   })
 
-  it('takes ~/.kube/config without KUBECONFIG, and another context and namespace when told', async () => {
+  it('S2-R4: takes ~/.kube/config without KUBECONFIG, and another context and namespace when told', async () => {
     const both = config({
       current: 'a',
       clusters: { k: { server: 'https://host' } },
@@ -110,7 +110,7 @@ describe('loadKubeConfig', () => {
     expect(await access.credentials({ refused: true })).toEqual({ authorization: 'Bearer second' })
   })
 
-  it('uses the ServiceAccount of the pod when there is no kubeconfig', async () => {
+  it('S4-A5: uses the ServiceAccount of the pod when there is no kubeconfig', async () => {
     await write('sa/token', 'pod-token')
     await write('sa/ca.crt', 'CA')
     await write('sa/namespace', 'team\n')

@@ -45,7 +45,7 @@ describe('CRD manifests', () => {
     }
   })
 
-  it('serve v1alpha1 in the embedded set only, deprecated in these words', () => {
+  it('S3-7: serve v1alpha1 in the embedded set only, deprecated in these words', () => {
     expect(
       crdManifests('cluster').flatMap(({ spec }) =>
         spec.versions.map((version) => `${spec.names.kind} ${version.name}`),
@@ -68,7 +68,7 @@ describe('CRD manifests', () => {
     ])
   })
 
-  it('offer scale on pools, and on the old Sandbox only', () => {
+  it('S2-C4: offer scale on pools, and on the old Sandbox only', () => {
     const scaled = embeddedCrds().flatMap(({ spec }) =>
       spec.versions
         .filter((version) => version.subresources?.scale)

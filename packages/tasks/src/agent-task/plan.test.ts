@@ -309,7 +309,7 @@ describe('what a task needs next', () => {
       does: ['finish Timeout'],
     },
     {
-      when: 'S1-K2: the end is recorded',
+      when: 'S1-F4c S1-K2: the end is recorded',
       world: { task: task({ passed: toEnd, also: [condition('Succeeded')] }), claim: readyClaim },
       does: ['deleteClaim'],
     },
@@ -365,7 +365,7 @@ describe('what a task needs next', () => {
   })
 })
 
-describe('S4-A4: the phase follows from the conditions', () => {
+describe('S4-A4 S4-P2.3: the phase follows from the conditions', () => {
   it.each<[string, TaskShape, string]>([
     ['nothing happened yet', {}, 'QUEUED'],
     ['it is admitted', { passed: ['Admitted'] }, 'PROVISIONING'],

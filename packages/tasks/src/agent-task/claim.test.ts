@@ -1,0 +1,49 @@
+import type { AgentTask, Stored } from '@corral/resources'
+import { describe, expect, it } from 'vitest'
+import { claimFor, poolOf } from './claim.js'
+
+const task = (spec: Partial<AgentTask['spec']> = {}): Stored<AgentTask> => ({
+  apiVersion: 'corral.dev/v1alpha1',
+  kind: 'AgentTask',
+  metadata: {
+    name: 'task-abc',
+    namespace: 'corral',
+    uid: 'uid-1',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+  spec: { repository: { url: '/r' }, prompt: 'Do it', agent: { name: 'command', command: 'true' }, ...spec },
+})
+const now = new Date('2026-01-01T00:00:00Z')
+
+describe('the claim of a task', () => {
+  it('S4-A3: is named after it, labelled with it and owned by it, and leaves what it works on to the daemon', () => {
+    const claim = claimFor(task(), 'default', now)
+    expect(claim.metadata).toMatchObject({
+      name: 'task-abc',
+      namespace: 'corral',
+      labels: { 'corral.dev/task': 'task-abc' },
+      ownerReferences: [{ kind: 'AgentTask', name: 'task-abc', uid: 'uid-1', controller: true }],
+    })
+    expect(claim.spec).toMatchObject({ warmPoolRef: { name: 'default' } })
+    expect(claim.spec.env).toBeUndefined()
+  })
+
+  it('S1-K7: ends by itself some time after the task must have ended', () => {
+    const ends = (timeoutSeconds?: number): number =>
+      Date.parse(
+        claimFor(task(timeoutSeconds ? { timeoutSeconds } : {}), 'p', now).spec.lifecycle?.shutdownTime ?? '',
+      ) - now.getTime()
+    expect(ends()).toBeGreaterThan(1800_000)
+    expect(ends(7200) - ends(3600)).toBe(3600_000)
+    expect(claimFor(task(), 'p', now).spec.lifecycle?.shutdownPolicy).toBe('Delete')
+  })
+
+  it.each([
+    { asks: 'for nothing', sandbox: undefined, pool: { name: 'default' } },
+    { asks: 'for a pool', sandbox: { pool: 'big' }, pool: { name: 'big' } },
+    { asks: 'for a template', sandbox: { template: 'py' }, pool: { name: 'corral-py', template: 'py' } },
+  ])('goes to pool $pool.name when the task asks $asks', ({ sandbox, pool }) => {
+    expect(poolOf(task(sandbox ? { sandbox } : {}))).toEqual(pool)
+  })
+})
