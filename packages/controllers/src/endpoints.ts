@@ -14,6 +14,8 @@ export interface EndpointPorts {
   metrics: Registry
   clock: Clock
   log: Logger
+  /** Told of every certificate that is read from its files. */
+  onCertificate?: () => void
 }
 
 export interface Endpoints {
@@ -32,7 +34,7 @@ export async function startEndpoints(ports: EndpointPorts): Promise<Endpoints> {
     const health = await open(options.healthAddress, createServer(healthListener), servers)
     const listener = metricsListener(ports, lifetime.signal)
     const metricsServer = options.metricsTls
-      ? createTlsServer(await tlsContext(options.metricsTls, ports.clock), listener)
+      ? createTlsServer(await tlsContext(options.metricsTls, ports), listener)
       : createServer(listener)
     const metrics = await open(options.metricsAddress, metricsServer, servers)
     return {
@@ -118,10 +120,11 @@ function answer(response: ServerResponse, status: number, text: string): void {
   response.end(text)
 }
 
-async function tlsContext(tls: MetricsTls, clock: Clock): Promise<object> {
+async function tlsContext(tls: MetricsTls, { clock, onCertificate }: EndpointPorts): Promise<object> {
   const pair = tls.certDir
     ? { cert: await readFile(join(tls.certDir, 'tls.crt')), key: await readFile(join(tls.certDir, 'tls.key')) }
     : selfSignedCertificate(clock.now())
+  if (tls.certDir) onCertificate?.()
   return {
     ...pair,
     minVersion: tls.minVersion ?? 'TLSv1.2',

@@ -10,5 +10,7 @@ export {
 export { defaultManagerOptions, type EndpointOptions, type ManagerOptions, type MetricsTls } from './manager-options.js'
 export { type BuildInfo, buildInfoGauge } from './metrics.js'
 export { startOtelTracer } from './otel-tracer.js'
+export { processMetrics } from './process-metrics.js'
+export { restClientMetrics } from './rest-client-metrics.js'
 export { type ShadowPoolPorts, startShadowPools } from './shadow-pools.js'
 export type { Span, SpanAttributes, Tracer } from './tracing.js'

@@ -22,6 +22,7 @@ import {
 } from './cluster-state.js'
 import { type Endpoints, startEndpoints } from './endpoints.js'
 import { type EventSink, eventSink, silentRecorder } from './event-recorder.js'
+import { frameworkMetrics } from './framework-metrics.js'
 import type { ManagerOptions } from './manager-options.js'
 import { claimMetrics, sandboxGauge } from './metrics.js'
 import { patientClient } from './patient-client.js'
@@ -76,6 +77,7 @@ export function startManager(ports: ManagerPorts): Manager {
   else ports.signal?.addEventListener('abort', abort, { once: true })
 
   const controllerMetrics = promControllerMetrics(metrics)
+  const framework = frameworkMetrics(metrics)
   const courtesy = new Courtesy({ atOnce: options.choresAtOnce })
   const patient = patientClient(client, courtesy)
   const sink = eventSink({ client: patient, clock, log, instance: hostname() })
@@ -96,7 +98,7 @@ export function startManager(ports: ManagerPorts): Manager {
   if (extensions) controllers.push(...extensionControllers(context, { ...core, ...extensions }))
 
   const endpoints: Promise<Endpoints> = options.endpoints
-    ? startEndpoints({ options: options.endpoints, metrics, clock, log })
+    ? startEndpoints({ options: options.endpoints, metrics, clock, log, onCertificate: framework.certificateRead })
     : Promise.resolve({ stop: () => Promise.resolve() })
 
   async function act(signal: AbortSignal): Promise<void> {
@@ -109,11 +111,14 @@ export function startManager(ports: ManagerPorts): Manager {
   }
 
   async function run(): Promise<void> {
-    for (const { name, workers } of controllers) controllerMetrics.announce(name, workers)
+    for (const { name, workers, queue } of controllers) controllerMetrics.announce(name, workers, queue)
     await endpoints
     await Promise.all(stores.map((store) => store.synced))
     if (options.leaderElection)
-      await lead({ ...options.leaderElection, client, clock, log, act, signal: lifetime.signal })
+      await lead({
+        ...{ ...options.leaderElection, client, clock, log, act, signal: lifetime.signal },
+        told: (isLeader) => framework.leads(leaseName, isLeader),
+      })
     else await act(lifetime.signal)
   }
 
@@ -166,9 +171,11 @@ async function lead(election: {
   clock: Clock
   log: Logger
   act: (signal: AbortSignal) => Promise<void>
+  told: (isLeader: boolean) => void
   signal: AbortSignal
 }): Promise<void> {
-  const { act, ...options } = election
+  const { act, told, ...options } = election
+  told(false)
   let isLost = false
   await runLeaderElection({
     ...options,
@@ -176,7 +183,14 @@ async function lead(election: {
     leaseMs: 15_000,
     renewMs: 10_000,
     retryMs: 2_000,
-    onStarted: act,
+    async onStarted(signal) {
+      told(true)
+      try {
+        await act(signal)
+      } finally {
+        told(false)
+      }
+    },
     onLost() {
       isLost = true
     },

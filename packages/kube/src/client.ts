@@ -64,7 +64,13 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     throw responseError(response, `${request.method} ${request.path}`)
   }
   const answer = (request: TransportRequest): Promise<TransportResponse> =>
-    request.method === 'GET' ? retryReads(() => transport.call(request), request.signal) : transport.call(request)
+    request.method === 'GET'
+      ? retryReads(
+          () => transport.call(request),
+          request.signal,
+          (status) => transport.retried?.(request, status),
+        )
+      : transport.call(request)
 
   const pathOf = (kind: ResourceKind, ref: ObjectRef, subresource?: string) =>
     resourcePath(kind, ref.namespace ?? defaultNamespace, ref.name, subresource)

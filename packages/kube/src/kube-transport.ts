@@ -34,6 +34,8 @@ export interface KubeTransport {
   watch(request: TransportRequest): Promise<AsyncIterable<WatchEvent>>
   stream(request: TransportRequest): Promise<AsyncIterable<Uint8Array>>
   connect(request: TransportRequest): Promise<ApiConnection>
+  /** Told how the request was answered, if at all, when it was sent again; for figures only. */
+  retried?(request: TransportRequest, status: number | undefined): void
   /** Drops every connection; what is under way fails. */
   close(): Promise<void>
 }

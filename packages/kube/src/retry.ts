@@ -14,16 +14,20 @@ const longestRetryAfterMs = 10_000
 export async function retryReads(
   read: () => Promise<TransportResponse>,
   signal: AbortSignal | undefined,
+  /** Told how each attempt after the first was answered, if at all. */
+  onRepeat: (status: number | undefined) => void = () => {},
 ): Promise<TransportResponse> {
   for (let attempt = 0; ; attempt++) {
     const isLast = attempt === attempts - 1
     let waitMs = backoffMs(attempt, pause, Math.random())
     try {
       const response = await read()
+      if (attempt > 0) onRepeat(response.status)
       if (isLast || (response.status !== 429 && response.status !== 503)) return response
       waitMs = Math.max(waitMs, response.retryAfterMs ?? 0)
       if (waitMs > longestRetryAfterMs) return response
     } catch (error) {
+      if (attempt > 0) onRepeat(undefined)
       if (isLast || errorCode(error) !== 'ConnectionLost') throw error
     }
     if (!(await sleep(waitMs, signal))) signal?.throwIfAborted()

@@ -1,11 +1,20 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ControllerMetrics } from './reconcile.js'
+import type { WorkQueue } from './work-queue.js'
 
 const reconcileBuckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ]
-const queueBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000]
+/** Each ten times the one before, multiplied as upstream does it: dashboards match bounds to the last digit. */
+const queueBuckets = Array.from({ length: 11 }).reduce<number[]>(
+  (bounds) => [...bounds, (bounds.at(-1) ?? 0) * 10],
+  [1e-8],
+)
+/** Queues by controller: whoever shares a registry shares the gauges that are computed from them. */
+const workingOf = new WeakMap<Registry, Map<string, Pick<WorkQueue, 'unfinishedSeconds'>>>()
+/** How upstream's queue numbers its priorities. */
+const priorities = { normal: '0', low: '-100' } as const
 
 /**
  * Reports controllers and their queues under controller-runtime's metric names, so existing dashboards keep working.
@@ -13,7 +22,7 @@ const queueBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100,
  */
 export function promControllerMetrics(registry: Registry): ControllerMetrics & {
   /** Call once per controller, before its first pass, so that its series exist from the start. */
-  announce(controller: string, workers: number): void
+  announce(controller: string, workers: number, queue: Pick<WorkQueue, 'unfinishedSeconds'>): void
 } {
   const registers = [registry]
   // What another manager registered before is the same metric: its name decides its type.
@@ -35,11 +44,46 @@ export function promControllerMetrics(registry: Registry): ControllerMetrics & {
   )
   const limit = gauge('controller_runtime_max_concurrent_reconciles', 'Passes that may run at once', 'controller')
   const active = gauge('controller_runtime_active_workers', 'Passes that run now', 'controller')
-  const depth = gauge('workqueue_depth', 'Keys ready to be worked on', 'name', 'controller')
+  const panics = counter(
+    'controller_runtime_reconcile_panics_total',
+    'Always 0: a pass that throws failed',
+    'controller',
+  )
+  const timeouts = counter(
+    'controller_runtime_reconcile_timeouts_total',
+    'Always 0: passes have no deadline',
+    'controller',
+  )
+  const terminal = counter(
+    'controller_runtime_terminal_reconcile_errors_total',
+    'Passes that failed for good',
+    'controller',
+  )
+  const depth = gauge('workqueue_depth', 'Keys ready to be worked on', 'name', 'controller', 'priority')
   const adds = counter('workqueue_adds_total', 'Keys added', 'name', 'controller')
   const waits = histogram('workqueue_queue_duration_seconds', 'Wait in the queue', queueBuckets, 'name', 'controller')
   const works = histogram('workqueue_work_duration_seconds', 'Time in a worker', queueBuckets, 'name', 'controller')
   const retries = counter('workqueue_retries_total', 'Keys added again after a failure', 'name', 'controller')
+  const working = workingOf.get(registry) ?? new Map<string, Pick<WorkQueue, 'unfinishedSeconds'>>()
+  workingOf.set(registry, working)
+  const unfinished = (name: string, help: string, of: (seconds: number[]) => number): void => {
+    if (known(name)) return
+    const figure: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: ['name', 'controller'],
+      registers,
+      collect() {
+        for (const [controller, keys] of working) figure.set(queue(controller), of(keys.unfinishedSeconds()))
+      },
+    })
+  }
+  unfinished('workqueue_unfinished_work_seconds', 'Time in workers so far, of all keys together', (all) =>
+    all.reduce((sum, seconds) => sum + seconds, 0),
+  )
+  unfinished('workqueue_longest_running_processor_seconds', 'Time in a worker so far, of the slowest key', (all) =>
+    Math.max(0, ...all),
+  )
   const queue = (controller: string): { name: string; controller: string } => ({ name: controller, controller })
 
   // Looking labels up costs more than counting, and a busy controller counts thousands of times a second.
@@ -52,7 +96,9 @@ export function promControllerMetrics(registry: Registry): ControllerMetrics & {
     errors: errors.labels({ controller }),
     time: time.labels({ controller }),
     active: active.labels({ controller }),
-    depth: depth.labels(queue(controller)),
+    normal: depth.labels({ ...queue(controller), priority: priorities.normal }),
+    low: depth.labels({ ...queue(controller), priority: priorities.low }),
+    terminal: terminal.labels({ controller }),
     adds: adds.labels(queue(controller)),
     waits: waits.labels(queue(controller)),
     works: works.labels(queue(controller)),
@@ -65,15 +111,19 @@ export function promControllerMetrics(registry: Registry): ControllerMetrics & {
   }
 
   return {
-    announce(controller, workers) {
+    announce(controller, workers, keys) {
       limit.set({ controller }, workers)
-      const { active: running, errors: failures, depth: ready, adds: added, retries: again, ...counts } = of(controller)
+      working.set(controller, keys)
+      const { active: running, errors: failures, normal, adds: added, retries: again, ...counts } = of(controller)
       running.set(0)
-      ready.set(0)
+      normal.set(0)
       for (const counter of [
         failures,
         added,
         again,
+        counts.terminal,
+        panics.labels({ controller }),
+        timeouts.labels({ controller }),
         counts.success,
         counts.error,
         counts.requeue,
@@ -89,7 +139,8 @@ export function promControllerMetrics(registry: Registry): ControllerMetrics & {
       counted.time.observe(seconds)
       counted.works.observe(seconds)
     },
-    queueDepth: (controller, length) => of(controller).depth.set(length),
+    queueDepth: (controller, length, priority) => of(controller)[priority].set(length),
+    gaveUp: (controller) => of(controller).terminal.inc(),
     queued: (controller) => of(controller).adds.inc(),
     waited: (controller, seconds) => of(controller).waits.observe(seconds),
     retried: (controller) => of(controller).retries.inc(),

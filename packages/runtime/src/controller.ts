@@ -119,10 +119,11 @@ function rested(queue: WorkQueue, key: ObjectKey, { requeueAfterMs }: ReconcileR
   if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs)
 }
 
-function failed({ name, queue, log }: Loop, key: ObjectKey, error: unknown): void {
+function failed({ name, queue, log, metrics }: Loop, key: ObjectKey, error: unknown): void {
   const about = log.child({ controller: name, object: key })
   if (isTerminal(error)) {
     queue.forget(key)
+    metrics?.gaveUp(name)
     about.error('reconcile failed for good', { error })
     return
   }

@@ -30,9 +30,12 @@ export type Reconcile = (request: ReconcileRequest) => Promise<ReconcileResult>
 /** What the controller loop needs from a metrics registry; every method may be a no-op. */
 export interface ControllerMetrics {
   reconciled(controller: string, result: 'success' | 'error' | 'requeue' | 'requeue_after', seconds: number): void
-  queueDepth(controller: string, depth: number): void
+  /** Keys of one priority that are ready. */
+  queueDepth(controller: string, depth: number, priority: 'normal' | 'low'): void
   queued(controller: string): void
   waited(controller: string, seconds: number): void
   retried(controller: string): void
+  /** A pass failed with a `TerminalError`. */
+  gaveUp(controller: string): void
   activeWorkers(controller: string, count: number): void
 }

@@ -110,4 +110,33 @@ describe('work queue', () => {
     expect(queue.length).toBe(0)
     expect(await queue.next()).toBeUndefined()
   })
+
+  it('tells its depth by priority and how long keys have been worked on', async () => {
+    const timer = steppedTimer()
+    const depth: Record<string, number> = {}
+    const none = (): void => {}
+    const queue = new WorkQueue({
+      name: 'test',
+      timer,
+      metrics: {
+        ...{ reconciled: none, queued: none, waited: none, retried: none, gaveUp: none, activeWorkers: none },
+        queueDepth(_, ready, priority) {
+          depth[priority] = ready
+        },
+      },
+    })
+    queue.add('a', { priority: 'low' })
+    queue.add('b', { priority: 'low' })
+    expect(depth).toEqual({ low: 2 })
+    queue.add('b')
+    expect(depth).toEqual({ low: 1, normal: 1 })
+    await queue.next()
+    timer.advance(2_000)
+    await queue.next()
+    timer.advance(1_000)
+    expect(depth).toEqual({ low: 0, normal: 0 })
+    expect(queue.unfinishedSeconds()).toEqual([3, 1])
+    queue.done('b')
+    expect(queue.unfinishedSeconds()).toEqual([1])
+  })
 })

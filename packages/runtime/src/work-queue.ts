@@ -38,7 +38,9 @@ export class WorkQueue {
   readonly #metrics: ControllerMetrics | undefined
   readonly #ready = new Map<ObjectKey, ReadyEntry>()
   readonly #order = { normal: new Fifo<ObjectKey>(), low: new Fifo<ObjectKey>() }
-  readonly #working = new Set<ObjectKey>()
+  readonly #readyOf = { normal: 0, low: 0 }
+  /** Keys in a worker's hands, and since when. */
+  readonly #working = new Map<ObjectKey, number>()
   /** Keys added while a worker holds them; they become ready when it lets go. */
   readonly #again = new Map<ObjectKey, 'normal' | 'low'>()
   readonly #delayed = new Map<ObjectKey, DelayedEntry>()
@@ -63,6 +65,12 @@ export class WorkQueue {
     return this.#delayed.size
   }
 
+  /** For how many seconds each key has been in a worker's hands. */
+  unfinishedSeconds(): number[] {
+    const nowMs = this.#nowMs()
+    return [...this.#working.values()].map((sinceMs) => (nowMs - sinceMs) / 1000)
+  }
+
   /** Makes the key ready now. */
   add(key: ObjectKey, options: AddOptions = {}): void {
     if (this.#closed) return
@@ -77,8 +85,9 @@ export class WorkQueue {
     // A raised key stays in the low list too; whoever finds it there sees that it is gone and skips it.
     this.#ready.set(key, { addedAtMs: known?.addedAtMs ?? this.#nowMs(), priority })
     this.#order[priority].push(key)
-    if (!known) this.#metrics?.queued(this.name)
-    this.#metrics?.queueDepth(this.name, this.#ready.size)
+    if (known) this.#count(known.priority, -1)
+    else this.#metrics?.queued(this.name)
+    this.#count(priority, +1)
     this.#wakeOne()
   }
 
@@ -156,13 +165,19 @@ export class WorkQueue {
         const entry = this.#ready.get(key)
         if (!entry || entry.priority !== priority) continue
         this.#ready.delete(key)
-        this.#working.add(key)
-        this.#metrics?.queueDepth(this.name, this.#ready.size)
-        this.#metrics?.waited(this.name, (this.#nowMs() - entry.addedAtMs) / 1000)
+        const nowMs = this.#nowMs()
+        this.#working.set(key, nowMs)
+        this.#count(priority, -1)
+        this.#metrics?.waited(this.name, (nowMs - entry.addedAtMs) / 1000)
         return key
       }
     }
     return undefined
+  }
+
+  #count(priority: 'normal' | 'low', by: number): void {
+    this.#readyOf[priority] += by
+    this.#metrics?.queueDepth(this.name, this.#readyOf[priority], priority)
   }
 
   #dropDelayed(key: ObjectKey): void {

@@ -6,7 +6,9 @@ import {
   type ManagerCommand,
   managerFlags,
   parseManagerOptions,
+  processMetrics,
   readLabelDomains,
+  restClientMetrics,
   startManager,
   startOtelTracer,
 } from '@corral/controllers'
@@ -31,15 +33,17 @@ export async function runController(argv: readonly string[]): Promise<void> {
   const log = jsonLogger(levelOf(command))
   for (const warning of command.warnings) log.warn(warning)
   const access = await loadKubeConfig(command.kubeconfig ? { path: command.kubeconfig } : {})
+  const metrics = new Registry()
+  collectDefaultMetrics({ register: metrics })
+  processMetrics(metrics)
   const client = kubeClientFromConfig(access, {
     userAgent: `corral-controller/${version}`,
     connections: command.client.connections,
     allowH2: true,
     separateWatchConnection: command.client.separateWatchConnection,
     ...(command.client.rateLimit && { rateLimit: command.client.rateLimit }),
+    observer: restClientMetrics(metrics),
   })
-  const metrics = new Registry()
-  collectDefaultMetrics({ register: metrics })
   buildInfoGauge(metrics, { version, commit: '', date: '' })
   const tracing = command.options.tracing ? await startOtelTracer() : undefined
   const manager = startManager({

@@ -2,6 +2,7 @@ import { KubeError, type WatchEvent } from '@corral/resources'
 import type { Dispatcher, Pool } from 'undici'
 import type { ClusterAccess, Credentials } from '../cluster-access.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from '../kube-transport.js'
+import type { RequestObserver } from '../request-observer.js'
 import { parseRetryAfterMs, responseError } from '../response-error.js'
 import { connectStream } from '../stream/connect-stream.js'
 import { StreamConnections } from '../stream/stream-connections.js'
@@ -22,6 +23,8 @@ export interface HttpTransportOptions {
   /** Calls beyond it wait; streams are not counted. */
   rateLimit?: RateLimitOptions
   userAgent?: string
+  /** Told of every exchange. */
+  observer?: RequestObserver
   connectTimeoutMs?: number
 }
 
@@ -35,7 +38,8 @@ interface Pools {
 
 /** Talks to an API server over TLS (or plain HTTP) with pooled keep-alive connections. Opens none before the first call. */
 export function httpTransport(access: ClusterAccess, options: HttpTransportOptions = {}): KubeTransport {
-  const { userAgent = 'corral' } = options
+  const { userAgent = 'corral', observer } = options
+  const { host } = access.server
   const basePath = access.server.pathname.replace(/\/$/, '')
   let undici: Undici | undefined
   let pools: Pools | undefined
@@ -79,10 +83,38 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 
   async function call(request: TransportRequest): Promise<TransportResponse> {
-    await limit?.take(request.signal)
+    if (limit) await taken(limit, request)
     const send = async ({ h2, calls }: Pools, options: DispatchOptions): Promise<RawResponse> =>
       (h2 && (await http2Call(h2.calls, options, request))) ?? httpCall(calls, options, request)
-    return toResponse(await withCredentials(request, send))
+    return toResponse(await withCredentials(request, observer ? (...to) => observed(send, ...to) : send))
+  }
+
+  async function taken(bucket: RateLimit, { method, signal }: TransportRequest): Promise<void> {
+    const startedMs = performance.now()
+    await bucket.take(signal)
+    observer?.waited({ method, host, seconds: (performance.now() - startedMs) / 1000 })
+  }
+
+  async function observed<R extends { status: number; bytes?: Buffer }>(
+    send: (pools: Pools, options: DispatchOptions) => Promise<R>,
+    to: Pools,
+    options: DispatchOptions,
+  ): Promise<R> {
+    const startedMs = performance.now()
+    let answer: R | undefined
+    try {
+      answer = await send(to, options)
+      return answer
+    } finally {
+      observer?.exchanged({
+        method: options.method,
+        host,
+        status: answer?.status,
+        seconds: (performance.now() - startedMs) / 1000,
+        requestBytes: typeof options.body === 'string' ? Buffer.byteLength(options.body) : 0,
+        responseBytes: answer?.bytes?.length,
+      })
+    }
   }
 
   /** `timeoutMs` bounds the wait for the headers; the body may take as long as it likes. */
@@ -90,12 +122,15 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     const action = `${request.method} ${request.path}`
     const lifetime = linkedLifetime(request, action)
     try {
-      const response = await withCredentials(request, async ({ h2, streams }, options): Promise<OpenResponse> => {
+      const response = await withCredentials(request, async (to, options): Promise<OpenResponse> => {
         const { signal } = lifetime
-        const over2 = h2 && (await http2Open(h2.streams, options, { signal }))
-        if (over2) return over2
-        const answer = await streams.request({ ...options, signal })
-        return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+        const send = async ({ h2, streams }: Pools): Promise<OpenResponse> => {
+          const over2 = h2 && (await http2Open(h2.streams, options, { signal }))
+          if (over2) return over2
+          const answer = await streams.request({ ...options, signal })
+          return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+        }
+        return observer ? observed(send, to, options) : send(to)
       })
       lifetime.hasAnswered()
       if (response.status < 300) return readable(response.body, action, request.signal, lifetime.release)
@@ -116,6 +151,7 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
       return jsonLines(await open(request)) as AsyncIterable<WatchEvent> // the server is who says what an event is
     },
     stream: open,
+    retried: ({ method }, status) => observer?.retried({ method, host, status }),
     async connect(request) {
       const credentials = await access.credentials({ signal: request.signal })
       const streamed = { ...request, path: `${basePath}${request.path}` }
