@@ -167,6 +167,8 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 }
 
+const lanesWithoutH2 = 32
+
 const h2Of = ({ h2 }: Pools): Http2Connections[] => (h2 ? [...new Set([h2.calls, h2.streams])] : [])
 
 type DispatchOptions = Http2Request & Dispatcher.DispatchOptions
@@ -201,7 +203,10 @@ function openPools(
     },
   }
   const { origin } = access.server
-  const pools = { calls: new undici.Pool(origin, { ...shared, connections }), streams: new undici.Pool(origin, shared) }
+  // One HTTP/2 connection does the work of many: where the server speaks HTTP/1.1 after all, as many take its place.
+  const lanes = allowH2 ? Math.max(connections, lanesWithoutH2) : connections
+  const calls1 = new undici.Pool(origin, { ...shared, connections: lanes })
+  const pools = { calls: calls1, streams: new undici.Pool(origin, shared) }
   if (!allowH2 || access.server.protocol !== 'https:') return { ...pools, cert }
   const over2 = (count: number): Http2Connections =>
     new Http2Connections({ origin: access.server, tls, connections: count, connectTimeoutMs })
