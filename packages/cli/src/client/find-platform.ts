@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, openSync, readFileSync } from 'node:fs'
+import { openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CliError } from '../cli-error.js'
 import {
   type DataDirectory,
   dataDirectoryAt,
   defaultDataDirectory,
+  makeDataDirectory,
   type ReadyRecord,
   readReady,
 } from '../platform/data-directory.js'
@@ -55,7 +56,7 @@ export async function ensurePlatform(
   const found = await findPlatform(options)
   if (found) return found
   const directory = directoryOf(options, process.env)
-  mkdirSync(directory.path, { recursive: true, mode: 0o711 })
+  makeDataDirectory(directory.path)
   const logPath = join(directory.path, 'platform.log')
   const log = openSync(logPath, 'a', 0o600)
   const entry = process.argv[1]
@@ -67,7 +68,11 @@ export async function ensurePlatform(
   })
   child.unref()
   const ended = new Promise<never>((_, reject) => {
-    child.once('exit', (code) => reject(startFailure(code, logPath)))
+    child.once('exit', (code) => {
+      const said = lastLines(logPath)
+      // Somebody else's platform took the directory a moment before: it is the one to wait for.
+      if (!said.includes(`${directory.path} is in use`)) reject(startFailure(code, said))
+    })
   })
   ended.catch(() => undefined) // only the race below looks at it
   return Promise.race([waitUntilReady(directory), ended])
@@ -86,9 +91,12 @@ async function waitUntilReady(directory: DataDirectory): Promise<ReadyRecord> {
   })
 }
 
-function startFailure(code: number | null, logPath: string): CliError {
-  const tail = readFileSync(logPath, 'utf8').trim().split('\n').slice(-3).join('\n')
-  return new CliError(`the platform ended with code ${code} while starting:\n${tail}`, {
+function lastLines(path: string): string {
+  return readFileSync(path, 'utf8').trim().split('\n').slice(-3).join('\n')
+}
+
+function startFailure(code: number | null, said: string): CliError {
+  return new CliError(`the platform ended with code ${code} while starting:\n${said}`, {
     exitCode: 3,
     hint: 'Try `corral doctor`.',
   })

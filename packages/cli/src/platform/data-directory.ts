@@ -70,7 +70,8 @@ export function prepareDataDirectory(directory: DataDirectory): void {
   checkReachable(directory)
 }
 
-function makeDataDirectory(path: string): void {
+/** Makes the directory itself; one that cannot be used is a `CliError` with exit code 3. */
+export function makeDataDirectory(path: string): void {
   try {
     makeWithParents(path)
     chmodSync(path, 0o711)
