@@ -4,6 +4,7 @@ import {
   describeKind,
   type KindDefinition,
   type KindSchema,
+  type ScalePaths,
   type SubresourceDefinition,
 } from '../registry/kind-definition.js'
 import { fieldReader } from '../registry/selectable-fields.js'
@@ -11,6 +12,7 @@ import { compileSchema, type JsonSchema } from '../schema/index.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { converterFor } from './conversion.js'
 import { prepareEngines } from './prepare-definition.js'
+import { scaleErrors } from './scale-errors.js'
 
 type Version = NonNullable<NonNullable<CustomResourceDefinition['spec']>['versions']>[number]
 
@@ -26,9 +28,9 @@ function customKind(crd: CustomResourceDefinition, version: Version, storageVers
   const { group, names, scope } = crd.spec!
   const apiVersion = `${group}/${version.name}`
   const storageApiVersion = `${group}/${storageVersion}`
-  const schema = lazySchema((version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema)
   const convert = converterFor(crd)
-  const scale = version.subresources?.scale
+  const scale = scalePaths(version)
+  const schema = lazySchema((version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema, scale)
   return describeKind(
     {
       group,
@@ -52,16 +54,7 @@ function customKind(crd: CustomResourceDefinition, version: Version, storageVers
       selectable: Object.fromEntries(
         (version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.replace(/^\./, ''), fieldReader(jsonPath)]),
       ),
-      ...(scale
-        ? {
-            subresources: [SCALE_ROW],
-            scale: {
-              specReplicas: scale.specReplicasPath.replace(/^\./, ''),
-              statusReplicas: scale.statusReplicasPath.replace(/^\./, ''),
-              ...(scale.labelSelectorPath ? { selector: scale.labelSelectorPath.replace(/^\./, '') } : {}),
-            },
-          }
-        : {}),
+      ...(scale ? { subresources: [SCALE_ROW], scale } : {}),
       ...(version.deprecated
         ? {
             warning: version.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`,
@@ -76,6 +69,16 @@ function customKind(crd: CustomResourceDefinition, version: Version, storageVers
       },
     },
   )
+}
+
+function scalePaths({ subresources }: Version): ScalePaths | undefined {
+  if (!subresources?.scale) return undefined
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath } = subresources.scale
+  return {
+    specReplicas: specReplicasPath.replace(/^\./, ''),
+    statusReplicas: statusReplicasPath.replace(/^\./, ''),
+    ...(labelSelectorPath ? { selector: labelSelectorPath.replace(/^\./, '') } : {}),
+  }
 }
 
 const SCALE_ROW: SubresourceDefinition = {
@@ -104,7 +107,7 @@ function readAs(
 
 const ROOT_FIELDS = ['apiVersion', 'kind', 'metadata'] as const
 
-function lazySchema(schema: JsonSchema): LazySchema {
+function lazySchema(schema: JsonSchema, scale: ScalePaths | undefined): LazySchema {
   let compiled: ReturnType<typeof compileSchema> | undefined
   let rules: CelRules | undefined
   let isPrepared = false
@@ -128,7 +131,8 @@ function lazySchema(schema: JsonSchema): LazySchema {
     },
     applyDefaults: (object) => get().applyDefaults(object),
     validate(object, old) {
-      const errors = get().validate(object, old === undefined ? {} : { oldValue: old })
+      const found = get().validate(object, old === undefined ? {} : { oldValue: old })
+      const errors = scale ? [...found, ...scaleErrors(object, scale)] : found
       if (!hasCelRules(schema)) return errors
       rules ??= compileCelRules(schema)
       return withRuleErrors(errors, rules, object, old)

@@ -80,6 +80,9 @@ export interface KindDefinition extends ResourceKind {
   defaults?(object: JsonObject): void
   prepareCreate?(object: JsonObject, context: WriteContext): void
   prepareUpdate?(next: JsonObject, old: JsonObject, context: WriteContext): void
+  /** Brings a status into the one form that is stored. */
+  prepareStatus?(next: JsonObject, old: JsonObject): void
+  validateStatus?(next: JsonObject, old: JsonObject): FieldError[]
   /** Changes the state a delete leaves behind while finalizers hold the object. Gets a frozen object, returns another. */
   prepareDelete?(marked: JsonObject): JsonObject
   validate?(object: JsonObject, old: JsonObject | undefined): FieldError[]

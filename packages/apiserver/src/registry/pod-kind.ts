@@ -2,6 +2,7 @@ import { type KubeObject, Pods } from '@corral/resources'
 import { type FieldError, forbiddenField, required } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { describeKind, type KindDefinition, type SubresourceDefinition } from './kind-definition.js'
+import { preparePodStatus, validatePodStatus } from './pod-status.js'
 import { fieldReader } from './selectable-fields.js'
 
 const stream = (name: string, kind: string): SubresourceDefinition => ({
@@ -53,6 +54,8 @@ export const podKind: KindDefinition = describeKind(Pods, {
     if (old && isJsonObject(pod.spec) && isJsonObject(old.spec)) errors.push(...validateSpecChange(pod.spec, old.spec))
     return errors
   },
+  prepareStatus: preparePodStatus,
+  validateStatus: validatePodStatus,
   graceSeconds(pod, requested) {
     const spec = pod.spec as PodShape['spec']
     const phase = (pod.status as PodShape['status'])?.phase

@@ -54,6 +54,8 @@ export function updateObject(
   if (target.subresource === '') {
     kind.defaults?.(next)
     kind.prepareUpdate?.(next, old, writeContext(context, now, request.user))
+  } else if (target.subresource === 'status') {
+    kind.prepareStatus?.(next, old)
   }
   bumpGeneration(kind, next, old)
   if (!options.isTrusted) validateChange(kind, target, next, old)
@@ -153,6 +155,7 @@ function validateChange(kind: KindDefinition, target: UpdateTarget, next: Identi
   const errors: FieldError[] = [...checkMetadata(next.metadata), ...checkFinalizers(next.metadata, old as Identified)]
   if (kind.schema) errors.push(...kind.schema.validate(next as JsonObject, old))
   if (target.subresource === '') errors.push(...(kind.validate?.(next as JsonObject, old) ?? []))
+  if (target.subresource === 'status') errors.push(...(kind.validateStatus?.(next as JsonObject, old) ?? []))
   if (errors.length > 0) throw invalid(kind, target.name, errors)
 }
 

@@ -1,0 +1,68 @@
+import { isIP } from 'node:net'
+import { dns1123SubdomainError } from '@corral/resources'
+import { type FieldError, invalidValue } from '../errors/api-error.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+
+/**
+ * One address in two fields: `podIP` is the first of `podIPs`, and where they differ the older field is believed. What a
+ * node agent does not know of is kept.
+ */
+export function preparePodStatus(pod: JsonObject, old: JsonObject): void {
+  const before = isJsonObject(old.status) ? old.status : {}
+  const { podIP, podIPs, ...rest } = isJsonObject(pod.status) ? pod.status : {}
+  for (const field of KEPT) if (before[field] !== undefined) rest[field] ??= before[field]
+  const listed = addresses(podIPs)
+  const list = podIP && podIP !== listed[0] ? [podIP] : listed
+  if (list.length === 0) pod.status = rest
+  else
+    pod.status = {
+      ...rest,
+      ...(list[0] ? { podIP: list[0] } : {}),
+      podIPs: list.map((ip) => (ip === undefined ? {} : { ip })),
+    }
+}
+
+const KEPT = ['qosClass', 'observedGeneration'] as const
+
+/** What is wrong with a pod's status, as far as Kubernetes looks at it. */
+export function validatePodStatus(pod: JsonObject, old: JsonObject): FieldError[] {
+  const status = isJsonObject(pod.status) ? pod.status : {}
+  const before = isJsonObject(old.status) ? old.status : {}
+  const { hostIP, nominatedNodeName, observedGeneration, qosClass } = status
+  const errors: FieldError[] = []
+  const nodeProblem = nominatedNodeName ? dns1123SubdomainError(String(nominatedNodeName)) : undefined
+  if (nodeProblem) errors.push(invalidValue('status.nominatedNodeName', nominatedNodeName, nodeProblem))
+  if (typeof observedGeneration === 'number' && observedGeneration < 0)
+    errors.push(invalidValue('status.observedGeneration', observedGeneration, 'must be a non-negative integer'))
+  if (before.qosClass && qosClass !== before.qosClass)
+    errors.push(invalidValue('status.qosClass', qosClass ?? '', 'field is immutable'))
+  errors.push(...addressErrors(addresses(status.podIPs), 'status.podIPs'))
+  const hosts = addresses(status.hostIPs)
+  if (hosts.length > 0 && hosts[0] !== hostIP)
+    errors.push(invalidValue('status.hostIPs[0].ip', hosts[0] ?? '', 'must be equal to `hostIP`'))
+  errors.push(...addressErrors(hosts, 'status.hostIPs'))
+  return errors
+}
+
+const addresses = (list: unknown): unknown[] =>
+  Array.isArray(list) ? list.map((entry) => (isJsonObject(entry) ? entry.ip : undefined)) : []
+
+function addressErrors(list: readonly unknown[], field: string): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [index, ip] of list.entries()) {
+    if (family(ip) === 0)
+      errors.push(
+        invalidValue(`${field}[${index}]`, ip ?? '', 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
+      )
+  }
+  if (list.length < 2) return errors
+  const isDualStack = list.length === 2 && family(list[0]) + family(list[1]) === 10
+  if (!isDualStack) {
+    const value = list.map((ip) => ({ IP: ip ?? '' }))
+    errors.push(invalidValue(field, value, 'may specify no more than one IP for each IP family'))
+  }
+  return errors
+}
+
+/** 4, 6, or 0 for what is no address. Zeros in front of a number are old habit and allowed. */
+const family = (ip: unknown): number => (typeof ip === 'string' ? isIP(ip.replace(/(^|\.)0+(?=\d)/g, '$1')) : 0)
