@@ -2,6 +2,7 @@ import { serverSideApply } from './checks/apply.js'
 import { customResources } from './checks/crds.js'
 import { crud } from './checks/crud.js'
 import { deletion } from './checks/deletion.js'
+import { differential } from './checks/differential.js'
 import { discovery } from './checks/discovery.js'
 import { durability } from './checks/durability.js'
 import { listAndSelect, watching } from './checks/list-watch.js'
@@ -31,6 +32,7 @@ const sections = [
   durability,
   upstream,
   sdks,
+  differential,
 ]
 
 /** The whole suite, in the order of its numbers. */
