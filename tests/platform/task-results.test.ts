@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { CreateTaskRequest, TaskView } from '@corral/protocol'
 import { SandboxClaims } from '@corral/resources'
 import {
@@ -8,7 +8,10 @@ import {
   type GitFixture,
   type GitServer,
   gitRepository,
+  lockedSshHost,
   type PlatformProcess,
+  type SshStandIn,
+  sshStandIn,
   startGitServer,
   startPlatformProcess,
   type TemporaryDirectory,
@@ -23,11 +26,13 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
 let scratch: TemporaryDirectory
 let server: GitServer
 let platform: PlatformProcess
+let ssh: SshStandIn
 
 beforeAll(async () => {
   scratch = temporaryDirectory()
   server = await startGitServer(join(scratch.path, 'served'), join(scratch.path, 'server'))
-  platform = await startPlatformProcess({ env: server.environment })
+  ssh = sshStandIn(join(scratch.path, 'bin'), join(scratch.path, 'served'))
+  platform = await startPlatformProcess({ env: { ...server.environment, PATH: ssh.path } })
 })
 afterAll(async () => {
   await platform?.[Symbol.asyncDispose]()
@@ -126,6 +131,25 @@ describe.concurrent('a task that succeeds', () => {
     expect(seen).not.toMatch(/correct|alice|credential/)
     expect(server.requests.some((request) => request.includes('git-receive-pack'))).toBe(true)
     expect(server.refused()).toBeGreaterThan(0)
+  })
+
+  it.each([
+    { form: 'ssh://', address: (path: string) => `ssh://git@code.example:2222${path}`, as: '-p 2222 git@code.example' },
+    {
+      form: 'user@host:path',
+      address: (path: string) => `git@other.example:${basename(path)}`,
+      as: 'git@other.example',
+    },
+  ])('takes $form through the user’s own ssh, which is told to ask nobody', async ({ address, as }) => {
+    const remote = await bareRemote(served())
+    const task = await run(address(remote.path), greet)
+    expect(task).toMatchObject({ status: 'SUCCEEDED', pushed: true })
+    expect(await remote.show(task.branch!, 'greeting.txt')).toBe('Add a greeting')
+    expect(remote.writesOf(task.branch!)).toBe(1)
+    const calls = ssh.calls().filter((call) => call.includes(as))
+    for (const service of ['git-upload-pack', 'git-receive-pack'])
+      expect(calls.filter((call) => call.includes(service)).length, service).toBeGreaterThan(0)
+    for (const call of calls) expect(call).toMatch(/^-oBatchMode=yes /)
   })
 
   it('keeps the commits an agent made itself and adds what it left uncommitted', async () => {
@@ -249,6 +273,11 @@ describe.concurrent('S4-G6: a task that fails says why and keeps the work', () =
       repository: async () => ({ repo: `${server.url}/${(await bareRemote(served())).path.split('/').at(-1)}` }),
       request: { base_branch: 'nowhere' },
       ends: { status: 'FAILED', cause: 'BranchNotFound', message: /nowhere/ },
+    },
+    {
+      when: 'the ssh server refuses the user’s keys',
+      repository: async () => ({ repo: `ssh://git@${lockedSshHost}/project.git` }),
+      ends: { status: 'FAILED', cause: 'RepositoryAccessDenied', message: /was denied: [^;]*publickey\)\.$/ },
     },
     {
       when: 'the repository does not exist on the server',

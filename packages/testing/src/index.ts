@@ -26,6 +26,7 @@ export {
   startScriptedModel,
 } from './platform/scripted-model.js'
 export { type SecretScan, scanForSecret } from './platform/secret-scan.js'
+export { lockedSshHost, type SshStandIn, sshStandIn } from './platform/ssh-stand-in.js'
 export {
   type ApiAnswer,
   type EventOptions,
