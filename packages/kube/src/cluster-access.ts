@@ -4,6 +4,8 @@ export interface Credentials {
   /** PEM. */
   readonly cert?: string
   readonly key?: string
+  /** Headers that ask to act as somebody else. */
+  readonly impersonation?: Readonly<Record<string, string | string[]>>
 }
 
 /** Everything needed to reach one API server as one user. Made by `loadKubeConfig`, or by hand. */
@@ -13,6 +15,8 @@ export interface ClusterAccess {
   /** Namespace of the context; `default` where it names none. */
   readonly namespace: string
   readonly tls: { readonly ca?: string; readonly rejectUnauthorized: boolean; readonly servername?: string }
+  /** An HTTP proxy to go through, by CONNECT; only for a server with TLS. */
+  readonly proxy?: URL
   /**
    * The credentials to use now: reads a token file, or asks a plugin. `refused` says that the last ones were answered
    * with 401, so a cached one is not good enough. Rejects with a `KubeError` of code `CredentialsUnavailable`.

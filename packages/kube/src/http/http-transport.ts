@@ -11,6 +11,7 @@ import { httpCall, type RawResponse } from './http-call.js'
 import { http2Call, http2Open, type OpenResponse } from './http2-call.js'
 import { Http2Connections, type Http2Request } from './http2-connections.js'
 import { jsonLines } from './json-lines.js'
+import { proxyConnector } from './proxy-connector.js'
 import { RateLimit, type RateLimitOptions } from './rate-limit.js'
 
 export interface HttpTransportOptions {
@@ -203,11 +204,12 @@ function openPools(
     },
   }
   const { origin } = access.server
+  if (access.proxy) shared.connect = proxyConnector(undici, access, { ...tls, timeout: connectTimeoutMs })
   // One HTTP/2 connection does the work of many: where the server speaks HTTP/1.1 after all, as many take its place.
   const lanes = allowH2 ? Math.max(connections, lanesWithoutH2) : connections
   const calls1 = new undici.Pool(origin, { ...shared, connections: lanes })
   const pools = { calls: calls1, streams: new undici.Pool(origin, shared) }
-  if (!allowH2 || access.server.protocol !== 'https:') return { ...pools, cert }
+  if (!allowH2 || access.proxy || access.server.protocol !== 'https:') return { ...pools, cert }
   const over2 = (count: number): Http2Connections =>
     new Http2Connections({ origin: access.server, tls, connections: count, connectTimeoutMs })
   const calls = over2(connections)
@@ -220,9 +222,10 @@ function dispatchOptions(
   basePath: string,
   userAgent: string,
 ): DispatchOptions {
-  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': userAgent }
+  const headers: Record<string, string | string[]> = { accept: 'application/json', 'user-agent': userAgent }
   if (credentials.authorization !== undefined) headers.authorization = credentials.authorization
   if (request.contentType !== undefined) headers['content-type'] = request.contentType
+  if (credentials.impersonation) Object.assign(headers, credentials.impersonation)
   const search = request.query?.size ? `?${request.query}` : ''
   return {
     method: request.method,

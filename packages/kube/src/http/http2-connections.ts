@@ -13,7 +13,7 @@ export interface Http2Options {
 export interface Http2Request {
   method: string
   path: string
-  headers: Readonly<Record<string, string>>
+  headers: Readonly<Record<string, string | string[]>>
   body?: string
 }
 

@@ -110,6 +110,28 @@ describe('loadKubeConfig', () => {
     expect(await access.credentials({ refused: true })).toEqual({ authorization: 'Bearer second' })
   })
 
+  it('knows the proxy on the way and whom the user acts as', async () => {
+    const user = {
+      token: 't',
+      as: 'jane',
+      'as-uid': '7',
+      'as-groups': ['a', 'b'],
+      'as-user-extra': { 'Scope/x': ['y'] },
+    }
+    const path = await write('config', one({ 'proxy-url': 'http://proxy:3128' }, user))
+    const access = await loadKubeConfig({ path })
+    expect(access.proxy?.href).toBe('http://proxy:3128/')
+    expect(await access.credentials()).toEqual({
+      authorization: 'Bearer t',
+      impersonation: {
+        'impersonate-user': 'jane',
+        'impersonate-uid': '7',
+        'impersonate-group': ['a', 'b'],
+        'impersonate-extra-scope%2fx': ['y'],
+      },
+    })
+  })
+
   it('S4-A5: uses the ServiceAccount of the pod when there is no kubeconfig', async () => {
     await write('sa/token', 'pod-token')
     await write('sa/ca.crt', 'CA')
@@ -168,6 +190,18 @@ describe('loadKubeConfig', () => {
       content: one({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1alpha1', command: 'x' } }),
       code: 'KubeConfigInvalid',
       says: ['user "u"', 'v1alpha1'],
+    },
+    {
+      when: 'the proxy speaks something else',
+      content: one({ 'proxy-url': 'socks5://proxy:1080' }, {}),
+      code: 'KubeConfigInvalid',
+      says: ['context "c"', 'proxy-url of socks5: is not supported'],
+    },
+    {
+      when: 'groups are given for nobody',
+      content: one({}, { 'as-groups': ['a'] }),
+      code: 'KubeConfigInvalid',
+      says: ['user "u"', 'need "as"'],
     },
   ])('says what is wrong when $when', async ({ content, context, code, says }) => {
     const path = await write('config', content)

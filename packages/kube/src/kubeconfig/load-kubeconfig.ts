@@ -5,6 +5,7 @@ import { KubeError } from '@corral/resources'
 import type { ClusterAccess, Credentials } from '../cluster-access.js'
 import { type CredentialSource, cachedSource, tokenFileSource } from './credential-sources.js'
 import { parseExecPlugin, runExecPlugin } from './exec-plugin.js'
+import { impersonationHeaders } from './impersonation.js'
 import {
   type Entry,
   inlineOrFile,
@@ -75,7 +76,7 @@ async function accessFor(
   if (userName !== undefined && !user) throw problem(`no user "${userName}"; there are: ${names(config.users)}`)
 
   const server = parseServer(text(cluster, 'server'), (what) => problem(what, cluster))
-  if (text(cluster, 'proxy-url')) throw problem('proxy-url is not supported', cluster)
+  const proxy = parseProxy(text(cluster, 'proxy-url'), server, (what) => problem(what, cluster))
   const ca = await inlineOrFile(cluster, 'certificate-authority')
   const servername = text(cluster, 'tls-server-name')
   const origin = `${context.file} (context "${contextName}")`
@@ -87,19 +88,29 @@ async function accessFor(
       ...(ca === undefined ? {} : { ca }),
       ...(servername === undefined ? {} : { servername }),
     },
+    ...(proxy ? { proxy } : {}),
     credentials: user ? await credentialSource(user, { origin, server, ca, env }) : async () => ({}),
     origin,
   }
 }
 
-async function credentialSource(
-  user: Entry,
-  context: { origin: string; server: URL; ca: string | undefined; env: NodeJS.ProcessEnv },
-): Promise<CredentialSource> {
+interface CredentialContext {
+  origin: string
+  server: URL
+  ca: string | undefined
+  env: NodeJS.ProcessEnv
+}
+
+async function credentialSource(user: Entry, context: CredentialContext): Promise<CredentialSource> {
+  const impersonation = impersonationHeaders(user)
+  const source = await ownSource(user, context)
+  return impersonation ? async (options) => ({ ...(await source(options)), impersonation }) : source
+}
+
+/** What proves who the user is, before anybody else is named. */
+async function ownSource(user: Entry, context: CredentialContext): Promise<CredentialSource> {
   const { origin, server, ca, env } = context
-  for (const field of ['auth-provider', 'as']) {
-    if (user.fields[field]) throw invalid(user.file, `user "${user.name}": ${field} is not supported`)
-  }
+  if (user.fields['auth-provider']) throw invalid(user.file, `user "${user.name}": auth-provider is not supported`)
   const cert = await inlineOrFile(user, 'client-certificate')
   const key = await inlineOrFile(user, 'client-key')
   if ((cert === undefined) !== (key === undefined)) {
@@ -153,6 +164,16 @@ function parseServer(server: string | undefined, problem: (what: string) => Kube
   const withScheme = /^https?:\/\//.test(server) ? server : `https://${server}`
   if (!URL.canParse(withScheme)) throw problem(`server "${server}" is no URL`)
   return new URL(withScheme)
+}
+
+function parseProxy(proxy: string | undefined, server: URL, problem: (what: string) => KubeError): URL | undefined {
+  if (proxy === undefined) return undefined
+  if (!URL.canParse(proxy)) throw problem(`proxy-url "${proxy}" is no URL`)
+  const url = new URL(proxy)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw problem(`proxy-url of ${url.protocol} is not supported`)
+  if (server.protocol !== 'https:') throw problem('proxy-url is supported for servers with TLS only')
+  return url
 }
 
 const names = (entries: ReadonlyMap<string, Entry>): string => [...entries.keys()].join(', ') || 'none'

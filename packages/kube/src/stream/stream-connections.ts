@@ -1,11 +1,13 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import type { ClusterAccess, Credentials } from '../cluster-access.js'
+import { ProxyTunnel } from '../http/proxy-tunnel.js'
 
 /** Servers wait longer than this for the first request on a connection, so a spare is never one they are closing. */
 const spareAgeMs = 10_000
 /** Out of the way of the stream that is being opened. */
 const spareDelayMs = 50
+const tunnelTimeoutMs = 10_000
 
 /**
  * Connections for streams, each of which takes one for good. The handshake is most of what opening a stream costs: TLS
@@ -30,7 +32,8 @@ export class StreamConnections {
   take(credentials: Credentials): Socket {
     if (credentials.cert !== this.#cert) this.#forgetUser(credentials.cert)
     const nowMs = performance.now()
-    if (nowMs - this.#lastTakenAtMs < spareAgeMs) this.#spareSoon(credentials)
+    // A tunnel would keep the process alive while nobody uses it.
+    if (!this.#access.proxy && nowMs - this.#lastTakenAtMs < spareAgeMs) this.#spareSoon(credentials)
     this.#lastTakenAtMs = nowMs
     return this.#takeSpare() ?? this.#open(credentials)
   }
@@ -79,7 +82,7 @@ export class StreamConnections {
   }
 
   #open({ cert, key }: Credentials): Socket {
-    const { server, tls } = this.#access
+    const { server, tls, proxy } = this.#access
     const isSecure = server.protocol === 'https:'
     const host = server.hostname.replace(/^\[|\]$/g, '')
     const address = { host, port: Number(server.port) || (isSecure ? 443 : 80), noDelay: true }
@@ -90,7 +93,7 @@ export class StreamConnections {
       ...(key === undefined ? {} : { key }),
     })
     const socket = connectTls({
-      ...address,
+      ...(proxy ? { socket: new ProxyTunnel({ ...address, proxy, timeoutMs: tunnelTimeoutMs }) } : address),
       secureContext: this.#context,
       rejectUnauthorized: tls.rejectUnauthorized,
       servername: tls.servername ?? (isIP(host) ? '' : host),

@@ -34,6 +34,7 @@ export async function openWebSocket(
     headers: {
       'user-agent': userAgent,
       ...(credentials.authorization === undefined ? {} : { authorization: credentials.authorization }),
+      ...credentials.impersonation,
     },
     handshakeTimeout: timeoutMs,
     perMessageDeflate: false,
