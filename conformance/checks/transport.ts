@@ -68,4 +68,23 @@ export const transport: readonly Check[] = [
       }
     }
   }),
+  check(139, 'who asks to act as another user without the right to is 403', async (t) => {
+    const namespace = await t.ns()
+    await t.create(await t.core('serviceaccounts'), { metadata: { name: 'robot' } })
+    const issued = await t.create(`${await t.core('serviceaccounts', 'robot')}/token`, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: 600 },
+    })
+    const token = String(at(issued, 'status.token'))
+    const headers = { 'impersonate-user': 'jane' }
+    const error = (await t.get('/api/v1/namespaces', { token, headers })).is(403)
+    const robot = `system:serviceaccount:${namespace}:robot`
+    equal(
+      error.message,
+      `users "jane" is forbidden: User "${robot}" cannot impersonate resource "users" in API group "" at the cluster scope`,
+    )
+    // The administrator may on a real server; an embedded one has nobody else to be.
+    if (t.isEmbedded) (await t.get('/api/v1/namespaces', { headers })).is(403)
+  }),
 ]

@@ -1,6 +1,6 @@
-import type { ApiRequest, ApiResponse } from '@corral/resources'
+import type { ApiRequest, ApiResponse, ApiUser } from '@corral/resources'
 import { mayDo } from './auth/access.js'
-import { apiError, methodNotAllowed, unauthorized, unknownPath } from './errors/api-error.js'
+import { apiError, forbidden, methodNotAllowed, unauthorized, unknownPath } from './errors/api-error.js'
 import { queryFlag } from './request/query.js'
 import { parseResourcePath, type ResourceRoute } from './request/route.js'
 import type { ServerContext } from './server-context.js'
@@ -19,6 +19,7 @@ export function resolveResource(context: ServerContext, request: ApiRequest): Re
   const kind = context.registry.find(route.apiVersion, route.plural)
   if (!kind || !scopeFits(route, kind.namespaced)) throw unknownPath()
   if (!request.user) throw unauthorized()
+  refuseImpersonation(request, request.user)
   const resource: ResourceRequest = {
     request,
     context,
@@ -30,6 +31,14 @@ export function resolveResource(context: ServerContext, request: ApiRequest): Re
   }
   checkAccess(resource)
   return resource
+}
+
+/** There is one user: nobody may act as another, and a request that asks for it is not done as the wrong one. */
+function refuseImpersonation({ headers }: ApiRequest, user: ApiUser): void {
+  const name = headers['impersonate-user'] ?? headers['impersonate-group'] ?? headers['impersonate-uid']
+  if (name === undefined) return
+  const why = `User ${JSON.stringify(user.name)} cannot impersonate resource "users" in API group "" at the cluster scope`
+  throw forbidden({ group: '', plural: 'users', kind: 'User' }, String(name), why)
 }
 
 function scopeFits(route: ResourceRoute, isNamespaced: boolean): boolean {
