@@ -1,5 +1,6 @@
 import { type Difference, differencesOf } from './differences.js'
 import { explanationOf } from './explained.js'
+import { laterReleases } from './later-releases.js'
 import type { ColumnRun, Result } from './run-column.js'
 
 /** A difference between one of our columns and upstream, with its reason where one is known. */
@@ -107,6 +108,7 @@ export function section(runs: readonly ColumnRun[]): string {
     `|---|---|${runs.map(() => '---|').join('')}`,
     ...rows,
     '',
+    ...laterReleases,
     '### Differences from upstream',
     '',
     ...(listed.length > 0 ? listed : ['None.']),

@@ -1,4 +1,5 @@
 import { parseGoDuration } from '@corral/resources'
+import { behaviourOf, defaultRelease, type LaterBehaviour } from './later-behaviour.js'
 import type { EndpointOptions, ManagerOptions, MetricsTls } from './manager-options.js'
 import { defaultLabelDomains } from './sandbox-claim/index.js'
 import { parseTlsFlags } from './tls-flags.js'
@@ -72,6 +73,8 @@ export const managerFlags: readonly ManagerFlag[] = [
   flag('zap-log-level', 'string', '', "log level: 'debug', 'info', 'error', 'panic' or a number"),
   flag('zap-stacktrace-level', 'string', '', "level from which traces are logged: 'info', 'error', 'panic'"),
   flag('zap-time-encoding', 'string', '', "'epoch', 'millis', 'nano', 'iso8601', 'rfc3339' or 'rfc3339nano'"),
+  flag('upstream-release', 'string', defaultRelease, 'behave as this release of upstream, 1.0.3 to 1.0.11'),
+  flag('disable-sandbox-events', 'bool', false, 'emit no events on Sandboxes where the release has them'),
   flag('explain-not-ready', 'bool', false, 'let Ready=False say why the Pod is not up'),
 ]
 
@@ -111,6 +114,9 @@ export function parseManagerOptions(argv: readonly string[]): ParsedManagerOptio
     cipherSuites: text('tls-cipher-suites'),
   })
   if ('error' in tls) return tls
+  const later = behaviourOf(text('upstream-release'))
+  if (!later)
+    return { error: `upstream-release must be 1.0.3 to 1.0.11, not ${JSON.stringify(text('upstream-release'))}` }
   const command: ManagerCommand = {
     showVersion: on('version'),
     ...(text('kubeconfig') && { kubeconfig: text('kubeconfig') }),
@@ -130,7 +136,7 @@ export function parseManagerOptions(argv: readonly string[]): ParsedManagerOptio
       ...(text('zap-stacktrace-level') && { stacktraceLevel: text('zap-stacktrace-level') }),
       ...(text('zap-time-encoding') && { timeEncoding: text('zap-time-encoding') }),
     },
-    options: managerOptions(text, number, on, tls.tls),
+    options: managerOptions(text, number, on, { tls: tls.tls, later }),
     warnings: warnings(number),
   }
   return { command }
@@ -140,7 +146,7 @@ function managerOptions(
   text: (name: string) => string,
   number: (name: string) => number,
   on: (name: string) => boolean,
-  tls: MetricsTls | undefined,
+  { tls, later }: { tls: MetricsTls | undefined; later: LaterBehaviour },
 ): ManagerCommand['options'] {
   return {
     extensions: on('extensions'),
@@ -154,6 +160,7 @@ function managerOptions(
       clusterDomain: text('cluster-domain'),
       writeBehindWindowMs: number('sandbox-write-behind-window'),
       explainNotReady: on('explain-not-ready'),
+      later: { ...later, sandboxEvents: later.sandboxEvents && !on('disable-sandbox-events') },
     },
     claim: {
       labelDomains: defaultLabelDomains,
@@ -167,6 +174,7 @@ function managerOptions(
       readinessGraceMs: number('sandbox-warm-pool-readiness-grace-period'),
       unschedulableRecheckMs: number('sandbox-warm-pool-unschedulable-recheck-interval'),
       markEvictable: on('enable-warm-pool-eviction'),
+      later,
     },
     choresAtOnce: 32,
     cacheLabelSelectors: on('cache-label-selectors'),

@@ -23,6 +23,7 @@ import {
 import { type Endpoints, startEndpoints } from './endpoints.js'
 import { type EventSink, eventSink, silentRecorder } from './event-recorder.js'
 import { frameworkMetrics } from './framework-metrics.js'
+import { lifecycleMetrics, poolSizeGauge } from './lifecycle-metrics.js'
 import type { ManagerOptions } from './manager-options.js'
 import { claimMetrics, sandboxGauge } from './metrics.js'
 import { patientClient } from './patient-client.js'
@@ -91,7 +92,9 @@ export function startManager(ports: ManagerPorts): Manager {
   const core = startCoreState(stateOptions)
   const extensions = options.extensions ? startExtensionsState(stateOptions) : undefined
   const stores = [...Object.values(core), ...Object.values(extensions ?? {})]
-  sandboxGauge(metrics, () => core.sandboxes.list())
+  const { later } = options.sandbox
+  sandboxGauge(metrics, () => core.sandboxes.list(), { withOperatingMode: later?.operatingModeLabel === true })
+  if (later?.lifecycleMetrics) poolSizeGauge(metrics, () => core.sandboxes.list())
 
   const context: Context = { ports, patient, courtesy, clock, core, sink, metrics, controllerMetrics }
   const controllers = [sandboxController(context)]
@@ -210,12 +213,16 @@ interface Context {
   controllerMetrics: ControllerMetrics
 }
 
-function sandboxController({ ports, patient, clock, core, sink, controllerMetrics }: Context): Controller {
+function sandboxController({ ports, patient, clock, core, sink, metrics, controllerMetrics }: Context): Controller {
   const { client, options, tracer = silentTracer } = ports
   const queue = new WorkQueue({ name: 'sandbox', metrics: controllerMetrics })
   watchSandboxes(core, queue)
   const events = sink.recorder('sandbox-controller')
-  const reconcile = sandboxReconciler({ client, patient, state: core, events, tracer, clock, options: options.sandbox })
+  const lifecycle = options.sandbox.later?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
+  const reconcile = sandboxReconciler({
+    ...{ client, patient, state: core, events, tracer, clock, lifecycle },
+    options: options.sandbox,
+  })
   return { name: 'sandbox', workers: options.workers.sandbox, queue, reconcile }
 }
 

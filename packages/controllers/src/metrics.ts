@@ -86,7 +86,11 @@ export function claimMetrics(registry: Registry): ClaimMetrics {
 }
 
 /** `agent_sandboxes`: counted from the store at every scrape, so it cannot drift. */
-export function sandboxGauge(registry: Registry, list: () => Iterable<Stored<Sandbox>>): void {
+export function sandboxGauge(
+  registry: Registry,
+  list: () => Iterable<Stored<Sandbox>>,
+  options: { withOperatingMode?: boolean } = {},
+): void {
   const gauge: Gauge = new Gauge({
     name: 'agent_sandboxes',
     help: 'Sandboxes that exist, by state.',
@@ -98,11 +102,15 @@ export function sandboxGauge(registry: Registry, list: () => Iterable<Stored<San
       'sandbox_template',
       'owned_by',
       'created_by',
+      ...(options.withOperatingMode ? ['operating_mode'] : []),
     ],
     registers: [registry],
     collect() {
       gauge.reset()
-      for (const sandbox of list()) gauge.inc(sandboxLabels(sandbox))
+      for (const sandbox of list()) {
+        const operating_mode = sandbox.spec.operatingMode === 'Suspended' ? 'Suspended' : 'Running'
+        gauge.inc({ ...sandboxLabels(sandbox), ...(options.withOperatingMode && { operating_mode }) })
+      }
     },
   })
 }

@@ -21,6 +21,8 @@ export interface PoolWorld {
   findPod(sandbox: Stored<Sandbox>): Stored<Pod> | undefined
   now: Date
   readinessGraceMs: number
+  /** Members behind scheduling gates are left alone. */
+  sparesGated?: boolean
 }
 
 export interface Members {
@@ -97,16 +99,16 @@ export function findStuck(active: readonly Stored<Sandbox>[], world: PoolWorld):
     if (ageMs <= world.readinessGraceMs) {
       const inMs = world.readinessGraceMs - ageMs + deadlineSlackMs
       result.nextDeadlineMs = Math.min(inMs, result.nextDeadlineMs ?? inMs)
-    } else if (isUnschedulable(world.findPod(sandbox))) result.unschedulableCount += 1
-    else result.stuck.push(sandbox)
+    } else if (isHeldBack(world.findPod(sandbox), 'Unschedulable')) result.unschedulableCount += 1
+    else if (!(world.sparesGated && isHeldBack(world.findPod(sandbox), 'SchedulingGated'))) result.stuck.push(sandbox)
   }
   return result
 }
 
-function isUnschedulable(pod: Stored<Pod> | undefined): boolean {
+function isHeldBack(pod: Stored<Pod> | undefined, reason: 'Unschedulable' | 'SchedulingGated'): boolean {
   if (!pod || pod.metadata.deletionTimestamp) return false
   const scheduled = pod.status?.conditions?.find((condition) => condition.type === 'PodScheduled')
-  return scheduled?.status === 'False' && scheduled.reason === 'Unschedulable'
+  return scheduled?.status === 'False' && scheduled.reason === reason
 }
 
 /** Members to give up first when there are too many: those not Ready, then the youngest. */

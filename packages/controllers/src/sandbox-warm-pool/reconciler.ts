@@ -17,8 +17,10 @@ import { type Expectations, type Reconcile, type ReconcileResult, slowStart } fr
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
 import { combineErrors, StepError } from '../error-text.js'
 import type { EventRecorder } from '../event-recorder.js'
+import type { LaterBehaviour } from '../later-behaviour.js'
 import { mergeDiff } from '../merge-diff.js'
 import { labels } from '../names.js'
+import { quote } from '../ownership.js'
 import { podNameOf } from '../sandbox/pod-plan.js'
 import { memberSandbox } from './member-sandbox.js'
 import { classifyMembers, findStuck, type Members, type PoolWorld } from './members.js'
@@ -32,6 +34,8 @@ export interface PoolOptions {
   readinessGraceMs: number
   unschedulableRecheckMs: number
   markEvictable: boolean
+  /** What later releases of upstream do; nothing of it without. */
+  later?: LaterBehaviour
 }
 
 export interface PoolPorts {
@@ -106,6 +110,7 @@ async function reconcilePool(pass: Pass): Promise<ReconcileResult> {
     findPod: (sandbox) => state.pods.get(`${namespace}/${podNameOf(sandbox)}`),
     now: clock.now(),
     readinessGraceMs: options.readinessGraceMs,
+    sparesGated: options.later?.gatedMembers === true,
   }
   const members = await settleMembers(pass, classifyMembers(world))
   const stuck = findStuck(members.active, world)
@@ -117,8 +122,9 @@ async function reconcilePool(pass: Pass): Promise<ReconcileResult> {
 
   const status = poolStatus(pool, members.active)
   await scale(pass, members)
-  reportProgress(pass, stuck.unschedulableCount)
-  if (stuck.unschedulableCount > 0) pass.requeues.push(options.unschedulableRecheckMs)
+  const obstacle = obstacleText(pass, stuck.unschedulableCount)
+  reportProgress(pass, obstacle)
+  if (obstacle !== undefined) pass.requeues.push(options.unschedulableRecheckMs)
   if (stuck.nextDeadlineMs !== undefined) pass.requeues.push(stuck.nextDeadlineMs * (1 + ports.random() / 2))
   if (pass.errors.length > 0) throw combineErrors(pass.errors)
   await writeStatus(pass, status)
@@ -242,16 +248,26 @@ async function removeMember(
   }
 }
 
-function reportProgress(pass: Pass, unschedulableCount: number): void {
+/** Why the pool cannot get fuller by itself, where it cannot. */
+function obstacleText({ pool, template, ports: { options } }: Pass, unschedulableCount: number): string | undefined {
+  const desired = desiredReplicas(pool)
+  if (unschedulableCount > 0) {
+    const grace = formatMilliseconds(options.readinessGraceMs)
+    return `${unschedulableCount}/${desired} sandboxes are unschedulable past the ${grace} readiness grace period; holding them instead of replacing (replacements would be equally unschedulable)`
+  }
+  if (template || desired === 0 || !options.later?.poolWithoutTemplate) return undefined
+  return `SandboxTemplate ${quote(pool.spec.sandboxTemplateRef.name)} not found`
+}
+
+function reportProgress(pass: Pass, obstacle: string | undefined): void {
   const { key, pool, ports, memory } = pass
   const was = memory.notProgressing.has(key)
-  if (unschedulableCount > 0 && !was) {
+  if (obstacle !== undefined && !was) {
     memory.notProgressing.add(key)
-    const grace = formatMilliseconds(ports.options.readinessGraceMs)
-    const note = `${unschedulableCount}/${desiredReplicas(pool)} sandboxes are unschedulable past the ${grace} readiness grace period; holding them instead of replacing (replacements would be equally unschedulable)`
-    ports.events.record(pool, { type: 'Warning', reason: 'WarmPoolNotProgressing', action: 'Reconciling', note })
+    const note = { action: 'Reconciling', note: obstacle }
+    ports.events.record(pool, { type: 'Warning', reason: 'WarmPoolNotProgressing', ...note })
   }
-  if (unschedulableCount === 0 && was) {
+  if (obstacle === undefined && was) {
     memory.notProgressing.delete(key)
     const note = 'Warm pool is progressing again'
     ports.events.record(pool, { type: 'Normal', reason: 'WarmPoolProgressing', action: 'Reconciling', note })

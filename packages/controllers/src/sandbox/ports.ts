@@ -2,6 +2,8 @@ import type { KubeClient } from '@corral/kube'
 import type { Clock } from '@corral/resources'
 import type { CoreState } from '../cluster-state.js'
 import type { EventRecorder } from '../event-recorder.js'
+import type { LaterBehaviour } from '../later-behaviour.js'
+import type { LifecycleMetrics } from '../lifecycle-metrics.js'
 import type { Tracer } from '../tracing.js'
 
 export interface SandboxPorts {
@@ -13,6 +15,8 @@ export interface SandboxPorts {
   tracer: Tracer
   clock: Clock
   options: SandboxOptions
+  /** Counts what becomes of Sandboxes; nobody without it. */
+  lifecycle?: LifecycleMetrics | undefined
 }
 
 export interface SandboxOptions {
@@ -21,4 +25,6 @@ export interface SandboxOptions {
   writeBehindWindowMs: number
   /** Let Ready=False say why the Pod is not up. */
   explainNotReady: boolean
+  /** What later releases of upstream do; nothing of it without. */
+  later?: LaterBehaviour
 }

@@ -13,10 +13,10 @@ import {
 } from '@corral/resources'
 import type { Reconcile, ReconcileResult } from '@corral/runtime'
 import { indexes } from '../cluster-state.js'
-import { combineErrors, isNamespaceTerminating, StepError } from '../error-text.js'
+import { combineErrors, errorText, isNamespaceTerminating, StepError } from '../error-text.js'
 import { mergeDiff } from '../merge-diff.js'
 import { annotations, labels, normalizeCreatedBy } from '../names.js'
-import { isExtensionsOwner } from '../ownership.js'
+import { isExtensionsOwner, quote } from '../ownership.js'
 import type { Span } from '../tracing.js'
 import type { ChildOutcome } from './child-step.js'
 import { Deferrals } from './deferrals.js'
@@ -27,7 +27,8 @@ import { type PodWorld, planPod, podNameOf } from './pod-plan.js'
 import type { SandboxPorts } from './ports.js'
 import { planPvcs } from './pvc-plan.js'
 import { planService } from './service-plan.js'
-import { isNodeNameOnly, multiplePodsText, sandboxStatus } from './status.js'
+import { isNodeNameOnly, isRefusedForGood, multiplePodsText, sandboxStatus } from './status.js'
+import { sandboxTransitions, transitionNote } from './transitions.js'
 
 /** A namespace that is going away refuses every create for as long as it takes. */
 const namespaceTerminatingRequeueMs = 30_000
@@ -105,6 +106,7 @@ async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Def
     service,
     now,
     explain: options.explainNotReady ? explainPod : undefined,
+    later: options.later,
   })
   const expiry = sandboxExpiry(sandbox, now)
   if (expiry.expired) status = markExpired(status, sandbox.metadata.generation ?? 0, now)
@@ -115,14 +117,19 @@ async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Def
     requeues.push(pod.deferredMs)
     deferrals.begin(key, now)
   } else if (errors.length === 0) deferrals.end(key)
-  errors.push(...(await writeStatus(pass, status, ports)))
-  if (errors.length > 0) throw combineErrors(errors)
+  reportPod(sandbox, pod, ports)
+  const isFinal = options.later?.invalidConfiguration === true && isRefusedForGood(errors)
+  const unwritten = await writeStatus(pass, status, ports)
+  if (errors.length > 0 && !isFinal) throw combineErrors([...errors, ...unwritten])
+  if (unwritten.length > 0) throw combineErrors(unwritten)
   return soonest(requeues)
 }
 
 interface PodOutcome extends ChildOutcome<Stored<Pod>> {
   multiplePods?: { count: number }
   deferredMs?: number
+  /** A Pod was to be made; whether it was, the object and the errors say. */
+  creates?: boolean
 }
 
 async function reconcilePod(pass: Pass, ports: SandboxPorts, deferrals: Deferrals): Promise<PodOutcome> {
@@ -158,7 +165,8 @@ async function reconcilePod(pass: Pass, ports: SandboxPorts, deferrals: Deferral
       const { metadata, status } = outcome.object
       pass.span.event(name, { 'pod.Name': metadata.name, 'pod.Phase': status?.phase ?? '' })
     }
-    return step.deferred ? { ...outcome, deferredMs: current.deferMs } : outcome
+    const creates = step.actions.some(({ kind }) => kind === 'create')
+    return { ...outcome, creates, ...(step.deferred && { deferredMs: current.deferMs }) }
   }
 }
 
@@ -211,6 +219,7 @@ async function writeStatus(pass: Pass, status: SandboxStatus, ports: SandboxPort
   try {
     const options = { subresource: 'status', signal: pass.signal }
     ports.state.sandboxes.remember(await ports.client.patch(Sandboxes, { name, namespace }, patch, options))
+    reportTransitions(pass.sandbox, status, ports)
     return []
   } catch (error) {
     return isNotFound(error) ? [] : [error]
@@ -229,6 +238,25 @@ async function stampTrace(
   return state.sandboxes.remember(
     await client.patch(Sandboxes, { name, namespace }, { type: 'merge', body }, { signal }),
   )
+}
+
+function reportTransitions(sandbox: Stored<Sandbox>, status: SandboxStatus, ports: SandboxPorts): void {
+  const { events, lifecycle, options } = ports
+  if (!options.later?.sandboxEvents && !lifecycle) return
+  for (const transition of sandboxTransitions(sandbox, status)) {
+    lifecycle?.became(sandbox, transition)
+    const note = options.later?.sandboxEvents ? transitionNote(transition, sandbox) : undefined
+    if (note) events.record(sandbox, note)
+  }
+}
+
+function reportPod(sandbox: Stored<Sandbox>, { creates, object, errors }: PodOutcome, ports: SandboxPorts): void {
+  if (errors.length > 0) ports.lifecycle?.failed(sandbox)
+  if (!creates || !ports.options.later?.sandboxEvents) return
+  const said = object
+    ? ({ type: 'Normal', reason: 'SandboxPodCreated', note: `Created Pod ${quote(object.metadata.name)}` } as const)
+    : ({ type: 'Warning', reason: 'SandboxPodCreateFailed', note: errorText(combineErrors(errors)) } as const)
+  ports.events.record(sandbox, { ...said, action: 'Reconciling' })
 }
 
 function reportMultiplePods(sandbox: Stored<Sandbox>, count: number, { events }: SandboxPorts): void {

@@ -1,5 +1,6 @@
 import {
   type ConditionUpdate,
+  errorCode,
   isConditionTrue,
   isControlledBy,
   type Pod,
@@ -11,6 +12,7 @@ import {
   setCondition,
 } from '@corral/resources'
 import { errorText, joinErrors } from '../error-text.js'
+import type { LaterBehaviour } from '../later-behaviour.js'
 import { labels } from '../names.js'
 import type { ChildOutcome } from './child-step.js'
 
@@ -25,6 +27,8 @@ export interface SandboxChildren {
   multiplePods?: { count: number } | undefined
   service: ChildOutcome<Stored<Service>>
   now: Date
+  /** What later releases of upstream do. */
+  later?: LaterBehaviour | undefined
   /** Adds the cause to a message that only says "not ready". */
   explain?: ((pod: Stored<Pod>) => string | undefined) | undefined
 }
@@ -132,14 +136,19 @@ function ready(children: SandboxChildren): ConditionUpdate {
     draft(children, 'Ready', status, reason, message)
   if (multiplePods) return say('False', 'MultiplePods', multiplePodsText(multiplePods.count))
   const errors = [...children.pvcErrors, ...pod.errors, ...service.errors]
-  if (errors.length > 0) return say('False', 'ReconcilerError', `Error seen: ${joinErrors(errors.map(errorText))}`)
+  if (errors.length > 0) {
+    const text = joinErrors(errors.map(errorText))
+    if (children.later?.invalidConfiguration && isRefusedForGood(errors))
+      return say('False', 'InvalidConfiguration', text)
+    return say('False', 'ReconcilerError', `Error seen: ${text}`)
+  }
   if (sandbox.spec.operatingMode === 'Suspended') {
     return say('False', 'SandboxSuspended', pod.object ? 'Sandbox is suspending' : 'Sandbox is suspended')
   }
   const end = pod.object && ended(pod.object)
   if (end) return say('False', end.reason, end.message)
 
-  const state = podState(pod.object)
+  const state = podState(pod.object, children.later?.terminatingPods === true)
   const needsService = sandbox.spec.service ?? service.object !== undefined
   const parts = [state.text]
   if (needsService) parts.push(service.object ? 'Service Exists' : 'Service does not exist')
@@ -149,8 +158,14 @@ function ready(children: SandboxChildren): ConditionUpdate {
   return say('False', 'DependenciesNotReady', parts.join('; '))
 }
 
-function podState(pod: Pod | undefined): { text: string; isReady: boolean } {
+/** Whether the server called everything that failed invalid: it will say so again until the spec changes. */
+export function isRefusedForGood(errors: readonly unknown[]): boolean {
+  return errors.length > 0 && errors.every((error) => errorCode(error) === 'Invalid')
+}
+
+function podState(pod: Pod | undefined, isOutWhenTerminating: boolean): { text: string; isReady: boolean } {
   if (!pod) return { text: 'Pod does not exist', isReady: false }
+  if (isOutWhenTerminating && pod.metadata?.deletionTimestamp) return { text: 'Pod is terminating', isReady: false }
   const { phase = '', conditions, podIPs = [] } = pod.status ?? {}
   if (phase !== 'Running') return { text: `Pod exists with phase: ${phase}`, isReady: false }
   const podReady = conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True')

@@ -1,0 +1,20 @@
+/** What is known of upstream's releases after the judge's, for the document. */
+export const laterReleases: readonly string[] = [
+  '### Releases after v1.0.3',
+  '',
+  'The judge is v1.0.3. What later releases are known to do otherwise is off unless `corral controller',
+  '--upstream-release=1.0.11` (or any release from 1.0.4) asks for it; tests are in',
+  '`tests/controllers/later-behaviour.test.ts`. Their sources were not at hand, so words of messages are ours.',
+  '',
+  '| since | behaviour | with the flag |',
+  '|---|---|---|',
+  '| 1.0.4 | events on Sandboxes: `SandboxPodCreated`, `SandboxPodCreateFailed`, `SandboxReady`, `SandboxSuspended`, `SandboxExpired`, `PodSucceeded`, `PodFailed`; off again with `--disable-sandbox-events` | yes |',
+  '| 1.0.4 | `InvalidConfiguration` and no further try where the server calls a Pod, Service or volume claim invalid | yes |',
+  '| 1.0.5 | metrics `agent_sandbox_suspend_total`, `_resume_total`, `_suspend_latency_ms`, `_resume_latency_ms`, `_finished_total`, `_expired_total`, `_warmpool_size` | yes |',
+  '| 1.0.6 | a Sandbox with a Service whose name is longer than 63 characters is refused by the API | no: the text of the rule is not known |',
+  '| 1.0.7 | a pool reports that its template is missing (`WarmPoolNotProgressing`) and looks again each minute | yes |',
+  '| 1.0.7 | members whose Pods wait for scheduling gates are not replaced | yes |',
+  '| 1.0.11 | label `operating_mode` on `agent_sandboxes` | yes |',
+  '| 1.0.11 | a Sandbox whose Pod is terminating is not Ready | yes |',
+  '',
+]
