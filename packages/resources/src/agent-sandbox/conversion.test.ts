@@ -58,15 +58,18 @@ describe('Sandbox', () => {
     { replicas: undefined, mode: 'Running', statusReplicas: 1 },
     { replicas: 1, mode: 'Running', statusReplicas: 0 },
     { replicas: 0, mode: 'Suspended', statusReplicas: 1 },
-  ])('replicas $replicas is $mode, and comes back with its status.replicas', ({ replicas, mode, statusReplicas }) => {
-    const original = deepFreeze(oldSandbox(replicas, statusReplicas))
-    const hub = sandboxUp(original)
-    expect(hub.spec.operatingMode).toBe(mode)
-    expect(hub.spec).not.toHaveProperty('replicas')
-    expect(sandboxDown(hub)).toEqual(original)
-  })
+  ])(
+    'scenario 4: replicas $replicas is $mode, and comes back with its status.replicas',
+    ({ replicas, mode, statusReplicas }) => {
+      const original = deepFreeze(oldSandbox(replicas, statusReplicas))
+      const hub = sandboxUp(original)
+      expect(hub.spec.operatingMode).toBe(mode)
+      expect(hub.spec).not.toHaveProperty('replicas')
+      expect(sandboxDown(hub)).toEqual(original)
+    },
+  )
 
-  it('does not nest a state annotation that was already there', () => {
+  it('scenario 5: does not nest a state annotation that was already there', () => {
     const key = STATE_ANNOTATIONS.Sandbox
     const original = deepFreeze({
       ...oldSandbox(1, 1),
@@ -81,7 +84,7 @@ describe('Sandbox', () => {
     ['Running', 1],
     ['Suspended', 0],
     [undefined, 1],
-  ] as const)('made in v1beta1 with mode %s it has %d replicas', (mode, replicas) => {
+  ] as const)('scenario 6: made in v1beta1 with mode %s it has %d replicas', (mode, replicas) => {
     const down = sandboxDown(newSandbox(mode))
     expect([down.spec.replicas, down.status?.replicas]).toEqual([replicas, replicas])
   })
@@ -119,7 +122,7 @@ describe('SandboxClaim', () => {
     { claim: oldClaim({}), pool: 'shadow-pool-tpl', when: 'it is unbound and says nothing' },
     { claim: oldClaim({ warmpool: 'default' }, 'my-pool-abcde'), pool: 'my-pool', when: 'it is bound to a member' },
     { claim: oldClaim({}, 'solo'), pool: 'solo', when: 'its sandbox has a name without dash' },
-  ])('refers to $pool when $when, and comes back whole', ({ claim, pool }) => {
+  ])('scenarios 7, 8 and 9: refers to $pool when $when, and comes back whole', ({ claim, pool }) => {
     const hub = claimUp(deepFreeze(claim))
     expect(hub.spec.warmPoolRef.name).toBe(pool)
     expect(claimDown(hub)).toEqual(claim)
@@ -129,7 +132,7 @@ describe('SandboxClaim', () => {
     ['my-pool', 'my-pool', 'my-pool'],
     ['', '', ''],
     ['shadow-pool-my-template', 'default', 'my-template'],
-  ])('made in v1beta1 for "%s" has warmpool "%s" and template "%s"', (pool, warmpool, template) => {
+  ])('scenario 10: made in v1beta1 for "%s" has warmpool "%s" and template "%s"', (pool, warmpool, template) => {
     const { spec } = claimDown(newClaim(pool))
     expect([spec.warmpool, spec.sandboxTemplateRef.name]).toEqual([warmpool, template])
   })
@@ -156,7 +159,7 @@ describe('SandboxTemplate', () => {
   const down = (object: SandboxTemplate): SandboxTemplateV1alpha1 => convertTo(object, `${EXTENSIONS}/v1alpha1`)
   const up = (object: SandboxTemplateV1alpha1): SandboxTemplate => convertTo(object, `${EXTENSIONS}/v1beta1`)
 
-  it('carries the policy through v1alpha1 in an annotation', () => {
+  it('scenario 11: carries the policy through v1alpha1 in an annotation', () => {
     const old = down(template('Allowed'))
     expect(old.metadata?.annotations).toEqual({ [POLICY_ANNOTATION]: 'Allowed' })
     const back = up(old)
@@ -164,7 +167,7 @@ describe('SandboxTemplate', () => {
     expect(back.metadata?.annotations).not.toHaveProperty(POLICY_ANNOTATION)
   })
 
-  it('lets a cleared policy stay cleared', () => {
+  it('scenario 12: lets a cleared policy stay cleared', () => {
     const stale = { ...template(), metadata: { name: 't', annotations: { [POLICY_ANNOTATION]: 'Allowed' } } }
     const old = down(stale)
     expect(old.metadata).toEqual({ name: 't' })
@@ -178,20 +181,23 @@ describe('SandboxTemplate', () => {
 })
 
 describe('SandboxWarmPool', () => {
-  it.each([undefined, 'Recreate'] as const)('keeps update strategy %s, replicas and status', (strategy) => {
-    const pool: SandboxWarmPoolV1alpha1 = {
-      apiVersion: `${EXTENSIONS}/v1alpha1`,
-      kind: 'SandboxWarmPool',
-      metadata: { name: 'p' },
-      spec: {
-        replicas: 3,
-        sandboxTemplateRef: { name: 't' },
-        ...(strategy ? { updateStrategy: { type: strategy } } : {}),
-      },
-      status: { replicas: 3, readyReplicas: 2, selector: 'a=b' },
-    }
-    expect(convertTo(convertTo(pool, `${EXTENSIONS}/v1beta1`), `${EXTENSIONS}/v1alpha1`)).toEqual(pool)
-  })
+  it.each([undefined, 'Recreate'] as const)(
+    'scenario 13: keeps update strategy %s, replicas and status',
+    (strategy) => {
+      const pool: SandboxWarmPoolV1alpha1 = {
+        apiVersion: `${EXTENSIONS}/v1alpha1`,
+        kind: 'SandboxWarmPool',
+        metadata: { name: 'p' },
+        spec: {
+          replicas: 3,
+          sandboxTemplateRef: { name: 't' },
+          ...(strategy ? { updateStrategy: { type: strategy } } : {}),
+        },
+        status: { replicas: 3, readyReplicas: 2, selector: 'a=b' },
+      }
+      expect(convertTo(convertTo(pool, `${EXTENSIONS}/v1beta1`), `${EXTENSIONS}/v1alpha1`)).toEqual(pool)
+    },
+  )
 
   it('spells out the replicas that v1beta1 leaves open', () => {
     const pool: SandboxWarmPool = {
