@@ -2,14 +2,16 @@ import { hostname } from 'node:os'
 import { type Command, Option } from 'commander'
 import { parseCount, parsePort } from '../output/parse-duration.js'
 import { brokerServicePort, platformNamespace } from '../platform/names.js'
-import type { ApiServerCommandOptions, NodeCommandOptions, ServerCommandOptions } from '../platform/parts.js'
+import type { ApiServerCommandOptions } from '../platform/run-api-server.js'
+import type { NodeCommandOptions } from '../platform/run-node.js'
+import type { ServerCommandOptions } from '../platform/run-server.js'
 
 const logLevel = (): Option =>
   new Option('--log-level <level>', 'what is logged to standard error')
     .choices(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
 
-/** The parts of the platform one by one, for tests and for clusters. */
+/** The parts of the platform one by one, for tests and for clusters. Each loads only the code it runs. */
 export function addPartCommands(program: Command): void {
   program
     .command('apiserver')
@@ -19,7 +21,9 @@ export function addPartCommands(program: Command): void {
     .option('--ready-file <file>', 'write {"url","kubeconfig","token","pid"} there when ready')
     .option('--memory', 'keep objects in memory only')
     .addOption(logLevel())
-    .action(async (options: ApiServerCommandOptions) => (await import('../platform/parts.js')).runApiServer(options))
+    .action(async (options: ApiServerCommandOptions) =>
+      (await import('../platform/run-api-server.js')).runApiServer(options),
+    )
   program
     .command('node')
     .summary('only the node agent, for any API server')
@@ -35,7 +39,7 @@ export function addPartCommands(program: Command): void {
     .addOption(new Option('--isolation <tier>', 'insist on a tier').choices(['bubblewrap', 'process']))
     .option('--ready-file <file>', 'write {"node","isolation","pid"} there when ready')
     .addOption(logLevel())
-    .action(async (options: NodeCommandOptions) => (await import('../platform/parts.js')).runNode(options))
+    .action(async (options: NodeCommandOptions) => (await import('../platform/run-node.js')).runNode(options))
   program
     .command('server')
     .summary('only tasks, broker and HTTP API, on any cluster')
@@ -50,5 +54,5 @@ export function addPartCommands(program: Command): void {
     .option('--local-repositories', 'let tasks name repositories on the disk of this machine, by path or file://')
     .option('--ready-file <file>', 'write {"url","token","pid"} there when ready')
     .addOption(logLevel())
-    .action(async (options: ServerCommandOptions) => (await import('../platform/parts.js')).runServer(options))
+    .action(async (options: ServerCommandOptions) => (await import('../platform/run-server.js')).runServer(options))
 }

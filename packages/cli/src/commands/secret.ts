@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { fileSecretStore, providers } from '@corral/tasks'
+import type { fileSecretStore } from '@corral/tasks'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { dataDirectoryAt, defaultDataDirectory } from '../platform/data-directory.js'
@@ -15,9 +15,7 @@ export function addSecretCommand(program: Command): void {
   const secret = program
     .command('secret')
     .summary('keys the platform keeps for its agents')
-    .description(
-      `Keys stay in the platform's data directory and behind its broker; no sandbox ever sees one. Known: ${[...providers.keys()].join(', ')}.`,
-    )
+    .description("Keys stay in the platform's data directory and behind its broker; no sandbox ever sees one.")
   const common = (command: Command): Command =>
     command.option('--data-dir <dir>', 'data directory of the platform').option('--json', 'print JSON')
 
@@ -27,13 +25,13 @@ export function addSecretCommand(program: Command): void {
     .action(async (name: string, options: SecretOptions) => {
       const value = process.stdin.isTTY ? await askHidden(`${name} key: `) : await readStdin()
       if (value.trim() === '') throw new CliError('no value was given', { exitCode: 2 })
-      await storeOf(options).set(name, value)
+      await (await storeOf(options)).set(name, value)
       print({ name, set: true }, options, () => `kept the secret "${name}"`)
     })
   common(secret.command('list'))
     .summary('names of the secrets that are kept')
     .action(async (options: SecretOptions) => {
-      const names = (await storeOf(options).list()).filter(
+      const names = (await (await storeOf(options)).list()).filter(
         (name) => name !== 'broker-token-secret' && name !== 'service-account-key',
       )
       print({ secrets: names }, options, () => names.join('\n') || 'no secrets')
@@ -41,12 +39,14 @@ export function addSecretCommand(program: Command): void {
   common(secret.command('rm').argument('<name>'))
     .summary('forget a secret')
     .action(async (name: string, options: SecretOptions) => {
-      const existed = await storeOf(options).remove(name)
+      const existed = await (await storeOf(options)).remove(name)
       print({ name, removed: existed }, options, () => (existed ? `forgot "${name}"` : `there was no secret "${name}"`))
     })
 }
 
-function storeOf(options: SecretOptions): ReturnType<typeof fileSecretStore> {
+/** Loaded here: with it would come half the platform, which no other command should wait for. */
+async function storeOf(options: SecretOptions): Promise<ReturnType<typeof fileSecretStore>> {
+  const { fileSecretStore } = await import('@corral/tasks')
   return fileSecretStore(dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env)).secrets)
 }
 

@@ -1,0 +1,31 @@
+import { createApiServer, memoryStorage, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
+import { embeddedCrds } from '@corral/resources'
+import { untilStopSignal } from '../commands/common.js'
+import { jsonLogger } from '../output/logger.js'
+import { dataDirectoryAt, defaultDataDirectory, ensureSecret, prepareDataDirectory } from './data-directory.js'
+import { announce, type PartOptions } from './part.js'
+
+export interface ApiServerCommandOptions extends PartOptions {
+  apiPort: number
+  memory?: boolean
+}
+
+/** `corral apiserver`. */
+export async function runApiServer(options: ApiServerCommandOptions): Promise<void> {
+  const stop = untilStopSignal()
+  const directory = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env))
+  prepareDataDirectory(directory)
+  const log = jsonLogger(options.logLevel)
+  const server = await createApiServer({
+    storage: options.memory ? memoryStorage() : sqliteStorage({ directory: directory.api }),
+    crds: embeddedCrds(),
+    log,
+    tokenKey: Buffer.from(ensureSecret(directory, 'secrets/service-account-key')),
+  })
+  const https = await serveHttps({ server, port: options.apiPort, dataDir: directory.path, log })
+  writeKubeconfig(directory.kubeconfig, https)
+  announce(options, { url: https.url, kubeconfig: directory.kubeconfig, token: https.token, pid: process.pid })
+  await stop
+  await https.close()
+  await server.close()
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs'
+import { ensureCertificates } from '@corral/apiserver'
+import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
+import { pickIsolation, processIsolation, startKubeletServer, startNode, subjectAccess } from '@corral/node'
+import { systemClock } from '@corral/resources'
+import { CliError } from '../cli-error.js'
+import { untilStopSignal } from '../commands/common.js'
+import { jsonLogger } from '../output/logger.js'
+import { daemonImages } from './daemon-image.js'
+import { dataDirectoryAt, defaultDataDirectory, lockDataDirectory, prepareDataDirectory } from './data-directory.js'
+import { brokerService, brokerServicePort, platformNamespace } from './names.js'
+import { announce, type PartOptions } from './part.js'
+import { installRuntime } from './runtime-files.js'
+
+export interface NodeCommandOptions extends PartOptions {
+  kubeconfig: string
+  name: string
+  kubeletPort: number
+  broker?: string
+  clientCa?: string
+  isolation?: 'bubblewrap' | 'process'
+}
+
+/** `corral node`. */
+export async function runNode(options: NodeCommandOptions): Promise<void> {
+  const stop = untilStopSignal()
+  const directory = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env))
+  prepareDataDirectory(directory)
+  const lock = await lockDataDirectory(directory)
+  const log = jsonLogger(options.logLevel)
+  const access = await loadKubeConfig({ path: options.kubeconfig })
+  const client = kubeClientFromConfig(access)
+  const clientCa = options.clientCa ? readFileSync(options.clientCa, 'utf8') : access.tls.ca
+  if (!clientCa)
+    throw new CliError('nothing says which clients the kubelet routes may trust', {
+      exitCode: 2,
+      hint: 'Give --client-ca, or a kubeconfig with the certificate authority of the cluster.',
+    })
+  const runtime = installRuntime(directory.runtime)
+  const isolationOptions = {
+    dataDir: directory.path,
+    cradleEntry: runtime.cradle,
+    supervisorPath: runtime.supervisor ?? null,
+    ...(runtime.supervisorScript ? { supervisorScript: runtime.supervisorScript } : {}),
+    log,
+  }
+  const isolation =
+    options.isolation === 'process'
+      ? processIsolation(isolationOptions)
+      : (await pickIsolation({ ...isolationOptions, allowProcess: false })).isolation
+  const [brokerHost, brokerPort] = (options.broker ?? `127.0.0.1:${brokerServicePort}`).split(':')
+  const node = await startNode({
+    client,
+    isolation,
+    dataDir: directory.path,
+    nodeName: options.name,
+    images: daemonImages(runtime, directory.agents),
+    services: [
+      {
+        names: [brokerService, `${brokerService}.${platformNamespace}`],
+        port: brokerServicePort,
+        target: { host: brokerHost ?? '127.0.0.1', port: Number(brokerPort) },
+      },
+    ],
+    kubeletPort: options.kubeletPort,
+    hostIP: '127.0.0.1',
+    clock: systemClock,
+    log,
+  })
+  const { server } = await ensureCertificates(directory.tls, ['127.0.0.1'])
+  const kubelet = await startKubeletServer({
+    node,
+    port: options.kubeletPort,
+    tls: { cert: server.cert, key: server.key, clientCa },
+    authorize: subjectAccess(client, options.name),
+    log,
+  })
+  await node.ready
+  announce(options, { node: options.name, isolation: isolation.tier, pid: process.pid })
+  await stop
+  await kubelet.close()
+  await node.stop({ endPods: true })
+  await isolation.close({ endPods: true })
+  await client.close()
+  await lock.release()
+}
