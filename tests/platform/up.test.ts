@@ -66,6 +66,8 @@ describe('corral up', () => {
     const { stdout } = await platform.kubectl(['get', 'nodes'])
     expect(stdout).toMatch(/^corral\s+Ready/m)
     expect((await platform.kubectl(['get', 'sandboxwarmpools'])).stdout).toMatch(/^default\s/m)
+    const explained = await platform.kubectl(['explain', 'agenttasks.spec'])
+    expect(explained.stdout).toMatch(/prompt\s+<string> -required-\n\s+What the agent shall do\./)
   })
 
   it('refuses a second one on the same directory with exit code 3', async () => {

@@ -96,7 +96,24 @@ describe('CRD manifests', () => {
         .filter((name) => !mutable.includes(name))
         .sort(),
     )
-    expect(schema?.properties?.timeoutSeconds).toEqual({ type: 'integer', format: 'int32', minimum: 1, default: 1800 })
+    expect(schema?.properties?.timeoutSeconds).toMatchObject({ type: 'integer', format: 'int32', minimum: 1, default: 1800 })
+  })
+
+  it('explain every field of a task', () => {
+    const task = embeddedCrds().find(({ spec }) => spec.names.kind === 'AgentTask')
+    const schema = task?.spec.versions[0]?.schema?.openAPIV3Schema
+    const unexplained = (at: string, { properties = {}, items }: JSONSchemaProps): string[] => [
+      ...(items ? unexplained(`${at}[]`, items as JSONSchemaProps) : []),
+      ...Object.entries(properties).flatMap(([name, field]) => [
+        ...(field.description ? [] : [`${at}.${name}`]),
+        ...unexplained(`${at}.${name}`, field),
+      ]),
+    ]
+    expect(schema?.description).toBeTruthy()
+    // Type, metadata and conditions are those of every kind.
+    expect(unexplained('', schema ?? {}).filter((path) => !path.startsWith('.status.conditions[]'))).toEqual([
+      ...['.apiVersion', '.kind', '.metadata'],
+    ])
   })
 
   it('are structural: every node has a type, int-or-string or open content', () => {
