@@ -33,7 +33,10 @@ export async function seedObjects(context: ServerContext, crds: readonly CustomR
   for (const crd of crds) await installDefinition(context, crd)
 }
 
+/** A namespace on its way out takes nothing new in. */
 function ensureServiceAccount(context: ServerContext, namespace: string): void {
+  const home = context.store.collection('namespaces').findHead('', namespace)
+  if (!home || home.metadata?.deletionTimestamp) return
   const kind = context.registry.find(ServiceAccounts.apiVersion, ServiceAccounts.plural)!
   if (context.store.collection(kind.collection).findHead(namespace, 'default')) return
   const body = { metadata: { name: 'default', namespace } }

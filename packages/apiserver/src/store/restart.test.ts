@@ -35,6 +35,27 @@ it('a restart writes nothing by itself', async () => {
   await after.server.close()
 })
 
+it('starts while a namespace is on its way out, and finishes it', async () => {
+  const before = await open()
+  const held = { metadata: { name: 'going', finalizers: ['example.org/hold'] } }
+  await before.call('POST', '/api/v1/namespaces', { metadata: { name: 'going' } })
+  const maps = '/api/v1/namespaces/going/configmaps'
+  await before.call('POST', maps, held)
+  await before.call('DELETE', '/api/v1/namespaces/going')
+  await expect
+    .poll(async () => (await before.call('GET', `${maps}/going`)).value.metadata.deletionTimestamp)
+    .toBeDefined()
+  await expect.poll(async () => (await before.call('GET', accounts)).value.items).toEqual([])
+  await before.server.close()
+  const after = await open()
+  expect((await after.call('GET', accounts)).value.items).toEqual([])
+  const freed = [{ op: 'remove', path: '/metadata/finalizers' }]
+  await after.call('PATCH', `${maps}/going`, freed, 'application/json-patch+json')
+  await expect.poll(async () => (await after.call('GET', '/api/v1/namespaces/going')).status).toBe(404)
+  await after.server.close()
+})
+const accounts = '/api/v1/namespaces/going/serviceaccounts'
+
 it('a watcher that saw everything resumes across a restart and misses nothing', async () => {
   const before = await open()
   await before.call('POST', configMaps, configMap('a'))
