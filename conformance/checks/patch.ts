@@ -20,6 +20,15 @@ export const patch: readonly Check[] = [
     const { metadata } = (await t.patch(`${path}/one`, mergePatch, body)).is(200)
     deepEqual([metadata.labels, metadata.finalizers], [{ b: '2', c: '3' }, ['example.com/c']])
     ;(await t.patch(`${path}/one`, mergePatch, { metadata: { finalizers: null } })).is(200)
+    // The last label takes the map with it.
+    const maps = await t.core('configmaps')
+    await t.create(maps, { metadata: { name: 'two', labels: { a: '1' } } })
+    for (const object of [`${maps}/two`, `${path}/one`]) {
+      const emptied = (await t.patch(object, mergePatch, { metadata: { labels: { a: null, b: null, c: null } } })).is(
+        200,
+      )
+      equal(emptied.metadata.labels, undefined, object)
+    }
   }),
   check(52, 'a resourceVersion in a merge patch is a lock', async (t) => {
     const path = await t.core('configmaps')

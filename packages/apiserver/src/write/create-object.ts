@@ -8,7 +8,7 @@ import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
 import { freezeJson, type JsonObject } from '../store/plain-json.js'
 import { dropUnknownFields } from './field-checks.js'
-import type { Identified } from './identity.js'
+import { dropEmptyMetadata, type Identified } from './identity.js'
 import { recordOwnership } from './ownership.js'
 import { timestamp } from './timestamps.js'
 
@@ -48,6 +48,7 @@ export function createObject(
   stampMetadata(kind, object.metadata, now, options.keepsManagedFields ?? false)
   if (kind.hasStatus && kind.isCustom) delete object.status
   kind.defaults?.(object)
+  dropEmptyMetadata(object.metadata)
   // What the server adds from here on belongs to nobody.
   if (!options.keepsManagedFields) {
     recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })

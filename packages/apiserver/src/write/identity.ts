@@ -39,6 +39,21 @@ export function identify(
   return body as Identified
 }
 
+/** No object keeps an empty map or list in its metadata: the last label takes `labels` with it. */
+export function dropEmptyMetadata(metadata: ObjectMeta): void {
+  for (const field of ['labels', 'annotations'] as const) {
+    const value = metadata[field]
+    if (value && isEmpty(value)) delete metadata[field]
+  }
+  for (const field of ['finalizers', 'ownerReferences'] as const)
+    if (metadata[field]?.length === 0) delete metadata[field]
+}
+
+function isEmpty(value: object): boolean {
+  for (const _ in value) return false
+  return true
+}
+
 function checkGroupVersionKind(kind: KindDefinition, body: JsonObject): void {
   if (kind.isCustom && (!body.kind || !body.apiVersion)) {
     throw badRequest("Object 'Kind' is missing in the body: custom resources must name apiVersion and kind")

@@ -8,7 +8,7 @@ import type { ObjectStore, PendingWrite } from '../store/object-store.js'
 import { equalFields, equalJson, freezeJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type WriteRequest, writeContext } from './create-object.js'
 import { dropUnknownFields } from './field-checks.js'
-import type { Identified } from './identity.js'
+import { dropEmptyMetadata, type Identified } from './identity.js'
 import { recordOwnership } from './ownership.js'
 
 export interface UpdateTarget {
@@ -50,6 +50,7 @@ export function updateObject(
   next = dropUnknownFields(kind, next, request.fieldValidation, request.warnings) as Identified
   if (kind.schema) next = kind.schema.applyDefaults(next as JsonObject) as Identified
   next = isolate(kind, target.subresource, next, old)
+  dropEmptyMetadata(next.metadata)
   keepServerFields(next.metadata, old.metadata)
   if (target.subresource === '') {
     kind.defaults?.(next)
