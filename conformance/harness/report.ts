@@ -57,10 +57,11 @@ export function compatibilityPage(checks: readonly Check[], runs: readonly Run[]
 
 const designed = [
   'No HTTP/2, no CBOR, no protobuf in answers (requests may be protobuf), no `/openapi/v2`.',
-  'No aggregation layer, admission webhooks, quotas, LimitRange, priority and fairness, audit or impersonation.',
+  'No aggregation layer, admission webhooks, quotas, LimitRange, priority and fairness, audit or impersonation (403).',
   'One user who may do everything: RBAC objects are stored and answered with a warning that nothing enforces them.',
   'No anonymous user: 401 where a real server says 403. Health and version need no credentials.',
   'Workload kinds other than Pod are stored but nothing acts on them (Deployment, ReplicaSet and the like).',
+  'Conversion webhooks are not called: reads and writes convert in process and in the same turn. Agent Sandbox kinds have converters of their own; another definition with strategy `Webhook` works in its storage version, and its other versions answer 500.',
   'Agent Sandbox kinds are also served as v1alpha1, converted in process; upstream 1.0 has dropped that version.',
 ]
 
