@@ -54,6 +54,9 @@ export const extensionPermissions: readonly Permission[] = [
   { group: 'networking.k8s.io', resource: 'networkpolicies', verbs: ['create', 'delete', 'list', 'update', 'watch'] },
 ]
 
+/** What `--explain-not-ready` reads besides; who does not use it needs none of it. */
+export const explainPermissions: readonly Permission[] = [{ group: '', resource: 'events', verbs: ['list', 'watch'] }]
+
 /** The election, in the manager's own namespace only. */
 export const electionPermissions: readonly Permission[] = [
   { group: 'coordination.k8s.io', resource: 'leases', verbs: ['create'] },
@@ -73,6 +76,7 @@ export function rbacFiles(): Map<string, string> {
     ['rbac/controller.yaml', documents(core)],
     ['rbac/extensions.yaml', documents(extensions)],
     ['rbac/leader-election.yaml', documents(election)],
+    ['rbac/explain-not-ready.yaml', documents(clusterRole(`${NAME}-explain`, explainPermissions))],
     [
       'install/corral-controller.yaml',
       documents([namespace, ...crds, account, ...core, ...extensions, ...election, service, deployment]),

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import { type KubeClient, runLeaderElection } from '@corral/kube'
-import { type Clock, type Logger, silentLogger, systemClock } from '@corral/resources'
+import { type Clock, controllerOf, type Logger, Sandboxes, silentLogger, systemClock } from '@corral/resources'
 import {
   type ControllerMetrics,
   Courtesy,
@@ -27,7 +27,7 @@ import { lifecycleMetrics, poolSizeGauge } from './lifecycle-metrics.js'
 import type { ManagerOptions } from './manager-options.js'
 import { claimMetrics, sandboxGauge } from './metrics.js'
 import { patientClient } from './patient-client.js'
-import { sandboxReconciler, watchSandboxes } from './sandbox/index.js'
+import { sandboxReconciler, watchPodWarnings, watchSandboxes } from './sandbox/index.js'
 import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from './sandbox-claim/index.js'
 import { templateReconciler, watchTemplates } from './sandbox-template/index.js'
 import { poolReconciler, watchPools } from './sandbox-warm-pool/index.js'
@@ -63,6 +63,8 @@ interface Controller {
   workers: number
   queue: WorkQueue
   reconcile: Reconcile
+  /** Ends what it watches besides the stores. */
+  stop?(): Promise<void>
 }
 
 /** Runs the reconcilers over one API server. */
@@ -96,7 +98,8 @@ export function startManager(ports: ManagerPorts): Manager {
   sandboxGauge(metrics, () => core.sandboxes.list(), { withOperatingMode: later?.operatingModeLabel === true })
   if (later?.lifecycleMetrics) poolSizeGauge(metrics, () => core.sandboxes.list())
 
-  const context: Context = { ports, patient, courtesy, clock, core, sink, metrics, controllerMetrics }
+  const { signal } = lifetime
+  const context: Context = { ports, patient, courtesy, clock, core, sink, metrics, controllerMetrics, signal }
   const controllers = [sandboxController(context)]
   if (extensions) controllers.push(...extensionControllers(context, { ...core, ...extensions }))
 
@@ -143,6 +146,7 @@ export function startManager(ports: ManagerPorts): Manager {
       ports.signal?.removeEventListener('abort', abort)
       for (const { queue } of controllers) queue.close()
       await Promise.all(stores.map((store) => store.stop()))
+      await Promise.all(controllers.map((controller) => controller.stop?.()))
       courtesy.open()
       await sink.drain()
       await endpoints.then((open) => open.stop()).catch(() => {}) // a failure to open is what `done` reports
@@ -211,19 +215,41 @@ interface Context {
   sink: EventSink
   metrics: Registry
   controllerMetrics: ControllerMetrics
+  signal: AbortSignal
 }
 
-function sandboxController({ ports, patient, clock, core, sink, metrics, controllerMetrics }: Context): Controller {
+function sandboxController(context: Context): Controller {
+  const { ports, patient, clock, core, sink, metrics, controllerMetrics } = context
   const { client, options, tracer = silentTracer } = ports
   const queue = new WorkQueue({ name: 'sandbox', metrics: controllerMetrics })
   watchSandboxes(core, queue)
   const events = sink.recorder('sandbox-controller')
+  const warnings = options.sandbox.explainNotReady ? podWarnings(context, queue) : undefined
   const lifecycle = options.sandbox.later?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
   const reconcile = sandboxReconciler({
-    ...{ client, patient, state: core, events, tracer, clock, lifecycle },
+    ...{ client, patient, state: core, events, tracer, clock, lifecycle, warnings },
     options: options.sandbox,
   })
-  return { name: 'sandbox', workers: options.workers.sandbox, queue, reconcile }
+  return {
+    name: 'sandbox',
+    workers: options.workers.sandbox,
+    queue,
+    reconcile,
+    ...(warnings && { stop: () => warnings.stop() }),
+  }
+}
+
+/** Wakes a Sandbox when the cluster complains about its Pod. */
+function podWarnings({ ports, core, signal }: Context, queue: WorkQueue): ReturnType<typeof watchPodWarnings> {
+  const { client, log = silentLogger } = ports
+  return watchPodWarnings({
+    ...{ client, log, signal },
+    onChange({ namespace, name }) {
+      const pod = core.pods.get(`${namespace}/${name}`)
+      const owner = pod && controllerOf(pod)
+      if (owner?.kind === Sandboxes.kind) queue.add(`${namespace}/${owner.name}`)
+    },
+  })
 }
 
 function extensionControllers(context: Context, state: CoreState & ExtensionsState): Controller[] {

@@ -3,6 +3,7 @@ import { controllingOwner, enqueueEvent, hasLabel, itself, type WorkQueue } from
 import type { CoreState } from '../cluster-state.js'
 import { labels } from '../names.js'
 
+export { watchPodWarnings } from './pod-warnings.js'
 export type { SandboxOptions } from './ports.js'
 export { sandboxReconciler } from './reconciler.js'
 

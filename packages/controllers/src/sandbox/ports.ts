@@ -5,6 +5,7 @@ import type { EventRecorder } from '../event-recorder.js'
 import type { LaterBehaviour } from '../later-behaviour.js'
 import type { LifecycleMetrics } from '../lifecycle-metrics.js'
 import type { Tracer } from '../tracing.js'
+import type { PodWarnings } from './pod-warnings.js'
 
 export interface SandboxPorts {
   client: KubeClient
@@ -15,6 +16,8 @@ export interface SandboxPorts {
   tracer: Tracer
   clock: Clock
   options: SandboxOptions
+  /** What the cluster complains about Pods, where Ready=False is to explain itself. */
+  warnings?: Pick<PodWarnings, 'latest'> | undefined
   /** Counts what becomes of Sandboxes; nobody without it. */
   lifecycle?: LifecycleMetrics | undefined
 }

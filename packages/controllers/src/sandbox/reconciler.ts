@@ -105,7 +105,7 @@ async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Def
     multiplePods: pod.multiplePods,
     service,
     now,
-    explain: options.explainNotReady ? explainPod : undefined,
+    explain: options.explainNotReady ? (found) => explainPod(found) ?? ports.warnings?.latest(found) : undefined,
     later: options.later,
   })
   const expiry = sandboxExpiry(sandbox, now)
