@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { forwardFailure, joinStreams } from '../port/forward-port.js'
 import type { PortUpgrade } from '../stream-upgrade.js'
 import type { SpdyStream } from './session.js'
@@ -19,6 +20,7 @@ export function portPairs(
 ): { take(stream: SpdyStream): void; settled(): Promise<unknown> } {
   const pairs = new Map<string, Pair>()
   const running = new Set<Promise<void>>()
+  setMaxListeners(0, signal) // every connection of the session listens to it
 
   function pairFor(id: string): Pair {
     const known = pairs.get(id)
