@@ -171,7 +171,7 @@ describe('scenario 177: the slim Pod', () => {
   })
 })
 
-it('scenario 178: the gauge labels Sandboxes by state and owner', () => {
+it('S3-U10, scenario 178: the gauge labels Sandboxes by state and owner', () => {
   const base = sandbox('a')
   const owner = {
     apiVersion: 'extensions.agents.x-k8s.io/v1alpha1',

@@ -28,7 +28,7 @@ describe('endpoints of the manager', () => {
     { path: '/healthz', status: 200, text: 'ok' },
     { path: '/readyz', status: 200, text: 'ok' },
     { path: '/other', status: 404, text: '404 page not found\n' },
-  ])('health: $path answers $status', async ({ path, status, text }) => {
+  ])('S3-U12: health at $path answers $status', async ({ path, status, text }) => {
     const endpoints = await open()
     try {
       const response = await fetch(`http://127.0.0.1:${endpoints.healthPort}${path}`)
@@ -38,7 +38,7 @@ describe('endpoints of the manager', () => {
     }
   })
 
-  it('metrics are served, and profiles only when asked for', async () => {
+  it('S3-U8: metrics are served, and profiles only when asked for', async () => {
     const endpoints = await open()
     try {
       const base = `http://127.0.0.1:${endpoints.metricsPort}`

@@ -42,7 +42,7 @@ describe('flags of the manager', () => {
     expect(leaderElect).toBe(true)
   })
 
-  it('are read in every form Go reads', () => {
+  it('S3-U1: are read in every form Go reads', () => {
     const parsed = command(
       '--extensions',
       '-leader-elect=false',
@@ -93,7 +93,7 @@ describe('flags of the manager', () => {
     { argv: ['--webhook-port=9443'], error: 'flag provided but not defined: -webhook-port' },
     { argv: ['--kube-api-burst=ten'], error: 'invalid value "ten" for flag -kube-api-burst: parse error' },
     { argv: ['--cluster-domain'], error: 'flag needs an argument: -cluster-domain' },
-  ])('S3-11: refuse $argv', ({ argv, error }) => {
+  ])('S3-11 S3-U3: refuse $argv', ({ argv, error }) => {
     expect(parseManagerOptions(argv)).toEqual({ error })
   })
 

@@ -96,7 +96,12 @@ describe('CRD manifests', () => {
         .filter((name) => !mutable.includes(name))
         .sort(),
     )
-    expect(schema?.properties?.timeoutSeconds).toMatchObject({ type: 'integer', format: 'int32', minimum: 1, default: 1800 })
+    expect(schema?.properties?.timeoutSeconds).toMatchObject({
+      type: 'integer',
+      format: 'int32',
+      minimum: 1,
+      default: 1800,
+    })
   })
 
   it('explain every field of a task', () => {
