@@ -75,16 +75,18 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     if (task) queue.add(keyOf(task))
   }
   const runner = createStepRunner({ wake, log })
-  const grants = createGrants({ list: () => tasks.list(), limit: options.maxConcurrent })
+  const grants = createGrants({ limit: options.maxConcurrent })
   const wakeWaiting = (): void => {
     for (const uid of grants.admissible()) wake(uid)
   }
   const onTask = (task: Stored<AgentTask>): void => {
+    grants.observe(task)
     queue.add(keyOf(task))
     if (isFinished(task)) wakeWaiting()
   }
   const onGone = (task: Stored<AgentTask>): void => {
     runner.forget(task.metadata.uid)
+    grants.forget(task.metadata.uid)
     wakeWaiting()
   }
   tasks.subscribe({ add: onTask, update: onTask, delete: onGone })

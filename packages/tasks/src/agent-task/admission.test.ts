@@ -1,6 +1,6 @@
 import type { AgentTask, Condition, Stored } from '@corral/resources'
 import { expect, it } from 'vitest'
-import { createGrants } from './admission.js'
+import { createGrants, type Grants } from './admission.js'
 
 function task(name: string, ageSeconds: number, conditions: string[] = []): Stored<AgentTask> {
   const time = new Date(Date.UTC(2026, 0, 1) - ageSeconds * 1000).toISOString()
@@ -16,9 +16,15 @@ function task(name: string, ageSeconds: number, conditions: string[] = []): Stor
   }
 }
 
+function grantsFor(tasks: readonly Stored<AgentTask>[], limit: number): Grants {
+  const grants = createGrants({ limit })
+  for (const each of tasks) grants.observe(each)
+  return grants
+}
+
 it('NFR-2: of twelve tasks the ten oldest start and two wait', () => {
   const tasks = Array.from({ length: 12 }, (_, index) => task(`t${index}`, index))
-  const grants = createGrants({ list: () => tasks, limit: 10 })
+  const grants = grantsFor(tasks, 10)
   const started = tasks.filter(({ metadata }) => grants.mayStart(metadata.uid)).map(({ metadata }) => metadata.name)
   expect(started).toHaveLength(10)
   expect(started).not.toContain('t0')
@@ -27,23 +33,42 @@ it('NFR-2: of twelve tasks the ten oldest start and two wait', () => {
 
 it('never gives out more places than the limit while the watch lags behind', () => {
   const tasks = [task('old', 20), task('young', 10)]
-  const grants = createGrants({ list: () => tasks, limit: 1 })
+  const grants = grantsFor(tasks, 1)
   expect(grants.mayStart('old')).toBe(true)
-  // The list still shows both as waiting: the place of "old" counts all the same.
+  // Both are still seen as waiting: the place of "old" counts all the same.
+  for (const each of tasks) grants.observe(each)
   expect(grants.mayStart('young')).toBe(false)
   expect(grants.mayStart('old')).toBe(true)
+  grants.observe(task('old', 20, ['Admitted']))
+  expect(grants.mayStart('young')).toBe(false)
 })
 
 it('gives the place of an ended task to the next one', () => {
-  let tasks = [task('first', 20, ['Admitted']), task('second', 10)]
-  const grants = createGrants({ list: () => tasks, limit: 1 })
+  const grants = grantsFor([task('first', 20, ['Admitted']), task('second', 10)], 1)
   expect(grants.mayStart('second')).toBe(false)
-  tasks = [task('first', 20, ['Admitted', 'Succeeded']), task('second', 10)]
+  grants.observe(task('first', 20, ['Admitted', 'Succeeded']))
   expect([...grants.admissible()]).toEqual(['second'])
   expect(grants.mayStart('second')).toBe(true)
 })
 
 it('admits nothing at a limit of zero', () => {
-  const grants = createGrants({ list: () => [task('a', 1)], limit: 0 })
+  const grants = grantsFor([task('a', 1)], 0)
   expect(grants.mayStart('a')).toBe(false)
+})
+
+it('gives back the place of a task that is gone before it was admitted', () => {
+  const grants = grantsFor([task('first', 20), task('second', 10)], 1)
+  expect(grants.mayStart('first')).toBe(true)
+  grants.forget('first')
+  expect(grants.mayStart('second')).toBe(true)
+})
+
+it.each([
+  ['a task that is to be cancelled', { spec: { cancelRequested: true } }],
+  ['a task that is being deleted', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
+])('%s waits for no place', (_, change: { spec?: object; metadata?: object }) => {
+  const { spec, metadata, ...rest } = task('first', 20)
+  const leaving = { ...rest, spec: { ...spec, ...change.spec }, metadata: { ...metadata, ...change.metadata } }
+  const grants = grantsFor([leaving, task('second', 10)], 1)
+  expect([...grants.admissible()]).toEqual(['second'])
 })

@@ -2,61 +2,64 @@ import type { AgentTask, Stored } from '@corral/resources'
 import { hasPassed, isActive, isFinished } from './stages.js'
 
 /**
- * Which waiting tasks may start now: the oldest first, as many as the limit leaves room for. Pure and the same for
- * every caller, so two passes never admit more than the limit between them.
+ * The places of the concurrency limit: the oldest waiting task gets the next free one. Follows every task by its
+ * events, so that a pass costs the same whether ten tasks wait or ten thousand. A place given out counts before its
+ * record has come back through the watch, so the limit always holds.
  */
-export function admissible(tasks: Iterable<Stored<AgentTask>>, limit: number): Set<string> {
-  const waiting: Stored<AgentTask>[] = []
-  let active = 0
-  for (const task of tasks) {
-    if (isActive(task)) active += 1
-    else if (
-      !isFinished(task) &&
-      !hasPassed(task, 'Admitted') &&
-      !task.metadata.deletionTimestamp &&
-      !task.spec.cancelRequested
-    )
-      waiting.push(task)
-  }
-  const room = Math.max(0, limit - active)
-  if (room === 0) return new Set()
-  return new Set(
-    waiting
-      .sort(byAge)
-      .slice(0, room)
-      .map((task) => task.metadata.uid),
-  )
-}
-
-/** Places given out: also those whose record has not come back through the watch yet, so the limit always holds. */
 export interface Grants {
+  /** A task appeared or changed. */
+  observe(task: Stored<AgentTask>): void
+  forget(uid: string): void
   /** Whether this waiting task has, or now gets, a place. */
   mayStart(uid: string): boolean
-  /** The tasks a free place would go to. */
+  /** The tasks the free places would go to. */
   admissible(): Set<string>
 }
 
-export function createGrants(options: { list: () => Stored<AgentTask>[]; limit: number }): Grants {
+export function createGrants(options: { limit: number }): Grants {
+  const waiting = new Map<string, Stored<AgentTask>>()
+  const active = new Set<string>()
   const granted = new Set<string>()
-  const free = (): Set<string> => {
-    const tasks = options.list()
-    const stillWaiting = new Set(
-      tasks.filter((task) => !isFinished(task) && !hasPassed(task, 'Admitted')).map(({ metadata }) => metadata.uid),
-    )
-    for (const uid of granted) if (!stillWaiting.has(uid)) granted.delete(uid)
-    const others = tasks.filter(({ metadata }) => !granted.has(metadata.uid))
-    return admissible(others, options.limit - granted.size)
+
+  function forget(uid: string): void {
+    waiting.delete(uid)
+    active.delete(uid)
+    granted.delete(uid)
+  }
+  function admissible(): Set<string> {
+    const room = options.limit - active.size - granted.size
+    if (room <= 0) return new Set()
+    const without = [...waiting.values()].filter(({ metadata }) => !granted.has(metadata.uid))
+    return new Set(oldest(without, room).map(({ metadata }) => metadata.uid))
   }
   return {
+    observe(task) {
+      const { uid } = task.metadata
+      const hasPlace = granted.has(uid) && !isFinished(task) && !hasPassed(task, 'Admitted')
+      forget(uid)
+      if (hasPlace) granted.add(uid)
+      if (isActive(task)) active.add(uid)
+      else if (isWaiting(task)) waiting.set(uid, task)
+    },
+    forget,
     mayStart(uid) {
-      const room = free()
       if (granted.has(uid)) return true
-      if (!room.has(uid)) return false
+      if (!admissible().has(uid)) return false
       granted.add(uid)
       return true
     },
-    admissible: free,
+    admissible,
   }
+}
+
+function isWaiting(task: Stored<AgentTask>): boolean {
+  return (
+    !isFinished(task) && !hasPassed(task, 'Admitted') && !task.metadata.deletionTimestamp && !task.spec.cancelRequested
+  )
+}
+
+function oldest(tasks: Stored<AgentTask>[], count: number): Stored<AgentTask>[] {
+  return tasks.length <= count ? tasks : tasks.sort(byAge).slice(0, count)
 }
 
 function byAge(left: Stored<AgentTask>, right: Stored<AgentTask>): number {
