@@ -3,7 +3,7 @@ import type { KubeError } from '@corral/resources'
 /** What a condition says about a failure: the server's words, without the request that the client puts before them. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return error.name === 'KubeError' ? error.message.replace(/^(GET|POST|PUT|PATCH|DELETE) \/\S*: /, '') : error.message
+  return (error as Partial<KubeError>).serverMessage ?? error.message
 }
 
 /** Several failures in one message, one per line. */

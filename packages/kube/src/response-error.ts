@@ -31,6 +31,7 @@ export function responseError(
     status?.reason || reasonByStatus[response.status] || (response.status >= 500 ? 'InternalError' : 'Unknown')
   return new KubeError(code, `${action}: ${status?.message || plainMessage(response)}`, {
     status: response.status,
+    ...(status?.message ? { serverMessage: status.message } : {}),
     ...(status?.details ? { details: status.details } : {}),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   })

@@ -1,5 +1,13 @@
 import type { Status } from './meta.js'
 
+interface KubeErrorOptions {
+  status?: number
+  serverMessage?: string
+  details?: Status['details']
+  retryAfterMs?: number
+  cause?: unknown
+}
+
 /**
  * A Kubernetes API call that failed. `code` is Kubernetes' own reason (`NotFound`, `AlreadyExists`, `Conflict`,
  * `Expired`, `Invalid`, ...); callers branch on it and never on the class.
@@ -9,9 +17,13 @@ export class KubeError extends Error {
   constructor(
     readonly code: string,
     message: string,
-    readonly options: { status?: number; details?: Status['details']; retryAfterMs?: number; cause?: unknown } = {},
+    readonly options: KubeErrorOptions = {},
   ) {
     super(message, { cause: options.cause })
+  }
+  /** What the server itself said; `message` also names the call it answered. */
+  get serverMessage(): string | undefined {
+    return this.options.serverMessage
   }
   get status(): number | undefined {
     return this.options.status

@@ -213,6 +213,12 @@ describe('a client over TLS', () => {
     await expect(client.create(things, thing('a'))).rejects.toMatchObject({ code, status })
   })
 
+  it("keeps the server's own words beside the call they answer", async () => {
+    server.answer((_, response) => json(response, 409, failure(409, 'Conflict')))
+    const error = await client.create(things, thing('a')).catch((thrown) => thrown)
+    expect([error.serverMessage, error.message]).toEqual(['no', expect.stringMatching(/^POST \S+: no$/)])
+  })
+
   it('finds nothing where get throws', async () => {
     server.answer((_, response) => json(response, 404, failure(404, 'NotFound')))
     expect(await client.find(things, { name: 'a' })).toBeUndefined()
