@@ -82,7 +82,7 @@ export function remedyFor(problem: string): string {
 }
 
 /**
- * Runs the real profile with all assertions in it, at most three seconds. A result is kept in the data directory and
+ * Runs the real profile with all assertions in it, at most twenty seconds. A result is kept in the data directory and
  * used again while kernel, user and programs stay the same; failures are tried anew each time.
  */
 export async function probeTier(tier: Tier, input: ProbeInput): Promise<ProbeReport> {
