@@ -1,9 +1,21 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { memoryStorage } from '../storage/memory-storage.js'
+import type { Storage } from '../storage/storage.js'
 import { MERGE, openServer, pod, pods, type ServerCaller } from '../testing/server-caller.test-suite.js'
 
 let api: ServerCaller
+/** What was handed to the storage, group by group. */
+const groups: string[][] = []
 beforeAll(async () => {
-  api = await openServer({ schedulesPods: true })
+  const memory = memoryStorage()
+  const storage: Storage = {
+    ...memory,
+    commit(writes) {
+      groups.push(writes.map(({ operation, name }) => `${operation} ${name}`))
+      return memory.commit(writes)
+    },
+  }
+  api = await openServer({ schedulesPods: true, storage })
 })
 afterAll(() => api.server.close())
 
@@ -23,4 +35,17 @@ it('a pod waits and says why, and is bound when a node becomes ready', async () 
   await expect.poll(() => nodeOf('late')).toBe('one')
   const { value } = await api.call('GET', `${pods}/late`)
   expect(value.status.conditions).toMatchObject([{ type: 'PodScheduled', status: 'True' }])
+})
+
+it('a watcher sees a pod without its node first, then with it, and both went to the storage together', async () => {
+  const { resourceVersion } = (await api.call('GET', pods)).value.metadata
+  groups.length = 0
+  await api.call('POST', pods, pod('watched'))
+  const events = await api.events(`${pods}?watch=1&resourceVersion=${resourceVersion}`, 2)
+  const seen = events.map(({ type, object }) => [type, (object as { spec?: { nodeName?: string } }).spec?.nodeName])
+  expect(seen).toEqual([
+    ['ADDED', undefined],
+    ['MODIFIED', 'one'],
+  ])
+  expect(groups).toEqual([['create watched', 'update watched']])
 })

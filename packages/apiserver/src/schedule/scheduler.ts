@@ -26,11 +26,18 @@ export function startScheduler(context: ServerContext): () => void {
   }
 
   scheduleAll()
-  return store.listen((collection, event) => {
-    if (collection === 'pods') {
-      if (event.type !== 'DELETED' && !(event.object as SchedulingPod).spec?.nodeName) schedule(event.object)
-    } else if (collection === 'nodes' && isNews(event.object, event.previous)) scheduleAll()
-  })
+  const stops = [
+    // As soon as it is queued: the pod and its binding share one way to the disk.
+    store.listenQueued((collection, object) => {
+      if (collection === 'pods' && !(object as SchedulingPod).spec?.nodeName) schedule(object)
+    }),
+    store.listen((collection, event) => {
+      if (collection === 'nodes' && isNews(event.object, event.previous)) scheduleAll()
+    }),
+  ]
+  return () => {
+    for (const stop of stops) stop()
+  }
 }
 
 /** Heartbeats change a node's status all the time; only readiness, cordons and labels matter here. */

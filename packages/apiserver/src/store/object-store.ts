@@ -12,6 +12,7 @@ export interface PendingWrite {
 }
 
 export type StoreListener = (collection: string, event: StoreEvent) => void
+type QueueListener = (collection: string, object: KubeObject) => void
 
 interface Batch {
   writes: StorageWrite[]
@@ -27,6 +28,7 @@ interface Batch {
 export class ObjectStore {
   private readonly collections = new Map<string, Collection>()
   private readonly listeners = new Set<StoreListener>()
+  private readonly queueListeners = new Set<QueueListener>()
   private lastRv = 0
   private visibleRv = 0
   private startRv = 0
@@ -102,6 +104,15 @@ export class ObjectStore {
     return () => this.listeners.delete(listener)
   }
 
+  /**
+   * Hears every new state in the turn in which it is queued, before anybody can read it. What the listener writes goes
+   * to the disk in the same group.
+   */
+  listenQueued(listener: QueueListener): () => void {
+    this.queueListeners.add(listener)
+    return () => this.queueListeners.delete(listener)
+  }
+
   /** Stores a new state. The object is taken over, gets its version and is frozen. */
   put(collectionName: string, object: KubeObject): PendingWrite {
     const namespace = object.metadata?.namespace ?? ''
@@ -114,7 +125,7 @@ export class ObjectStore {
     object.metadata = metadata
     freezeJson(object)
     collection.queue(namespace, name, rv, object)
-    return this.enqueue({
+    const pending = this.enqueue({
       rv,
       collection: collectionName,
       namespace,
@@ -123,6 +134,8 @@ export class ObjectStore {
       previousRv: Number(before?.metadata?.resourceVersion ?? 0),
       object,
     })
+    for (const listener of this.queueListeners) listener(collectionName, object)
+    return pending
   }
 
   /** Removes an object whose final state is `object`; the answer carries the version of the removal. */
