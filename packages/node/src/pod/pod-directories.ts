@@ -29,8 +29,10 @@ export interface PodRecord {
 /** The directories of all pods below `<dataDir>/pods`, one per pod uid. */
 export interface PodDirectories {
   paths(podUid: string): PodPaths
+  /** Makes the pod's directory with its record in it. Safe to repeat. */
+  begin(record: PodRecord): PodPaths
   /** Makes HOME, /tmp, `run` for sockets and the logs directory; all but the last are the pod's. Safe to repeat. */
-  prepare(podUid: string, hostUid: number): PodPaths
+  fill(podUid: string, hostUid: number): void
   save(record: PodRecord): void
   /** Every record that can be read; a directory without one is left over from a half-made pod and is removed. */
   load(): Promise<PodRecord[]>
@@ -52,24 +54,30 @@ export function podDirectories(dataDir: string): PodDirectories {
     }
   }
 
+  function save(record: PodRecord): void {
+    const file = join(root, record.podUid, 'record.json')
+    writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 })
+    renameSync(`${file}.new`, file)
+  }
+
   return {
     paths,
-    prepare(podUid, hostUid) {
+    begin(record) {
+      const own = paths(record.podUid)
+      privateDirectory(own.directory, record.hostUid)
+      save(record)
+      return own
+    },
+    fill(podUid, hostUid) {
       const own = paths(podUid)
-      privateDirectory(own.directory, hostUid)
       mkdirSync(own.logs, { recursive: true, mode: 0o700 })
       mkdirSync(join(own.directory, 'termination'), { recursive: true, mode: 0o711 })
       mkdirSync(join(own.directory, 'volumes'), { recursive: true, mode: 0o711 })
       ownedDirectory(join(own.directory, 'run'), hostUid, 0o700)
       ownedDirectory(own.home, hostUid, 0o755)
       ownedDirectory(own.tmp, hostUid, 0o1777)
-      return own
     },
-    save(record) {
-      const file = join(root, record.podUid, 'record.json')
-      writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 })
-      renameSync(`${file}.new`, file)
-    },
+    save,
     async load() {
       const records: PodRecord[] = []
       for (const entry of await readdir(root)) {

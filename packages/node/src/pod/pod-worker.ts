@@ -226,11 +226,10 @@ export class PodWorker {
   async #prepare(): Promise<void> {
     const { podUid, hostUid, podIP, namespace, name } = this.#record
     const spec = this.#pod.spec!
-    const { directory, hosts } = this.#ports.directories.prepare(podUid, hostUid)
-    if (hasAliases(this.#pod)) writeFileSync(hosts, hostsFile(this.#pod, podIP))
-    this.#ports.directories.save(this.#record)
+    // The record comes first: with it the next agent knows of the pod whatever happens from here on.
+    const { directory } = this.#ports.directories.begin(this.#record)
     this.#hasDirectory = true
-    await this.#ports.isolation.preparePod({
+    const preparing = this.#ports.isolation.preparePod({
       podUid,
       namespace,
       name,
@@ -242,7 +241,20 @@ export class PodWorker {
       limits: podLimits(spec, this.#ports.pidsLimit),
       directory,
     })
+    const filling = this.#fillDirectory()
+    const failed = (await Promise.allSettled([preparing, filling])).find(({ status }) => status === 'rejected')
+    if (failed?.status === 'rejected') throw failed.reason
     this.#isPrepared = true
+  }
+
+  /** While the isolation is at work: a turn later, so that the request to it has left. */
+  async #fillDirectory(): Promise<void> {
+    const { podUid, hostUid, podIP } = this.#record
+    await new Promise((resolve) => setImmediate(resolve))
+    this.#ports.directories.fill(podUid, hostUid)
+    if (hasAliases(this.#pod)) {
+      writeFileSync(this.#ports.directories.paths(podUid).hosts, hostsFile(this.#pod, podIP))
+    }
   }
 
   #fail(reason: string, message: string): void {
