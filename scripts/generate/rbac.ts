@@ -34,7 +34,7 @@ export const corePermissions: readonly Permission[] = [
   { group: '', resource: 'persistentvolumeclaims', verbs: ['create', 'delete', 'list', 'patch', 'watch'] },
   { group: '', resource: 'pods', verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'] },
   { group: '', resource: 'services', verbs: ['create', 'delete', 'list', 'patch', 'update', 'watch'] },
-  { group: 'events.k8s.io', resource: 'events', verbs: ['create'] },
+  { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'patch'] },
   { group: AGENTS, resource: 'sandboxes', verbs: ['delete', 'list', 'patch', 'watch'] },
   { group: AGENTS, resource: 'sandboxes/finalizers', verbs: ['update'] },
   { group: AGENTS, resource: 'sandboxes/status', verbs: ['patch'] },

@@ -1,5 +1,5 @@
 import { type ManagerOptions, parseManagerOptions } from '@corral/controllers'
-import { Pods, Sandboxes, SandboxTemplates, SandboxWarmPools } from '@corral/resources'
+import { EventsV1, Pods, Sandboxes, SandboxTemplates, SandboxWarmPools } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
 import { behaviourOf } from '../../packages/controllers/src/later-behaviour.js'
 import { condition, pool, readySandbox, sandbox, startTestCluster, template, waitFor } from './cluster.js'
@@ -229,4 +229,18 @@ it('metrics of later releases count suspending, resuming, ends and members', asy
     expect(said).toMatch(new RegExp(`agent_sandbox_${family}_total\\{.*result="${result}"\\} 1`))
   expect(said).toMatch(/agent_sandbox_suspend_latency_ms_count\{.*\} 1/)
   expect(said).toMatch(/agent_sandbox_resume_latency_ms_count\{.*\} 1/)
+})
+
+it('an event that repeats is counted on the first instead of being sent again', async () => {
+  await using cluster = await startTestCluster({ node: false })
+  await cluster.startManager(newest)
+  cluster.fault = ({ method, path }) => (method === 'POST' && path.endsWith('/pods') ? new Error('no room') : undefined)
+  await cluster.client.create(Sandboxes, sandbox('box'))
+  const failures = async () => {
+    const { items } = await cluster.client.list(EventsV1)
+    return items.filter(({ reason }) => reason === 'SandboxPodCreateFailed').map(({ series }) => series?.count ?? 1)
+  }
+  // One before the status says so and makes a new version of the Sandbox, one series after.
+  await expect.poll(async () => (await failures()).some((count) => count > 1), { timeout: 10_000 }).toBe(true)
+  expect((await failures()).length).toBeLessThanOrEqual(3)
 })

@@ -1,4 +1,5 @@
 import {
+  defineKind,
   EventsV1,
   type KubeObject,
   Leases,
@@ -29,6 +30,10 @@ import type { Scene } from './scene.js'
 
 const leaseName = 'a3317529.agent-sandbox.x-k8s.io'
 
+interface ResourceQuota extends KubeObject {
+  spec: { hard: Record<string, string> }
+}
+
 /** The least that must happen for a permission to matter: it happens with every right and not without one of `grants`. */
 export interface PermissionProbe {
   readonly title: string
@@ -44,6 +49,7 @@ const on = (resource: string, ...verbs: string[]): string[] => verbs.map((verb) 
 const agents = (resource: string): string => `agents.x-k8s.io/${resource}`
 const extensions = (resource: string): string => `extensions.agents.x-k8s.io/${resource}`
 const policies = 'networking.k8s.io/networkpolicies'
+const quotas = defineKind<ResourceQuota>('v1', 'ResourceQuota', 'resourcequotas')
 const adoptable = { labels: { [adoptableLabel]: 'true' } }
 const alone = ['--leader-elect=false']
 const isOwned = ({ metadata }: Stored<KubeObject>): boolean => (metadata.ownerReferences?.length ?? 0) > 0
@@ -161,6 +167,21 @@ export const permissionProbes: readonly PermissionProbe[] = [
       (await scene.list(EventsV1)).some(({ reason }) => reason === 'SandboxProvisioned')
     await scene.eventually(reasons, true)
   }),
+  probe(
+    'an event that repeats is counted',
+    on('events.k8s.io/events', 'patch'),
+    async (scene) => {
+      const metadata = { name: 'none' }
+      await scene.create(quotas, { apiVersion: 'v1', kind: 'ResourceQuota', metadata, spec: { hard: { pods: '0' } } })
+      await scene.create(Sandboxes, sandbox('box'))
+      const isCounted = async (): Promise<boolean> =>
+        (await scene.list(EventsV1)).some(
+          ({ reason, series }) => reason === 'SandboxPodCreateFailed' && (series?.count ?? 0) > 1,
+        )
+      await scene.eventually(isCounted, true)
+    },
+    { flags: [...alone, '--upstream-release=1.0.4'] },
+  ),
   probe(
     'a pool fills and a claim takes its member',
     [

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
 import { type Clock, EventsV1, type EventsV1Event, type KubeObject, type Logger, type Stored } from '@corral/resources'
+import { EventSeries, type EventWrite, seriesSettleMs } from './event-series.js'
 
 export interface EventNote {
   type: 'Normal' | 'Warning'
@@ -30,14 +31,16 @@ const maxNoteLength = 1024
 
 /** Sends events in the background, a few at a time; a server that stays away costs events and nothing else. */
 export function eventSink(ports: { client: KubeClient; clock: Clock; log: Logger; instance: string }): EventSink {
-  const waiting: { namespace: string; event: EventsV1Event }[] = []
+  const waiting: EventWrite[] = []
+  const series = new EventSeries(ports.clock)
+  let settling: NodeJS.Timeout | undefined
   const inFlight = new Set<Promise<void>>()
 
   function pump(): void {
     while (inFlight.size < maxInFlight) {
       const next = waiting.shift()
       if (!next) return
-      const sent = send(next.event).finally(() => {
+      const sent = send(next).finally(() => {
         inFlight.delete(sent)
         pump()
       })
@@ -45,26 +48,51 @@ export function eventSink(ports: { client: KubeClient; clock: Clock; log: Logger
     }
   }
 
-  async function send(event: EventsV1Event): Promise<void> {
+  async function send(write: EventWrite): Promise<void> {
+    const { name = '', namespace = '' } = write.event.metadata ?? {}
     try {
-      await ports.client.create(EventsV1, event, { timeoutMs: 10_000 })
+      if (write.kind === 'create') await ports.client.create(EventsV1, write.event, { timeoutMs: 10_000 })
+      else {
+        const patch = { type: 'merge', body: { series: write.series } } as const
+        await ports.client.patch(EventsV1, { name, namespace }, patch, { timeoutMs: 10_000 })
+      }
     } catch (error) {
       // Events are best effort: the condition on the object carries the same news.
-      ports.log.debug('event not recorded', { reason: event.reason, error })
+      ports.log.debug('event not recorded', { reason: write.event.reason, error })
     }
+  }
+
+  function enqueue(writes: readonly EventWrite[]): void {
+    for (const write of writes) {
+      if (waiting.length >= maxWaiting) waiting.shift()
+      waiting.push(write)
+    }
+    pump()
+  }
+
+  /** A series that nobody adds to any more still has its last count to tell. */
+  function settleLater(): void {
+    settling ??= setTimeout(() => {
+      settling = undefined
+      enqueue(series.settle(false))
+      if (series.isOpen) settleLater()
+    }, seriesSettleMs).unref()
   }
 
   return {
     recorder: (reportingController) => ({
       record(regarding, note) {
-        if (waiting.length >= maxWaiting) waiting.shift()
         const namespace = regarding.metadata.namespace ?? 'default'
         const stamp = { reportingController, reportingInstance: ports.instance, at: ports.clock.now() }
-        waiting.push({ namespace, event: eventFor(regarding, namespace, note, stamp) })
-        pump()
+        const writes = series.record(eventFor(regarding, namespace, note, stamp))
+        enqueue(writes)
+        if (writes.length === 0) settleLater()
       },
     }),
     async drain() {
+      clearTimeout(settling)
+      settling = undefined
+      enqueue(series.settle(true))
       while (inFlight.size > 0) await Promise.all(inFlight)
     },
   }
