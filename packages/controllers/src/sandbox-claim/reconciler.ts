@@ -19,11 +19,12 @@ import { annotations, labels, normalizeCreatedBy } from '../names.js'
 import { isExtensionsOwner, quote } from '../ownership.js'
 import type { Span } from '../tracing.js'
 import { patchClaim } from './adoption.js'
+import { type ClaimDraft, flushStamps } from './claim-draft.js'
 import { ClaimProblem, isSuppressed, quietRetryMs, toProblem } from './claim-problem.js'
 import { claimExpiry, isMarkedExpired } from './expiry.js'
 import { countFirstReady, firstReady } from './first-ready.js'
 import type { ClaimPorts } from './ports.js'
-import { type ClaimDraft, flushStamps, provision } from './provision.js'
+import { provision } from './provision.js'
 import { claimStatus, markClaimExpired } from './status.js'
 
 const immediatelyMs = 1

@@ -1,0 +1,76 @@
+import { errorCode, isConditionTrue, type Sandbox, type Stored } from '@corral/resources'
+import { StepError } from '../error-text.js'
+import { labels } from '../names.js'
+import { quote } from '../ownership.js'
+import { poolOf } from './adoptable.js'
+import { assign, transfer } from './adoption.js'
+import { selectCandidate } from './candidate.js'
+import type { ClaimDraft } from './claim-draft.js'
+import { ClaimProblem } from './claim-problem.js'
+import { launchLabels } from './first-ready.js'
+import { findTemplate } from './pool-template.js'
+import type { ClaimPorts } from './ports.js'
+
+/** Takes a member of the pool, or says how many candidates only lack an address. */
+export async function adoptWarm(
+  draft: ClaimDraft,
+  ports: ClaimPorts,
+  signal: AbortSignal,
+): Promise<{ adopted?: Stored<Sandbox>; pending: number }> {
+  const { claim } = draft
+  const { state, queue } = ports
+  const namespace = claim.metadata.namespace ?? ''
+  const pool = `${namespace}/${claim.spec.warmPoolRef.name}`
+  const { chosen, pending } = selectCandidate({
+    claim,
+    queue,
+    findSandbox: (key) => state.sandboxes.get(key),
+    findPool: () => state.pools.get(pool),
+    findTemplate: (name) => state.templates.get(`${namespace}/${name}`),
+  })
+  if (!chosen) return { pending }
+  const poolName = poolOf(chosen.sandbox) ?? ''
+  const adoption = { claim, ports, signal, findTemplate: () => findTemplate(claim, ports) }
+  try {
+    draft.claim = await assign(adoption, chosen.sandbox.metadata.name, draft.stamps)
+    draft.stamps = {}
+  } catch (error) {
+    queue.add(pool, chosen.item)
+    throw error
+  }
+  let adopted: Stored<Sandbox>
+  try {
+    adopted = await transfer({ ...adoption, claim: draft.claim }, chosen.sandbox)
+  } catch (error) {
+    // A lost Sandbox must not be offered again; after any other failure it is still the pool's.
+    if (errorCode(error) !== 'AdoptionConflict') queue.add(pool, chosen.item)
+    throw error
+  }
+  const note = `Adopted warm pool Sandbox ${quote(adopted.metadata.name)}`
+  ports.events.record(draft.claim, { type: 'Normal', reason: 'SandboxAdopted', action: 'Adoption', note })
+  ports.metrics.created({
+    namespace,
+    launchType: 'warm',
+    template: launchLabels(adopted).template,
+    pool: poolName,
+    isReady: isConditionTrue(adopted.status?.conditions, 'Ready'),
+    createdBy: claim.metadata.labels?.[labels.createdBy],
+  })
+  return { adopted, pending: 0 }
+}
+
+/** Hands over a Sandbox that an earlier pass assigned. */
+export async function completeTransfer(
+  draft: ClaimDraft,
+  sandbox: Stored<Sandbox>,
+  ports: ClaimPorts,
+  signal: AbortSignal,
+): Promise<Stored<Sandbox>> {
+  const { claim } = draft
+  try {
+    return await transfer({ claim, ports, signal, findTemplate: () => findTemplate(claim, ports) }, sandbox)
+  } catch (error) {
+    if (error instanceof ClaimProblem || signal.aborted) throw error
+    throw new StepError(`failed to complete adoption of ${quote(sandbox.metadata.name)}`, error)
+  }
+}
