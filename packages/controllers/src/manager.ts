@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
-import { type KubeClient, runLeaderElection } from '@corral/kube'
+import type { KubeClient } from '@corral/kube'
 import { type Clock, controllerOf, type Logger, Sandboxes, silentLogger, systemClock } from '@corral/resources'
 import {
   type ControllerMetrics,
@@ -20,6 +20,7 @@ import {
   startCoreState,
   startExtensionsState,
 } from './cluster-state.js'
+import { lead, leaseName } from './election.js'
 import { type Endpoints, startEndpoints } from './endpoints.js'
 import { type EventSink, eventSink, silentRecorder } from './event-recorder.js'
 import { frameworkMetrics } from './framework-metrics.js'
@@ -146,7 +147,7 @@ export function startManager(ports: ManagerPorts): Manager {
       ports.signal?.removeEventListener('abort', abort)
       for (const { queue } of controllers) queue.close()
       await Promise.all(stores.map((store) => store.stop()))
-      await Promise.all(controllers.map((controller) => controller.stop?.()))
+      for (const { stop } of controllers) await stop?.()
       courtesy.open()
       await sink.drain()
       await endpoints.then((open) => open.stop()).catch(() => {}) // a failure to open is what `done` reports
@@ -166,44 +167,6 @@ export function startManager(ports: ManagerPorts): Manager {
       return done.catch(() => {})
     },
   }
-}
-
-/** The lease of upstream's manager: ours and theirs never act at once on one cluster. */
-const leaseName = 'a3317529.agent-sandbox.x-k8s.io'
-
-async function lead(election: {
-  namespace: string
-  identity: string
-  client: KubeClient
-  clock: Clock
-  log: Logger
-  act: (signal: AbortSignal) => Promise<void>
-  told: (isLeader: boolean) => void
-  signal: AbortSignal
-}): Promise<void> {
-  const { act, told, ...options } = election
-  told(false)
-  let isLost = false
-  await runLeaderElection({
-    ...options,
-    name: leaseName,
-    leaseMs: 15_000,
-    renewMs: 10_000,
-    retryMs: 2_000,
-    async onStarted(signal) {
-      told(true)
-      try {
-        await act(signal)
-      } finally {
-        told(false)
-      }
-    },
-    onLost() {
-      isLost = true
-    },
-    releaseOnCancel: true,
-  })
-  if (isLost && !election.signal.aborted) throw new Error('leader election lost')
 }
 
 interface Context {
