@@ -1,0 +1,118 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
+import { Pods, Sandboxes } from '@corral/resources'
+import {
+  corralProgram,
+  type HostSnapshot,
+  hostSnapshot,
+  leftoversOf,
+  type TemporaryDirectory,
+  temporaryDirectory,
+  waitUntil,
+} from '@corral/testing'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+
+// Real processes on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
+
+describe('the parts, each a process of its own', () => {
+  let scratch: TemporaryDirectory
+  let before: HostSnapshot
+  let kubeconfig: string
+  let client: KubeClient
+  let kubeletPort: number
+  const children: { name: string; child: ChildProcess; exit: Promise<number | null> }[] = []
+
+  const at = (...parts: string[]): string => join(scratch.path, ...parts)
+
+  /** Starts a part and waits for its ready file, where it writes one. */
+  async function start(name: string, args: string[], readyFile?: string): Promise<Record<string, unknown>> {
+    const more = readyFile ? ['--ready-file', readyFile] : []
+    const child = spawn(process.execPath, [corralProgram, name, ...args, ...more], {
+      env: { PATH: process.env.PATH, HOME: at('home') },
+      cwd: scratch.path,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    children.push({ name, child, exit: new Promise((resolve) => child.once('exit', resolve)) })
+    if (!readyFile) return {}
+    await waitUntil(`${name} is ready`, () => existsSync(readyFile), { timeoutMs: 60_000 })
+    return JSON.parse(readFileSync(readyFile, 'utf8')) as Record<string, unknown>
+  }
+
+  beforeAll(async () => {
+    before = hostSnapshot()
+    scratch = temporaryDirectory()
+    mkdirSync(at('home'))
+    kubeletPort = await freePort()
+    const quiet = ['--log-level', 'error']
+    const api = await start('apiserver', ['--data-dir', at('api'), '--memory', ...quiet], at('api.json'))
+    kubeconfig = String(api.kubeconfig)
+    client = kubeClientFromConfig(await loadKubeConfig({ path: kubeconfig }))
+    const address = ['--metrics-bind-address=0', '--health-probe-bind-address=0', '--zap-log-level=error']
+    await start('controller', ['--kubeconfig', kubeconfig, '--extensions', '--leader-elect=false', ...address])
+    const place = ['--data-dir', at('node'), '--name', 'alone', '--kubelet-port', String(kubeletPort)]
+    await start('node', ['--kubeconfig', kubeconfig, ...place, ...quiet], at('node.json'))
+  })
+  afterAll(async () => {
+    await client?.close()
+    for (const { child } of children) child.kill('SIGKILL')
+    await scratch?.[Symbol.asyncDispose]()
+  })
+
+  /** Asks the node for the log of the pod, as an API server does. */
+  const logOf = (pod: string, tls: object): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const path = `/containerLogs/default/${pod}/main`
+      request({ host: '127.0.0.1', port: kubeletPort, path, rejectUnauthorized: false, ...tls }, (response) => {
+        let body = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          body += chunk
+        })
+        response.on('end', () => resolve(`${response.statusCode} ${body}`))
+      })
+        .on('error', reject)
+        .end()
+    })
+
+  it('S4-P1.2 S4-N1a: make a Sandbox run together', async () => {
+    const containers = [{ name: 'main', image: 'corral/daemon' }]
+    await client.create(Sandboxes, {
+      metadata: { name: 'box', namespace: 'default' },
+      spec: { podTemplate: { spec: { containers } } },
+    })
+    await waitUntil('the sandbox is ready', async () => {
+      const { status } = await client.get(Sandboxes, { name: 'box', namespace: 'default' })
+      return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+    })
+    expect((await client.get(Pods, { name: 'box', namespace: 'default' })).spec?.nodeName).toBe('alone')
+  })
+
+  it('the node answers who shows a certificate of the cluster, and nobody else', async () => {
+    const file = (name: string): string => readFileSync(at('api', 'tls', name), 'utf8')
+    const admin = { cert: file('admin.crt'), key: file('admin.key') }
+    await waitUntil('the log is there', async () => /^200 \{/.test(await logOf('box', admin)))
+    await expect(logOf('box', {})).rejects.toThrow()
+    const own = (name: string): string => readFileSync(at('node', 'tls', name), 'utf8')
+    await expect(logOf('box', { cert: own('admin.crt'), key: own('admin.key') })).rejects.toThrow()
+  })
+
+  it('S3-U4: end with exit code 0 when told to, and leave nothing behind', async () => {
+    for (const { name, child, exit } of children.reverse()) {
+      child.kill('SIGTERM')
+      expect([name, await exit]).toEqual([name, 0])
+    }
+    expect(leftoversOf(at('node'), before)).toEqual([])
+  })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
