@@ -9,6 +9,8 @@ import { prepareRawBwrap } from './raw-bwrap.js'
 
 const namespace = 'corral'
 const warmReplicas = 3
+/** The kernel takes down namespaces and mounts of what ran before in the background; nothing is measured meanwhile. */
+const restMs = 150
 
 /** Milliseconds from the create call of a claim, by what came of it. */
 export interface SandboxStarts {
@@ -45,9 +47,9 @@ export async function measureSandboxStarts(options: {
     await claims.synced
     for (let round = -1; round < options.rounds; round += 1) {
       if (round % 5 === 0) progress(`sandboxes, round ${round + 1} of ${options.rounds}`)
+      await platformAtRest(client)
       const rawMs = await bwrap()
       const cold = await claimAndExec(client, claims, `cold-${round + 1}`, 'plain-cold')
-      await bwrap()
       const warm = await claimAndExec(client, claims, `warm-${round + 1}`, 'plain-warm')
       const coldDaemonMs = await claimAndGreet(client, claims, `cold-daemon-${round + 1}`, 'daemon-cold')
       const warmDaemonMs = await claimAndGreet(client, claims, `warm-daemon-${round + 1}`, 'default')
@@ -93,7 +95,7 @@ async function createPools(client: KubeClient): Promise<void> {
   await pool('daemon-cold', 'default', 0)
 }
 
-/** A claim on a pool at rest; it is removed, and the pool full again, before this resolves. */
+/** A claim on a platform at rest, no sandbox starting beside it; it is removed before this resolves. */
 async function withClaim<T>(
   client: KubeClient,
   claims: ClaimWatch,
@@ -101,7 +103,7 @@ async function withClaim<T>(
   pool: string,
   use: (sandbox: string, startedAt: number) => Promise<T>,
 ): Promise<T> {
-  await poolAtRest(client, pool)
+  await platformAtRest(client)
   const startedAt = performance.now()
   const creating = client.create(SandboxClaims, {
     metadata: { name, namespace },
@@ -117,11 +119,12 @@ async function withClaim<T>(
   return result
 }
 
-async function poolAtRest(client: KubeClient, name: string): Promise<void> {
-  await until(`pool ${name} full`, async () => {
-    const { spec, status } = await client.get(SandboxWarmPools, { name, namespace })
-    return (status?.readyReplicas ?? 0) === spec.replicas
+async function platformAtRest(client: KubeClient): Promise<void> {
+  await until('every pool full', async () => {
+    const { items } = await client.list(SandboxWarmPools, { namespace })
+    return items.every(({ spec, status }) => (status?.readyReplicas ?? 0) === spec.replicas)
   })
+  await new Promise((resolve) => setTimeout(resolve, restMs))
 }
 
 function claimAndExec(
