@@ -1,4 +1,5 @@
 import { serverSideApply } from './checks/apply.js'
+import { coreValidation } from './checks/core-validation.js'
 import { customResources } from './checks/crds.js'
 import { crud } from './checks/crud.js'
 import { deletion } from './checks/deletion.js'
@@ -33,6 +34,7 @@ const sections = [
   upstream,
   sdks,
   differential,
+  coreValidation,
 ]
 
 /** The whole suite, in the order of its numbers. */

@@ -129,7 +129,12 @@ describe('the Service', () => {
 })
 
 describe('volumes', () => {
-  const claims = [{ metadata: { name: 'data', labels: { a: '1' } }, spec: { accessModes: ['ReadWriteOnce'] } }]
+  const claims = [
+    {
+      metadata: { name: 'data', labels: { a: '1' } },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    },
+  ]
 
   it('S2-C5, scenario 69: one claim per template, mounted in place of a volume of that name', async () => {
     const podTemplate = {

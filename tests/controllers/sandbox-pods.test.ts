@@ -338,7 +338,12 @@ describe('rest and restart', () => {
     for (const diesAt of [undefined, 1, 2, 3, 4]) {
       await using passes = await started({
         service: true,
-        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } }],
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'data' },
+            spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+          },
+        ],
       })
       let writes = 0
       passes.fault = ({ method }) => {

@@ -7,7 +7,10 @@ import { startPasses } from './passes.js'
 
 /** Scenarios of the behaviour reference that belong to no reconciler, and those that 1.0 turned into their opposite. */
 describe('the rest of the behaviour reference', () => {
-  const data = { metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } }
+  const data = {
+    metadata: { name: 'data' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  }
   const cache = { ...data, metadata: { name: 'cache' } }
 
   it.each<{ scenario: string; before: Partial<Sandbox['spec']>; change: object }>([

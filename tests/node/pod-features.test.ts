@@ -41,7 +41,7 @@ describe('what a pod may ask for', () => {
     })
     await node.client.create(PersistentVolumeClaims, {
       metadata: at('hooks'),
-      spec: { accessModes: ['ReadWriteOnce'] },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
     })
     await node.until('hooked', isReady)
     expect((await node.run('hooked', ['cat', '/v/order'])).stdout).toBe('post\n')

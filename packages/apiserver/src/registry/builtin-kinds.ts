@@ -27,6 +27,9 @@ import {
 import { crdKind } from '../crd/crd-kind.js'
 import { forbiddenField } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { configMapErrors, leaseErrors, secretErrors, volumeClaimErrors } from '../validation/data-kinds.js'
+import { networkPolicyErrors } from '../validation/network-policy.js'
+import { errorsOfChange, objectOf } from '../validation/rules.js'
 import { fromEventsV1, toEventsV1 } from './event-views.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
 import { defaultPodSpec, podKind } from './pod-kind.js'
@@ -54,10 +57,12 @@ export function builtinKinds(): KindDefinition[] {
     describeKind(Leases, {
       needsVersionOnUpdate: true,
       createsOnUpdate: true,
+      validate: (next) => leaseErrors(objectOf(next.spec)),
     }),
     describeKind(NetworkPolicies, {
       shortNames: ['netpol'],
       generation: 'spec',
+      validate: (next, old) => errorsOfChange(next, old, ['spec'], () => networkPolicyErrors(objectOf(next.spec))),
       defaults(policy) {
         const spec = isJsonObject(policy.spec) ? policy.spec : {}
         policy.spec = spec
@@ -101,7 +106,10 @@ function labelWithName(namespace: JsonObject): void {
 
 const configMapKind = describeKind(ConfigMaps, {
   shortNames: ['cm'],
-  validate: (next, old) => frozenData(next, old, ['data', 'binaryData']),
+  validate: (next, old) => [
+    ...frozenData(next, old, ['data', 'binaryData']),
+    ...errorsOfChange(next, old, ['data', 'binaryData'], () => configMapErrors(next)),
+  ],
 })
 
 const secretKind = describeKind(Secrets, {
@@ -118,7 +126,10 @@ const secretKind = describeKind(Secrets, {
     secret.type ??= 'Opaque'
   },
   validate(next, old) {
-    const errors = frozenData(next, old, ['data'])
+    const errors = [
+      ...frozenData(next, old, ['data']),
+      ...errorsOfChange(next, old, ['data', 'type'], () => secretErrors(next)),
+    ]
     if (old && next.type !== old.type) {
       errors.push({
         reason: 'FieldValueInvalid',
@@ -159,6 +170,7 @@ const volumeKinds: KindDefinition[] = [
     defaults(claim) {
       if (isJsonObject(claim.spec)) claim.spec.volumeMode ??= 'Filesystem'
     },
+    validate: (next, old) => errorsOfChange(next, old, ['spec'], () => volumeClaimErrors(objectOf(next.spec))),
     prepareCreate(claim) {
       claim.status = { phase: 'Pending' }
     },

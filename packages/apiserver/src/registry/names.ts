@@ -23,6 +23,7 @@ export function checkMetadata(metadata: {
   labels?: unknown
   annotations?: unknown
   finalizers?: unknown
+  ownerReferences?: unknown
 }): FieldError[] {
   const errors: FieldError[] = []
   for (const [key, value] of entries(metadata.labels)) {
@@ -47,7 +48,25 @@ export function checkMetadata(metadata: {
       errors.push(...checkQualifiedName(String(finalizer), 'metadata.finalizers'))
     }
   }
+  if (Array.isArray(metadata.ownerReferences)) errors.push(...checkOwners(metadata.ownerReferences))
   return errors
+}
+
+function checkOwners(owners: readonly unknown[]): FieldError[] {
+  const errors: FieldError[] = []
+  const controllers: Record<string, unknown>[] = []
+  for (const owner of owners) {
+    const fields = Object.fromEntries(entries(owner))
+    if (!fields.apiVersion)
+      errors.push(invalidValue('metadata.ownerReferences.apiVersion', '', 'version must not be empty'))
+    for (const field of ['kind', 'name', 'uid'])
+      if (!fields[field]) errors.push(invalidValue(`metadata.ownerReferences.${field}`, '', 'must not be empty'))
+    if (fields.controller === true) controllers.push(fields)
+  }
+  const [first, second] = controllers.map(({ kind, name }) => `${String(kind)}/${String(name)}`)
+  if (second === undefined) return errors
+  const why = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`
+  return [...errors, invalidValue('metadata.ownerReferences', owners, why)]
 }
 
 function entries(value: unknown): [string, unknown][] {

@@ -1,6 +1,8 @@
 import { type KubeObject, Pods } from '@corral/resources'
-import { type FieldError, forbiddenField, required } from '../errors/api-error.js'
+import { type FieldError, forbiddenField } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { podSpecErrors } from '../validation/pod-spec.js'
+import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
 import { describeKind, type KindDefinition, type SubresourceDefinition } from './kind-definition.js'
 import { preparePodStatus, validatePodStatus } from './pod-status.js'
 import { fieldReader } from './selectable-fields.js'
@@ -50,7 +52,7 @@ export const podKind: KindDefinition = describeKind(Pods, {
     pod.status = { phase: 'Pending', qosClass: qosClass(spec) }
   },
   validate(pod, old) {
-    const errors = isJsonObject(pod.spec) ? validatePodSpec(pod.spec) : [required('spec.containers')]
+    const errors = errorsOfChange(pod, old, ['spec'], () => podSpecErrors(objectOf(pod.spec)))
     if (old && isJsonObject(pod.spec) && isJsonObject(old.spec)) errors.push(...validateSpecChange(pod.spec, old.spec))
     return errors
   },
@@ -88,8 +90,8 @@ interface PodShape extends KubeObject {
 
 /** Fills in what a pod's author may leave out. Used for pods and for the templates of workload kinds. */
 export function defaultPodSpec(spec: JsonObject): void {
-  spec.restartPolicy ??= 'Always'
-  spec.dnsPolicy ??= 'ClusterFirst'
+  spec.restartPolicy ||= 'Always'
+  spec.dnsPolicy ||= 'ClusterFirst'
   spec.terminationGracePeriodSeconds ??= 30
   spec.schedulerName ??= 'default-scheduler'
   spec.securityContext ??= {}
@@ -145,49 +147,6 @@ function defaultVolume(volume: JsonObject): void {
 
 function containersOf(spec: JsonObject): JsonObject[] {
   return [...objectsIn(spec.initContainers), ...objectsIn(spec.containers)]
-}
-
-function objectsIn(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : []
-}
-
-function validatePodSpec(spec: JsonObject): FieldError[] {
-  const errors: FieldError[] = []
-  if (objectsIn(spec.containers).length === 0) errors.push(required('spec.containers'))
-  const seen = new Set<string>()
-  for (const list of ['initContainers', 'containers']) {
-    for (const [index, container] of objectsIn(spec[list]).entries()) {
-      const path = `spec.${list}[${index}]`
-      const name = String(container.name ?? '')
-      if (!name) errors.push(required(`${path}.name`))
-      if (!container.image) errors.push(required(`${path}.image`))
-      errors.push(...validateMounts(container, spec, path))
-      if (name && seen.has(name)) {
-        errors.push({ reason: 'FieldValueDuplicate', field: `${path}.name`, message: `Duplicate value: "${name}"` })
-      }
-      seen.add(name)
-    }
-  }
-  if (!['Always', 'OnFailure', 'Never'].includes(String(spec.restartPolicy))) {
-    errors.push({
-      reason: 'FieldValueNotSupported',
-      field: 'spec.restartPolicy',
-      message: `Unsupported value: ${JSON.stringify(spec.restartPolicy)}: supported values: "Always", "OnFailure", "Never"`,
-    })
-  }
-  return errors
-}
-
-function validateMounts(container: JsonObject, spec: JsonObject, path: string): FieldError[] {
-  const volumes = new Set(objectsIn(spec.volumes).map((volume) => volume.name))
-  return objectsIn(container.volumeMounts).flatMap((mount, index) => {
-    const field = `${path}.volumeMounts[${index}]`
-    if (!mount.mountPath) return [required(`${field}.mountPath`)]
-    if (volumes.has(mount.name)) return []
-    return [
-      { reason: 'FieldValueNotFound', field: `${field}.name`, message: `Not found: ${JSON.stringify(mount.name)}` },
-    ]
-  })
 }
 
 const CHANGE_TEXT =

@@ -1,7 +1,7 @@
-import { isIP } from 'node:net'
 import { dns1123SubdomainError } from '@corral/resources'
 import { type FieldError, invalidValue } from '../errors/api-error.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { ipAddress, ipFamily } from '../validation/rules.js'
 
 /**
  * One address in two fields: `podIP` is the first of `podIPs`, and where they differ the older field is believed. What a
@@ -49,20 +49,12 @@ const addresses = (list: unknown): unknown[] =>
 
 function addressErrors(list: readonly unknown[], field: string): FieldError[] {
   const errors: FieldError[] = []
-  for (const [index, ip] of list.entries()) {
-    if (family(ip) === 0)
-      errors.push(
-        invalidValue(`${field}[${index}]`, ip ?? '', 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
-      )
-  }
+  for (const [index, ip] of list.entries()) errors.push(...ipAddress(`${field}[${index}]`, ip))
   if (list.length < 2) return errors
-  const isDualStack = list.length === 2 && family(list[0]) + family(list[1]) === 10
+  const isDualStack = list.length === 2 && ipFamily(list[0]) + ipFamily(list[1]) === 10
   if (!isDualStack) {
     const value = list.map((ip) => ({ IP: ip ?? '' }))
     errors.push(invalidValue(field, value, 'may specify no more than one IP for each IP family'))
   }
   return errors
 }
-
-/** 4, 6, or 0 for what is no address. Zeros in front of a number are old habit and allowed. */
-const family = (ip: unknown): number => (typeof ip === 'string' ? isIP(ip.replace(/(^|\.)0+(?=\d)/g, '$1')) : 0)

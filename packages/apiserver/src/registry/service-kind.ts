@@ -1,6 +1,8 @@
 import { Services } from '@corral/resources'
-import { invalidValue, required } from '../errors/api-error.js'
+import { invalidValue } from '../errors/api-error.js'
 import { isJsonObject } from '../store/plain-json.js'
+import { errorsOfChange } from '../validation/rules.js'
+import { serviceSpecErrors } from '../validation/service-spec.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
 import { fieldReaders } from './selectable-fields.js'
 
@@ -47,20 +49,7 @@ export const serviceKind: KindDefinition = describeKind(Services, {
   },
   validate(service, old) {
     const spec = isJsonObject(service.spec) ? service.spec : {}
-    const ports = Array.isArray(spec.ports) ? spec.ports : []
-    const errors = []
-    if (ports.length === 0 && spec.clusterIP !== 'None' && spec.type !== 'ExternalName')
-      errors.push(required('spec.ports'))
-    if (ports.length > 1) {
-      for (const [index, port] of ports.entries()) {
-        if (!isJsonObject(port) || !port.name) errors.push(required(`spec.ports[${index}].name`))
-      }
-    }
-    for (const [index, port] of ports.entries()) {
-      const number = isJsonObject(port) ? port.port : undefined
-      if (typeof number === 'number' && number > 0 && number < 65_536) continue
-      errors.push(invalidValue(`spec.ports[${index}].port`, number ?? 0, 'must be between 1 and 65535, inclusive'))
-    }
+    const errors = errorsOfChange(service, old, ['spec'], () => serviceSpecErrors(spec))
     const before = isJsonObject(old?.spec) ? old.spec.clusterIP : undefined
     if (before && spec.clusterIP !== before && spec.type !== 'ExternalName') {
       errors.push(invalidValue('spec.clusterIPs[0]', spec.clusterIP, 'may not change once set'))

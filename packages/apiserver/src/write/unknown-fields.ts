@@ -77,10 +77,16 @@ class Walk {
   private scalar(scalar: string, value: unknown, path: string): unknown {
     switch (scalar) {
       case 'string':
+        if (typeof value !== 'string') throw this.mismatch(value, path, 'a string')
+        return value
       case 'time':
       case 'microTime':
+        if (typeof value !== 'string') throw this.mismatch(value, path, 'a string')
+        if (!TIME.test(value)) throw this.unreadable(`parsing time ${JSON.stringify(value)}: it is not RFC 3339`)
+        return value
       case 'bytes':
         if (typeof value !== 'string') throw this.mismatch(value, path, 'a string')
+        if (!isBase64(value)) throw this.unreadable(`illegal base64 data at input byte ${firstBad(value)}`)
         return value
       case 'boolean':
         if (typeof value !== 'boolean') throw this.mismatch(value, path, 'a boolean')
@@ -103,10 +109,12 @@ class Walk {
     if (typeof value === 'number') return String(value)
     if (typeof value !== 'string') throw this.mismatch(value, path, 'a quantity')
     if (QUANTITY.test(value)) return value
-    const { kind } = this.kind
-    throw badRequest(
-      `${kind} in version "${this.kind.version}" cannot be handled as a ${kind}: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
-    )
+    throw this.unreadable("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+  }
+
+  private unreadable(why: string): Error {
+    const { kind, version } = this.kind
+    return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`)
   }
 
   private mismatch(value: unknown, path: string, wanted: string): Error {
@@ -117,6 +125,15 @@ class Walk {
     )
   }
 }
+
+const TIME = /^\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+/** By length and alphabet: lines may be broken anywhere. */
+function isBase64(text: string): boolean {
+  const plain = /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text
+  return plain.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(plain)
+}
+
+const firstBad = (text: string): number => Math.max(text.search(/[^A-Za-z0-9+/\r\n]/), 0)
 
 const QUANTITY = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[numkMGTPE]|Ki|Mi|Gi|Ti|Pi|Ei)?$/
 

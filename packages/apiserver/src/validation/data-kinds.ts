@@ -1,0 +1,76 @@
+import { parseQuantity } from '@corral/resources'
+import { type FieldError, invalidValue, notSupported, required } from '../errors/api-error.js'
+import type { JsonObject } from '../store/plain-json.js'
+import { nonNegative, objectOf } from './rules.js'
+
+const KEY_TEXT =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
+
+function keyErrors(field: string, value: unknown): FieldError[] {
+  return Object.keys(objectOf(value)).flatMap((key) =>
+    /^[-._a-zA-Z0-9]{1,253}$/.test(key) && key !== '.' && !key.startsWith('..')
+      ? []
+      : [invalidValue(`${field}[${key}]`, key, KEY_TEXT)],
+  )
+}
+
+/** What is wrong with the keys of a ConfigMap. */
+export function configMapErrors({ data, binaryData }: JsonObject): FieldError[] {
+  const binary = objectOf(binaryData)
+  const twice = Object.keys(objectOf(data)).filter((key) => key in binary)
+  return [
+    ...keyErrors('data', data),
+    ...twice.map((key) => invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData')),
+    ...keyErrors('binaryData', binaryData),
+  ]
+}
+
+/** What a Secret of each type must hold. */
+const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  'kubernetes.io/tls': ['tls.crt', 'tls.key'],
+  'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
+  'kubernetes.io/dockercfg': ['.dockercfg'],
+  'kubernetes.io/ssh-auth': ['ssh-privatekey'],
+}
+const ACCOUNT = 'kubernetes.io/service-account.name'
+
+/** What is wrong with the keys of a Secret, and what its type wants and it lacks. */
+export function secretErrors({ type, data, metadata }: JsonObject): FieldError[] {
+  const held = objectOf(data)
+  const missing = (NEEDS[String(type)] ?? []).filter((key) => !(key in held))
+  if (type === 'kubernetes.io/basic-auth' && !('username' in held) && !('password' in held))
+    missing.push('username', 'password')
+  const isUnbound = type === 'kubernetes.io/service-account-token' && !objectOf(objectOf(metadata).annotations)[ACCOUNT]
+  return [
+    ...keyErrors('data', data),
+    ...missing.map((key) => required(`data[${key}]`)),
+    ...(isUnbound ? [required(`metadata.annotations[${ACCOUNT}]`)] : []),
+  ]
+}
+
+const MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
+
+/** What is wrong with the spec of a volume claim. */
+export function volumeClaimErrors({ accessModes, resources }: JsonObject): FieldError[] {
+  const modes = Array.isArray(accessModes) ? accessModes : []
+  const storage = objectOf(objectOf(resources).requests).storage
+  const quantity = storage === undefined ? undefined : parseQuantity(storage as string | number)
+  const errors = modes
+    .filter((mode) => !MODES.includes(mode))
+    .map((mode) => notSupported('spec.accessModes', mode, MODES))
+  if (modes.length === 0) errors.unshift(required('spec.accessModes', 'at least 1 access mode is required'))
+  if (storage === undefined) errors.push(required('spec.resources[storage]'))
+  else if (quantity && quantity.nanos <= 0)
+    errors.push(invalidValue('spec.resources[storage]', String(storage), 'must be greater than zero'))
+  return errors
+}
+
+/** What is wrong with the spec of a Lease. */
+export function leaseErrors({ leaseDurationSeconds, leaseTransitions }: JsonObject): FieldError[] {
+  const field = 'spec.leaseDurationSeconds'
+  const isShort = typeof leaseDurationSeconds === 'number' && leaseDurationSeconds <= 0
+  return [
+    ...(isShort ? [invalidValue(field, leaseDurationSeconds, 'must be greater than 0')] : []),
+    ...nonNegative('spec.leaseTransitions', leaseTransitions),
+  ]
+}
