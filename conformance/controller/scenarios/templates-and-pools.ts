@@ -123,7 +123,8 @@ export const poolScenarios: readonly Scenario[] = [
     await scene.client.scale(SandboxWarmPools, scene.ref('pool'), 2)
     await scene.fullPool('pool', 2)
     await scene.create(Sandboxes, sandbox('wrong', { podTemplate: image('9') }, { labels }))
-    // Nothing tells a pool of an orphan, so it finds it at its next pass.
+    // A Pod shows that the manager has seen the orphan. Nothing tells its pool, which finds it at its next pass.
+    await scene.until(Pods, 'wrong', () => true)
     await scene.merge(SandboxWarmPools, 'pool', { metadata: { annotations: { touched: 'yes' } } })
     await scene.gone(Sandboxes, 'wrong')
     await scene.fullPool('pool', 2)
@@ -131,6 +132,7 @@ export const poolScenarios: readonly Scenario[] = [
     await scene.eventually(() => names(scene), [])
     const spec = structuredClone(first?.spec) as ReturnType<typeof sandbox>['spec']
     await scene.create(Sandboxes, { ...sandbox('right', spec, { labels }) })
+    await scene.until(Pods, 'right', () => true)
     await scene.create(SandboxWarmPools, pool('pool', 1))
     await scene.until(Sandboxes, 'right', ({ metadata }) => metadata.ownerReferences?.length === 1)
     await scene.fullPool('pool', 1)
@@ -282,11 +284,13 @@ export const stuckPoolScenarios: readonly Scenario[] = [
       await scene.create(SandboxWarmPools, pool('pool', 1))
       await scene.eventually(async () => (await events(scene)).includes('WarmPoolNotProgressing'), true)
       const before = await names(scene)
+      await scene.observe('held')
+      deepStrictEqual(await names(scene), before)
+      // On its way to Ready a member is for a moment one that has a node and is late: a pass then replaces it,
+      // so that only the events of the end can be compared.
       scene.fate('ready')
       await scene.fullPool('pool', 1)
       await scene.eventually(async () => (await events(scene)).includes('WarmPoolProgressing'), true)
-      deepStrictEqual(await names(scene), before)
-      await scene.observe()
     },
     { flags: short },
   ),
