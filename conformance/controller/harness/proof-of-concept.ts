@@ -118,7 +118,7 @@ export function proofOfConcept(cluster: { kubeconfig: string; directory: string 
       async run() {
         const args = ['orchestrate', '--local', '--kubeconfig', cluster.kubeconfig, '--task-id', 'one']
         const { code, stdout, stderr } = await runCorral(args, { timeoutMs: 90_000 })
-        same([code, stderr], [0, ''])
+        if (code !== 0 || stderr !== '') throw new Error(`exit code ${code}\n${stdout}${stderr}`)
         match(stdout, /"message":"done"/)
         match(await kubectl('logs', await sandboxOf('poc-one')), /"taskID":"one"/)
         return undefined
