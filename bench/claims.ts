@@ -181,17 +181,18 @@ async function measureEmbedded(recorder: Recorder, directory: string, options: B
   const seconds = options.isFull ? 10 : 3
   const lanes = 64
   const offeredRate = 300
+  const hopedRate = 800
   for (const refill of [false, true]) {
     const stack = await startEmbeddedStack({ directory, refill })
     const load = new ClaimLoad(stack.client)
     try {
       await load.synced
       // Enough for the rate we hope for and for the schedule after it.
-      const replicas = refill ? 500 : seconds * (1_200 + offeredRate)
+      const replicas = refill ? 500 : seconds * (hopedRate + offeredRate)
       progress(`embedded, a pool of ${replicas}, refill ${refill ? 'on' : 'off'}`)
       const fillMs = await fillPool(stack.client, replicas)
       const before = cpuMsOf(stack)
-      const sustained = await load.sustained('sustained', lanes, seconds * 1000, seconds * 1_200)
+      const sustained = await load.sustained('sustained', lanes, seconds * 1000, seconds * hopedRate)
       const cpuMs = (cpuMsOf(stack) - before) / sustained.latenciesMs.length
       const name = refill ? 'refill on' : 'refill off'
       recorder.samples(`embedded sustained, ${name} ms`, sustained.latenciesMs)
@@ -209,6 +210,7 @@ async function measureEmbedded(recorder: Recorder, directory: string, options: B
       })
       if (refill) continue
       recorder.row({ measure: `embedded: pool of ${replicas} filled`, unit: 'ms', values: { corral: fillMs } })
+      await load.quiet()
       const offered = await load.offered('offered', offeredRate, seconds * 1000)
       recorder.samples('embedded offered 300/s ms', offered.latenciesMs)
       recorder.row({

@@ -37,7 +37,9 @@ export function findCondition<T extends { type: string }>(
   conditions: readonly T[] | undefined,
   type: string,
 ): T | undefined {
-  return conditions?.find((condition) => condition.type === type)
+  // Asked for every member of every pool on every pass: a loop is several times as fast as `find`.
+  if (conditions) for (const condition of conditions) if (condition.type === type) return condition
+  return undefined
 }
 
 /** Whether the condition exists with status `True`. */

@@ -74,6 +74,22 @@ describe('courtesy', () => {
     await Promise.all(calls)
   })
 
+  it('lets only a few go shortly after urgent work, more once it has been quiet', async () => {
+    const timer = steppedTimer()
+    const courtesy = new Courtesy({ timer, atOnce: 3, afterUrgent: 1 })
+    await courtesy.urgent(async () => {})
+    const works = [held(), held(), held(), held()]
+    const calls = works.map(({ run }) => courtesy.patient(run))
+    await settled()
+    expect(works.filter(({ hasStarted }) => hasStarted())).toHaveLength(1)
+    timer.step(1_000)
+    works[0]?.end()
+    await settled()
+    expect(works.filter(({ hasStarted }) => hasStarted())).toHaveLength(4)
+    for (const { end } of works) end()
+    await Promise.all(calls)
+  })
+
   it('lets those that waited long enough go beside urgent work, fewer at once', async () => {
     const timer = steppedTimer()
     const courtesy = new Courtesy({ timer, atOnce: 4, besideUrgent: 1, longestWaitMs: 100 })

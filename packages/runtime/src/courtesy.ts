@@ -3,13 +3,18 @@ import { systemTimer, type Timer } from './timer.js'
 
 export interface CourtesyOptions {
   timer?: Timer
-  /** Patient calls that may be under way at once. */
+  /** Patient calls that may be under way at once in quiet times. */
   atOnce?: number
+  /** The same shortly after urgent work: more of it is likely to come, and must not find a crowd before it. */
+  afterUrgent?: number
   /** The same for those that go beside urgent work because they have waited long enough. */
   besideUrgent?: number
   /** After this time a patient call waits no longer for urgent work to end. */
   longestWaitMs?: number
 }
+
+/** Urgent work that comes often enough for this is not over when one piece of it ends. */
+const quietAfterMs = 1_000
 
 interface Waiting {
   dueAtMs: number
@@ -24,6 +29,7 @@ interface Waiting {
 export class Courtesy {
   readonly #timer: Timer
   readonly #atOnce: number
+  readonly #afterUrgent: number
   readonly #besideUrgent: number
   readonly #longestWaitMs: number
   readonly #waiting = new Fifo<Waiting>()
@@ -31,12 +37,14 @@ export class Courtesy {
   #urgent = 0
   #running = 0
   #isOpen = false
+  #quietFromMs = 0
   #cancelAlarm: (() => void) | undefined
 
   constructor(options: CourtesyOptions = {}) {
-    const { timer = systemTimer, atOnce = 16, besideUrgent = 4, longestWaitMs = 2_000 } = options
+    const { timer = systemTimer, atOnce = 16, afterUrgent = 8, besideUrgent = 4, longestWaitMs = 2_000 } = options
     this.#timer = timer
     this.#atOnce = atOnce
+    this.#afterUrgent = Math.min(afterUrgent, atOnce)
     this.#besideUrgent = besideUrgent
     this.#longestWaitMs = longestWaitMs
   }
@@ -48,6 +56,7 @@ export class Courtesy {
       return await run()
     } finally {
       this.#urgent -= 1
+      this.#quietFromMs = this.#nowMs() + quietAfterMs
       this.#release()
     }
   }
@@ -94,7 +103,8 @@ export class Courtesy {
 
   #mayGo(dueAtMs: number): boolean {
     if (this.#isOpen) return true
-    if (this.#urgent === 0) return this.#running < this.#atOnce
+    if (this.#urgent === 0)
+      return this.#running < (this.#nowMs() < this.#quietFromMs ? this.#afterUrgent : this.#atOnce)
     return this.#running < this.#besideUrgent && dueAtMs <= this.#nowMs()
   }
 

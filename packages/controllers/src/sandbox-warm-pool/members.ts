@@ -93,8 +93,9 @@ const deadlineSlackMs = 2_000
 export function findStuck(active: readonly Stored<Sandbox>[], world: PoolWorld): Stuck {
   const result: Stuck = { stuck: [], unschedulableCount: 0 }
   for (const sandbox of active) {
+    if (isConditionTrue(sandbox.status?.conditions, 'Ready')) continue
     const createdAtMs = Date.parse(sandbox.metadata.creationTimestamp)
-    if (isConditionTrue(sandbox.status?.conditions, 'Ready') || Number.isNaN(createdAtMs)) continue
+    if (Number.isNaN(createdAtMs)) continue
     const ageMs = world.now.getTime() - createdAtMs
     if (ageMs <= world.readinessGraceMs) {
       const inMs = world.readinessGraceMs - ageMs + deadlineSlackMs
