@@ -62,12 +62,12 @@ describe('the transfer', () => {
     expect(passes.writes).toEqual([])
   })
 
-  it('scenario 139: the status patch is locked, and a conflict is dropped without a retry', async () => {
+  it('scenario 139: the status patch is locked, and a conflict is dropped: no error, only a later look', async () => {
     await using passes = await started()
     await member(passes, 'a')
     await newClaim(passes)
     passes.fault = refuse(patchOf('/sandboxclaims/c/status'), refusal(409, 'Conflict'))
-    expect(await passes.claim('c')).toEqual({})
+    expect(await passes.claim('c')).toEqual({ requeueAfterMs: 500 })
     const write = passes.writes.find(({ what }) => what.endsWith('/status'))
     expect(write?.body).toMatchObject({ metadata: { resourceVersion: expect.any(String) } })
     expect((await readClaim(passes)).status).toBeUndefined()

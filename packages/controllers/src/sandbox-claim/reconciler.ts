@@ -28,6 +28,8 @@ import { provision } from './provision.js'
 import { claimStatus, markClaimExpired } from './status.js'
 
 const immediatelyMs = 1
+/** The event of whoever wrote in between usually comes first; this is for the case that it came already. */
+const lostWriteRetryMs = 500
 
 /** Gets every claim its sandbox, warm or cold, mirrors the sandbox's state and ends the claim when its time is up. */
 export function claimReconciler(ports: ClaimPorts): Reconcile {
@@ -106,7 +108,7 @@ async function reconcileClaim(
   const isAuthoritative = await writeStatus(draft, before, status, ports, signal)
   const later = isAuthoritative ? firstReadyStamp(draft, before, status, sandbox, ports, signal) : undefined
   const leftMs = isExpired ? undefined : expiry.expired ? immediatelyMs : expiry.leftMs
-  return resultOf(problem, later, leftMs)
+  return resultOf(problem, later, isAuthoritative ? leftMs : Math.min(lostWriteRetryMs, leftMs ?? lostWriteRetryMs))
 }
 
 async function resultOf(
@@ -186,7 +188,7 @@ async function deleteSandbox(
 
 /**
  * Writes what changed, locked to the version the pass read. A conflict is dropped: whoever wrote in between caused an
- * event that brings the claim back. False says that the server may hold something else.
+ * event that brings the claim back. False says that the server may hold something else, which deserves a later look.
  */
 async function writeStatus(
   draft: ClaimDraft,
