@@ -15,7 +15,7 @@ export interface ClusterAccess {
   /** Namespace of the context; `default` where it names none. */
   readonly namespace: string
   readonly tls: { readonly ca?: string; readonly rejectUnauthorized: boolean; readonly servername?: string }
-  /** An HTTP proxy to go through, by CONNECT; only for a server with TLS. */
+  /** A proxy to go through: HTTP by CONNECT, or SOCKS5; only for a server with TLS. */
   readonly proxy?: URL
   /**
    * The credentials to use now: reads a token file, or asks a plugin. `refused` says that the last ones were answered

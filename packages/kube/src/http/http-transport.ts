@@ -9,7 +9,7 @@ import { StreamConnections } from '../stream/stream-connections.js'
 import { connectionError } from './connection-error.js'
 import { httpCall, type RawResponse } from './http-call.js'
 import { http2Call, http2Open, type OpenResponse } from './http2-call.js'
-import { Http2Connections, type Http2Request } from './http2-connections.js'
+import { Http2Connections, type Http2Request, type KeepAlive } from './http2-connections.js'
 import { jsonLines } from './json-lines.js'
 import { proxyConnector } from './proxy-connector.js'
 import { RateLimit, type RateLimitOptions } from './rate-limit.js'
@@ -27,6 +27,8 @@ export interface HttpTransportOptions {
   /** Told of every exchange. */
   observer?: RequestObserver
   connectTimeoutMs?: number
+  /** With HTTP/2: how a connection that fell silent is found out. Every 30 s, with 15 s to answer, unless said. */
+  keepAlive?: KeepAlive
 }
 
 interface Pools {
@@ -209,9 +211,11 @@ function openPools(
   const lanes = allowH2 ? Math.max(connections, lanesWithoutH2) : connections
   const calls1 = new undici.Pool(origin, { ...shared, connections: lanes })
   const pools = { calls: calls1, streams: new undici.Pool(origin, shared) }
-  if (!allowH2 || access.proxy || access.server.protocol !== 'https:') return { ...pools, cert }
+  if (!allowH2 || access.server.protocol !== 'https:') return { ...pools, cert }
+  const { server, proxy } = access
+  const { keepAlive } = options
   const over2 = (count: number): Http2Connections =>
-    new Http2Connections({ origin: access.server, tls, connections: count, connectTimeoutMs })
+    new Http2Connections({ origin: server, tls, connections: count, connectTimeoutMs, proxy, keepAlive })
   const calls = over2(connections)
   return { ...pools, h2: { calls, streams: options.separateWatchConnection ? over2(1) : calls }, cert }
 }

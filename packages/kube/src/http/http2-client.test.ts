@@ -1,5 +1,5 @@
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
 import { defineKind, type KubeObject } from '@corral/resources'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeClient } from '../kube-client.js'
@@ -56,13 +56,38 @@ async function startPeer(): Promise<Peer> {
   return peer
 }
 
+/** A wire to the peer that can go dead without a word: open connections stay open and carry nothing any more. */
+async function startWire(): Promise<{ port: number; goDead(): void; close(): Promise<void> }> {
+  const ends = new Set<Socket>()
+  const server = createServer((near) => {
+    const far = connectTcp(peer.port, '127.0.0.1')
+    near.pipe(far).pipe(near)
+    for (const end of [near, far]) {
+      ends.add(end)
+      end.on('error', () => {})
+      end.once('close', () => ends.delete(end))
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    goDead() {
+      for (const end of ends) end.unpipe().pause()
+    },
+    async close() {
+      for (const end of ends) end.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
 let peer: Peer
 let client: KubeClient
 
-function connect(options: HttpTransportOptions = {}): KubeClient {
+function connect(options: HttpTransportOptions = {}, port: number = peer.port): KubeClient {
   return kubeClientFromConfig(
     {
-      server: new URL(`https://127.0.0.1:${peer.port}`),
+      server: new URL(`https://127.0.0.1:${port}`),
       namespace: 'ns',
       tls: { ca: certificate.cert, rejectUnauthorized: true, servername: 'localhost' },
       credentials: async () => ({ authorization: 'Bearer secret' }),
@@ -122,6 +147,44 @@ describe('calls over HTTP/2', () => {
     await write('a')
     peer.sessions[0]?.goaway()
     await expect.poll(() => write('b').then(() => peer.sessions.length)).toBe(2)
+  })
+
+  it('leave no connection behind, not even one the server had said goodbye on', async () => {
+    peer.answer = (stream, _, path) => {
+      if (!path.includes('watch=')) return answered(stream)
+      stream.respond({ ':status': 200, 'content-type': 'application/json' }) // and nothing more: it stays open
+    }
+    const stop = new AbortController()
+    const watching = (async () => {
+      for await (const _ of client.watch(things, { resourceVersion: '1', signal: stop.signal }));
+    })()
+    await expect.poll(() => peer.streams.length).toBe(1)
+    peer.sessions[0]?.goaway()
+    await expect.poll(() => write('a').then(() => peer.sessions.length)).toBe(2)
+    expect(peer.sessions.map((session) => session.destroyed)).toEqual([false, false])
+    await client.close()
+    await expect.poll(() => peer.sessions.map((session) => session.destroyed)).toEqual([true, true])
+    stop.abort()
+    await watching
+  })
+
+  it('fail with ConnectionLost when the other side fell silent, and the next one connects anew', async () => {
+    await client.close()
+    const wire = await startWire()
+    try {
+      client = connect({ keepAlive: { everyMs: 20, timeoutMs: 100 } }, wire.port)
+      await write('a')
+      wire.goDead()
+      await expect(write('a')).rejects.toMatchObject({
+        code: 'ConnectionLost',
+        message: expect.stringContaining('did not answer a ping'),
+      })
+      await write('a')
+      expect(peer.sessions).toHaveLength(2)
+    } finally {
+      await client.close()
+      await wire.close()
+    }
   })
 
   it.each([

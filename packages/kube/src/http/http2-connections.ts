@@ -1,6 +1,7 @@
 import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { KubeError } from '@corral/resources'
+import { ProxyTunnel } from './proxy-tunnel.js'
 
 export interface Http2Options {
   origin: URL
@@ -8,6 +9,16 @@ export interface Http2Options {
   /** Connections to spread requests over. */
   connections: number
   connectTimeoutMs: number
+  /** An HTTP or SOCKS5 proxy to go through. */
+  proxy?: URL | undefined
+  keepAlive?: KeepAlive | undefined
+}
+
+/** A peer that vanished without a word is noticed by a ping that stays unanswered. */
+export interface KeepAlive {
+  everyMs: number
+  /** Without an answer for so long the connection is given up. */
+  timeoutMs: number
 }
 
 export interface Http2Request {
@@ -28,9 +39,7 @@ interface Slot {
 const streamWindowBytes = 4 * 1024 * 1024
 const sessionWindowBytes = 16 * 1024 * 1024
 const sessionMemoryMb = 256
-/** A peer that vanished without a word is noticed by a ping that stays unanswered. */
-const pingEveryMs = 30_000
-const pingTimeoutMs = 15_000
+const usualKeepAlive: KeepAlive = { everyMs: 30_000, timeoutMs: 15_000 }
 
 /**
  * A fixed number of HTTP/2 connections, opened when first needed and replaced when lost. A request goes to the one with
@@ -39,6 +48,8 @@ const pingTimeoutMs = 15_000
 export class Http2Connections {
   readonly #options: Http2Options
   readonly #slots: Slot[]
+  /** Every connection that is not closed, also those that take no more requests since the server said goodbye. */
+  readonly #sessions = new Set<ClientHttp2Session>()
   #isSpoken = true
   #closedBy: Error | undefined
 
@@ -74,13 +85,13 @@ export class Http2Connections {
   /** Lets what is under way finish; takes no further request. */
   retire(): void {
     this.#closedBy = new KubeError('ConnectionLost', 'these connections are retired')
-    for (const { session } of this.#slots) session?.close()
+    for (const session of this.#sessions) session.close()
   }
 
   /** Ends every connection; what is under way fails with the error. */
   destroy(error: Error): void {
     this.#closedBy = error
-    for (const { session } of this.#slots) session?.destroy(error)
+    for (const session of this.#sessions) session.destroy(error)
   }
 
   #session(slot: Slot): Promise<ClientHttp2Session | undefined> | ClientHttp2Session {
@@ -112,19 +123,24 @@ export class Http2Connections {
     session.once('connect', () => session.setLocalWindowSize(sessionWindowBytes))
     session.on('error', forget) // its streams fail with it, and say so
     session.once('goaway', forget)
-    session.once('close', forget)
-    keepAlive(session)
+    session.once('close', () => {
+      forget()
+      this.#sessions.delete(session)
+    })
+    keepAlive(session, this.#options.keepAlive ?? usualKeepAlive)
     slot.session = session
+    this.#sessions.add(session)
     if (this.#closedBy) session.destroy(this.#closedBy)
     return session
   }
 }
 
-function connectSocket({ origin, tls, connectTimeoutMs }: Http2Options): Promise<TLSSocket> {
+function connectSocket({ origin, tls, connectTimeoutMs, proxy }: Http2Options): Promise<TLSSocket> {
   const host = origin.hostname.replace(/^\[|\]$/g, '')
   return new Promise((resolve, reject) => {
     const port = Number(origin.port || 443)
-    const socket = connectTls({ ...tls, host, port, ALPNProtocols: ['h2', 'http/1.1'] })
+    const tunnel = proxy && new ProxyTunnel({ proxy, host, port, timeoutMs: connectTimeoutMs })
+    const socket = connectTls({ ...tls, host, port, socket: tunnel, ALPNProtocols: ['h2', 'http/1.1'] })
     const late = (): void => {
       socket.destroy(new KubeError('Timeout', `no connection to ${origin.host} within ${connectTimeoutMs} ms`))
     }
@@ -143,14 +159,14 @@ function connectSocket({ origin, tls, connectTimeoutMs }: Http2Options): Promise
   })
 }
 
-function keepAlive(session: ClientHttp2Session): void {
+function keepAlive(session: ClientHttp2Session, { everyMs, timeoutMs }: KeepAlive): void {
   const timer = setInterval(() => {
-    const lost = new KubeError('ConnectionLost', `the server did not answer a ping within ${pingTimeoutMs} ms`)
-    const late = setTimeout(() => session.destroy(lost), pingTimeoutMs)
+    const lost = new KubeError('ConnectionLost', `the server did not answer a ping within ${timeoutMs} ms`)
+    const late = setTimeout(() => session.destroy(lost), timeoutMs)
     late.unref()
     const isSent = !session.destroyed && session.ping(() => clearTimeout(late))
     if (!isSent) clearTimeout(late)
-  }, pingEveryMs)
+  }, everyMs)
   timer.unref()
   session.once('close', () => clearInterval(timer))
 }

@@ -193,9 +193,9 @@ describe('loadKubeConfig', () => {
     },
     {
       when: 'the proxy speaks something else',
-      content: one({ 'proxy-url': 'socks5://proxy:1080' }, {}),
+      content: one({ 'proxy-url': 'socks4://proxy:1080' }, {}),
       code: 'KubeConfigInvalid',
-      says: ['context "c"', 'proxy-url of socks5: is not supported'],
+      says: ['context "c"', 'proxy-url of socks4: is not supported'],
     },
     {
       when: 'groups are given for nobody',

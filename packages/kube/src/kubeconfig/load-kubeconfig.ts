@@ -166,12 +166,14 @@ function parseServer(server: string | undefined, problem: (what: string) => Kube
   return new URL(withScheme)
 }
 
+const proxyProtocols = ['http:', 'https:', 'socks5:', 'socks5h:']
+
 function parseProxy(proxy: string | undefined, server: URL, problem: (what: string) => KubeError): URL | undefined {
   if (proxy === undefined) return undefined
   if (!URL.canParse(proxy)) throw problem(`proxy-url "${proxy}" is no URL`)
   const url = new URL(proxy)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw problem(`proxy-url of ${url.protocol} is not supported`)
+  if (!proxyProtocols.includes(url.protocol))
+    throw problem(`proxy-url of ${url.protocol} is not supported; there are: ${proxyProtocols.join(' ')}`)
   if (server.protocol !== 'https:') throw problem('proxy-url is supported for servers with TLS only')
   return url
 }
