@@ -54,6 +54,7 @@ export function channelPort(socket: WebSocket, port: number, signal: AbortSignal
     incoming.end(failure)
   })
   keepAlive(socket)
+  socket.resume()
 
   return {
     [Symbol.asyncIterator]: () => incoming[Symbol.asyncIterator](),

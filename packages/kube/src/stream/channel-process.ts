@@ -58,6 +58,7 @@ export function channelProcess(socket: WebSocket, signal: AbortSignal | undefine
     })
   })
   keepAlive(socket)
+  socket.resume()
 
   return {
     stdout,

@@ -14,7 +14,7 @@ const maxRefusalBytes = 64 * 1024
 
 /**
  * Opens a WebSocket to an API server over the connection `connect` hands out. Rejects with the server's own Status when
- * it refuses the upgrade.
+ * it refuses the upgrade. The socket comes paused: whoever listens to its messages resumes it, so that none is missed.
  */
 export async function openWebSocket(
   access: ClusterAccess,
@@ -63,7 +63,11 @@ export async function openWebSocket(
     socket.once('unexpected-response', (_, response) => {
       refusal(response, action).then(fail, fail)
     })
-    socket.once('open', () => settle(() => resolve(socket)))
+    socket.once('open', () => {
+      // What came with the server's answer would be told before whoever waits for this promise runs.
+      socket.pause()
+      settle(() => resolve(socket))
+    })
   })
 }
 
