@@ -1,8 +1,8 @@
+export type { Flag as ManagerFlag } from './go-flags.js'
 export { labelDomainsFile, readLabelDomains } from './label-domains.js'
 export { type Manager, type ManagerPorts, startManager } from './manager.js'
 export {
   type ManagerCommand,
-  type ManagerFlag,
   managerFlags,
   type ParsedManagerOptions,
   parseManagerOptions,

@@ -1,20 +1,10 @@
-import { parseGoDuration } from '@corral/resources'
+import { type Flag, type FlagValue, readFlags } from './go-flags.js'
 import { behaviourOf, defaultRelease, type LaterBehaviour } from './later-behaviour.js'
 import type { EndpointOptions, ManagerOptions, MetricsTls } from './manager-options.js'
 import { defaultLabelDomains } from './sandbox-claim/index.js'
 import { parseTlsFlags } from './tls-flags.js'
 
-type FlagValue = string | number | boolean
-
-/** One flag of the manager. Durations are kept in milliseconds. */
-export interface ManagerFlag {
-  name: string
-  kind: 'bool' | 'string' | 'int' | 'float' | 'duration'
-  default: FlagValue
-  help: string
-}
-
-const flag = (name: string, kind: ManagerFlag['kind'], value: FlagValue, help: string): ManagerFlag => ({
+const flag = (name: string, kind: Flag['kind'], value: FlagValue, help: string): Flag => ({
   name,
   kind,
   default: value,
@@ -22,7 +12,7 @@ const flag = (name: string, kind: ManagerFlag['kind'], value: FlagValue, help: s
 })
 
 /** Every flag of the manager, with upstream's names and defaults. */
-export const managerFlags: readonly ManagerFlag[] = [
+export const managerFlags: readonly Flag[] = [
   flag('version', 'bool', false, 'print the version and exit'),
   flag('kubeconfig', 'string', '', 'kubeconfig to use outside a cluster'),
   flag('cluster-domain', 'string', 'cluster.local', 'suffix of Service names in the cluster'),
@@ -99,7 +89,7 @@ export type ParsedManagerOptions = { command: ManagerCommand } | { error: string
 
 /** Reads the manager's command line. Pure: the first thing wrong with it comes back as text. */
 export function parseManagerOptions(argv: readonly string[]): ParsedManagerOptions {
-  const read = readFlags(argv)
+  const read = readFlags(managerFlags, argv)
   if ('error' in read) return read
   const { values } = read
   const text = (name: string): string => String(values.get(name))
@@ -226,50 +216,4 @@ function warnings(number: (name: string) => number): string[] {
     found.push(`${total} concurrent workers share an API burst of ${number('kube-api-burst')} and may be throttled`)
   }
   return found
-}
-
-/** `--name=value`, `--name value`, `-name`; a switch stands for true. As Go's flag package reads them. */
-function readFlags(argv: readonly string[]): { values: Map<string, FlagValue> } | { error: string } {
-  const known = new Map(managerFlags.map((entry) => [entry.name, entry]))
-  const values = new Map<string, FlagValue>(managerFlags.map((entry) => [entry.name, entry.default]))
-  for (let at = 0; at < argv.length; at += 1) {
-    const word = argv[at] ?? ''
-    const match = /^--?([^=-][^=]*)(?:=(.*))?$/s.exec(word)
-    if (word === '--' || !match) break // the rest are arguments, which nobody reads
-    const name = match[1] ?? ''
-    const entry = known.get(name)
-    if (!entry) return { error: `flag provided but not defined: -${name}` }
-    let given = match[2]
-    if (given === undefined && entry.kind === 'bool') given = 'true'
-    if (given === undefined) {
-      at += 1
-      given = argv[at]
-    }
-    if (given === undefined) return { error: `flag needs an argument: -${name}` }
-    const value = readValue(entry.kind, given)
-    if (value === undefined) return { error: `invalid value ${JSON.stringify(given)} for flag -${name}: parse error` }
-    values.set(name, value)
-  }
-  return { values }
-}
-
-function readValue(kind: ManagerFlag['kind'], given: string): FlagValue | undefined {
-  switch (kind) {
-    case 'string':
-      return given
-    case 'bool':
-      if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(given)) return true
-      return ['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(given) ? false : undefined
-    case 'int':
-      return /^[+-]?\d+$/.test(given) ? Number(given) : undefined
-    case 'float': {
-      if (/^[+-]?(inf|infinity)$/i.test(given)) return given.startsWith('-') ? -Infinity : Infinity
-      if (/^nan$/i.test(given)) return Number.NaN
-      return given.trim() !== '' && Number.isFinite(Number(given)) ? Number(given) : undefined
-    }
-    case 'duration': {
-      const nanoseconds = parseGoDuration(given)
-      return nanoseconds === undefined ? undefined : Number(nanoseconds) / 1e6
-    }
-  }
 }

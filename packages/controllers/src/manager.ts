@@ -1,37 +1,19 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
 import type { KubeClient } from '@corral/kube'
-import { type Clock, controllerOf, type Logger, Sandboxes, silentLogger, systemClock } from '@corral/resources'
-import {
-  type ControllerMetrics,
-  Courtesy,
-  Expectations,
-  promControllerMetrics,
-  type Reconcile,
-  type RunningController,
-  startController,
-  WorkQueue,
-} from '@corral/runtime'
+import { type Clock, type Logger, silentLogger, systemClock } from '@corral/resources'
+import { Courtesy, promControllerMetrics, type RunningController, startController } from '@corral/runtime'
 import { Registry } from 'prom-client'
-import {
-  type CoreState,
-  type ExtensionsState,
-  type StateOptions,
-  startCoreState,
-  startExtensionsState,
-} from './cluster-state.js'
+import { type StateOptions, startCoreState, startExtensionsState } from './cluster-state.js'
 import { lead, leaseName } from './election.js'
 import { type Endpoints, startEndpoints } from './endpoints.js'
-import { type EventSink, eventSink, silentRecorder } from './event-recorder.js'
+import { eventSink } from './event-recorder.js'
 import { frameworkMetrics } from './framework-metrics.js'
-import { lifecycleMetrics, poolSizeGauge } from './lifecycle-metrics.js'
+import { poolSizeGauge } from './lifecycle-metrics.js'
+import { type ControllerContext, extensionControllers, sandboxController } from './manager-controllers.js'
 import type { ManagerOptions } from './manager-options.js'
-import { claimMetrics, sandboxGauge } from './metrics.js'
+import { sandboxGauge } from './metrics.js'
 import { patientClient } from './patient-client.js'
-import { sandboxReconciler, watchPodWarnings, watchSandboxes } from './sandbox/index.js'
-import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from './sandbox-claim/index.js'
-import { templateReconciler, watchTemplates } from './sandbox-template/index.js'
-import { poolReconciler, watchPools } from './sandbox-warm-pool/index.js'
 import { silentTracer, type Tracer } from './tracing.js'
 
 export interface ManagerPorts {
@@ -57,15 +39,6 @@ export interface Manager {
   readonly endpoints: Promise<Pick<Endpoints, 'metricsPort' | 'healthPort'>>
   /** Stops controllers, then watches, sends what events are left, gives up the lease. Safe to repeat; never rejects. */
   stop(): Promise<void>
-}
-
-interface Controller {
-  name: string
-  workers: number
-  queue: WorkQueue
-  reconcile: Reconcile
-  /** Ends what it watches besides the stores. */
-  stop?(): Promise<void>
 }
 
 /** Runs the reconcilers over one API server. */
@@ -99,8 +72,12 @@ export function startManager(ports: ManagerPorts): Manager {
   sandboxGauge(metrics, () => core.sandboxes.list(), { withOperatingMode: later?.operatingModeLabel === true })
   if (later?.lifecycleMetrics) poolSizeGauge(metrics, () => core.sandboxes.list())
 
-  const { signal } = lifetime
-  const context: Context = { ports, patient, courtesy, clock, core, sink, metrics, controllerMetrics, signal }
+  const context: ControllerContext = {
+    ...{ client, patient, options, courtesy, clock, core, sink, metrics, controllerMetrics, log },
+    tracer: ports.tracer ?? silentTracer,
+    random: ports.random ?? Math.random,
+    signal: lifetime.signal,
+  }
   const controllers = [sandboxController(context)]
   if (extensions) controllers.push(...extensionControllers(context, { ...core, ...extensions }))
 
@@ -167,97 +144,4 @@ export function startManager(ports: ManagerPorts): Manager {
       return done.catch(() => {})
     },
   }
-}
-
-interface Context {
-  ports: ManagerPorts
-  patient: KubeClient
-  courtesy: Courtesy
-  clock: Clock
-  core: CoreState
-  sink: EventSink
-  metrics: Registry
-  controllerMetrics: ControllerMetrics
-  signal: AbortSignal
-}
-
-function sandboxController(context: Context): Controller {
-  const { ports, patient, clock, core, sink, metrics, controllerMetrics } = context
-  const { client, options, tracer = silentTracer } = ports
-  const queue = new WorkQueue({ name: 'sandbox', metrics: controllerMetrics })
-  watchSandboxes(core, queue)
-  const events = sink.recorder('sandbox-controller')
-  const warnings = options.sandbox.explainNotReady ? podWarnings(context, queue) : undefined
-  const lifecycle = options.sandbox.later?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
-  const reconcile = sandboxReconciler({
-    ...{ client, patient, state: core, events, tracer, clock, lifecycle, warnings },
-    options: options.sandbox,
-  })
-  return {
-    name: 'sandbox',
-    workers: options.workers.sandbox,
-    queue,
-    reconcile,
-    ...(warnings && { stop: () => warnings.stop() }),
-  }
-}
-
-/** Wakes a Sandbox when the cluster complains about its Pod. */
-function podWarnings({ ports, core, signal }: Context, queue: WorkQueue): ReturnType<typeof watchPodWarnings> {
-  const { client, log = silentLogger } = ports
-  return watchPodWarnings({
-    ...{ client, log, signal },
-    onChange({ namespace, name }) {
-      const pod = core.pods.get(`${namespace}/${name}`)
-      const owner = pod && controllerOf(pod)
-      if (owner?.kind === Sandboxes.kind) queue.add(`${namespace}/${owner.name}`)
-    },
-  })
-}
-
-function extensionControllers(context: Context, state: CoreState & ExtensionsState): Controller[] {
-  const { ports, patient, courtesy, clock, sink, metrics, controllerMetrics } = context
-  const { client, options, tracer = silentTracer } = ports
-  const { workers } = options
-  const queueOf = (name: string): WorkQueue => new WorkQueue({ name, metrics: controllerMetrics })
-
-  const warm = new WarmQueue()
-  const observed = new ObservedTimes(clock)
-  const claimQueue = queueOf('sandboxclaim')
-  watchClaims(state, claimQueue, warm, observed)
-  const claims = claimReconciler({
-    client,
-    courtesy,
-    state,
-    queue: warm,
-    observed,
-    events: options.claim.disableEvents ? silentRecorder : sink.recorder('sandboxclaim-controller'),
-    metrics: claimMetrics(metrics),
-    tracer,
-    clock,
-    options: options.claim,
-  })
-
-  const templateQueue = queueOf('sandboxtemplate')
-  watchTemplates(state, templateQueue)
-  const templates = templateReconciler({ client, state, tracer })
-
-  const expectations = new Expectations(clock)
-  const poolQueue = queueOf('sandboxwarmpool')
-  watchPools(state, poolQueue, expectations)
-  const pools = poolReconciler({
-    client,
-    patient,
-    state,
-    expectations,
-    events: sink.recorder('sandboxwarmpool-controller'),
-    clock,
-    random: ports.random ?? Math.random,
-    options: options.pool,
-  })
-  return [
-    { name: 'sandboxclaim', workers: workers.claim, queue: claimQueue, reconcile: claims },
-    { name: 'sandboxtemplate', workers: workers.template, queue: templateQueue, reconcile: templates },
-    { name: 'sandboxwarmpool', workers: workers.pool, queue: poolQueue, reconcile: pools },
-  ]
 }

@@ -2,25 +2,24 @@ import {
   controllerOf,
   isConditionTrue,
   isConflict,
-  isControlledBy,
   isNotFound,
   NetworkPolicies,
   type Sandbox,
   type SandboxClaim,
   type SandboxClaimStatus,
   SandboxClaims,
-  Sandboxes,
   type Stored,
 } from '@corral/resources'
 import type { Reconcile, ReconcileRequest, ReconcileResult } from '@corral/runtime'
-import { combineErrors, errorText, StepError } from '../error-text.js'
+import { combineErrors, StepError } from '../error-text.js'
 import { mergeDiff } from '../merge-diff.js'
 import { annotations, labels, normalizeCreatedBy } from '../names.js'
-import { isExtensionsOwner, quote } from '../ownership.js'
+import { isExtensionsOwner } from '../ownership.js'
 import type { Span } from '../tracing.js'
 import { patchClaim } from './adoption.js'
 import { type ClaimDraft, flushStamps } from './claim-draft.js'
-import { ClaimProblem, isSuppressed, quietRetryMs, toProblem } from './claim-problem.js'
+import { type ClaimProblem, isSuppressed, quietRetryMs, toProblem } from './claim-problem.js'
+import { deleteClaim, deleteSandbox } from './end-claim.js'
 import { claimExpiry, isMarkedExpired } from './expiry.js'
 import { countFirstReady, firstReady } from './first-ready.js'
 import type { ClaimPorts } from './ports.js'
@@ -142,48 +141,6 @@ async function recordExpiry(
     note: 'Claim expired',
   })
   return { requeueAfterMs: immediatelyMs }
-}
-
-async function deleteClaim(
-  claim: Stored<SandboxClaim>,
-  policy: 'Delete' | 'DeleteForeground',
-  { client, events }: ClaimPorts,
-  signal: AbortSignal,
-): Promise<ReconcileResult> {
-  const note = `Deleting Claim (ShutdownPolicy=${policy})`
-  events.record(claim, { type: 'Normal', reason: 'ClaimExpired', action: 'Deleting', note })
-  const ref = { name: claim.metadata.name, namespace: claim.metadata.namespace ?? '' }
-  try {
-    const propagation = policy === 'DeleteForeground' ? { propagationPolicy: 'Foreground' as const } : {}
-    await client.delete(SandboxClaims, ref, { ...propagation, signal })
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
-  return {}
-}
-
-/** A retained claim outlives its sandbox. Undefined once the sandbox is gone. */
-async function deleteSandbox(
-  claim: Stored<SandboxClaim>,
-  { client, state }: ClaimPorts,
-  signal: AbortSignal,
-): Promise<Stored<Sandbox> | undefined> {
-  const name = claim.status?.sandbox?.name || claim.metadata.name
-  const namespace = claim.metadata.namespace ?? ''
-  const sandbox = state.sandboxes.get(`${namespace}/${name}`)
-  if (!sandbox) return undefined
-  if (!isControlledBy(sandbox, claim)) {
-    const detail = `sandbox ${quote(name)} is not owned by claim ${quote(claim.metadata.name)}`
-    throw new ClaimProblem('NotOwned', `sandbox not owned by this claim: ${detail}`)
-  }
-  if (sandbox.metadata.deletionTimestamp) return sandbox
-  try {
-    await client.delete(Sandboxes, { name, namespace }, { signal })
-  } catch (error) {
-    const text = `failed to delete expired sandbox: ${errorText(error)}`
-    throw new ClaimProblem('ReconcilerError', text, { cause: error, sandbox })
-  }
-  return sandbox
 }
 
 /**

@@ -11,7 +11,8 @@ import {
 } from '@corral/runtime'
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
 
-export { type PoolOptions, poolReconciler } from './reconciler.js'
+export type { PoolOptions } from './ports.js'
+export { poolReconciler } from './reconciler.js'
 
 const owner = controllingOwner(SandboxWarmPools)
 

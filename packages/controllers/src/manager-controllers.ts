@@ -1,0 +1,125 @@
+import type { KubeClient } from '@corral/kube'
+import { type Clock, controllerOf, type Logger, Sandboxes } from '@corral/resources'
+import { type ControllerMetrics, type Courtesy, Expectations, type Reconcile, WorkQueue } from '@corral/runtime'
+import type { Registry } from 'prom-client'
+import type { CoreState, ExtensionsState } from './cluster-state.js'
+import { type EventSink, silentRecorder } from './event-recorder.js'
+import { lifecycleMetrics } from './lifecycle-metrics.js'
+import type { ManagerOptions } from './manager-options.js'
+import { claimMetrics } from './metrics.js'
+import { sandboxReconciler, watchPodWarnings, watchSandboxes } from './sandbox/index.js'
+import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from './sandbox-claim/index.js'
+import { templateReconciler, watchTemplates } from './sandbox-template/index.js'
+import { poolReconciler, watchPools } from './sandbox-warm-pool/index.js'
+import type { Tracer } from './tracing.js'
+
+/** A reconciler with the queue that wakes it. */
+export interface Controller {
+  name: string
+  workers: number
+  queue: WorkQueue
+  reconcile: Reconcile
+  /** Ends what it watches besides the stores. */
+  stop?(): Promise<void>
+}
+
+/** What the controllers of one manager share. */
+export interface ControllerContext {
+  client: KubeClient
+  /** The same server for writes that nobody waits for. */
+  patient: KubeClient
+  options: ManagerOptions
+  courtesy: Courtesy
+  clock: Clock
+  core: CoreState
+  sink: EventSink
+  metrics: Registry
+  controllerMetrics: ControllerMetrics
+  log: Logger
+  tracer: Tracer
+  random: () => number
+  signal: AbortSignal
+}
+
+/** Looks after Sandboxes. */
+export function sandboxController(context: ControllerContext): Controller {
+  const { client, patient, options, tracer, clock, core, sink, metrics, controllerMetrics } = context
+  const queue = new WorkQueue({ name: 'sandbox', metrics: controllerMetrics })
+  watchSandboxes(core, queue)
+  const events = sink.recorder('sandbox-controller')
+  const warnings = options.sandbox.explainNotReady ? podWarnings(context, queue) : undefined
+  const lifecycle = options.sandbox.later?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
+  const reconcile = sandboxReconciler({
+    ...{ client, patient, state: core, events, tracer, clock, lifecycle, warnings },
+    options: options.sandbox,
+  })
+  return {
+    name: 'sandbox',
+    workers: options.workers.sandbox,
+    queue,
+    reconcile,
+    ...(warnings && { stop: () => warnings.stop() }),
+  }
+}
+
+/** Wakes a Sandbox when the cluster complains about its Pod. */
+function podWarnings(
+  { client, log, core, signal }: ControllerContext,
+  queue: WorkQueue,
+): ReturnType<typeof watchPodWarnings> {
+  return watchPodWarnings({
+    ...{ client, log, signal },
+    onChange({ namespace, name }) {
+      const pod = core.pods.get(`${namespace}/${name}`)
+      const owner = pod && controllerOf(pod)
+      if (owner?.kind === Sandboxes.kind) queue.add(`${namespace}/${owner.name}`)
+    },
+  })
+}
+
+/** Looks after claims, templates and pools. */
+export function extensionControllers(context: ControllerContext, state: CoreState & ExtensionsState): Controller[] {
+  const { client, patient, options, courtesy, tracer, clock, random, sink, metrics, controllerMetrics } = context
+  const { workers } = options
+  const queueOf = (name: string): WorkQueue => new WorkQueue({ name, metrics: controllerMetrics })
+
+  const warm = new WarmQueue()
+  const observed = new ObservedTimes(clock)
+  const claimQueue = queueOf('sandboxclaim')
+  watchClaims(state, claimQueue, warm, observed)
+  const claims = claimReconciler({
+    client,
+    courtesy,
+    state,
+    queue: warm,
+    observed,
+    events: options.claim.disableEvents ? silentRecorder : sink.recorder('sandboxclaim-controller'),
+    metrics: claimMetrics(metrics),
+    tracer,
+    clock,
+    options: options.claim,
+  })
+
+  const templateQueue = queueOf('sandboxtemplate')
+  watchTemplates(state, templateQueue)
+  const templates = templateReconciler({ client, state, tracer })
+
+  const expectations = new Expectations(clock)
+  const poolQueue = queueOf('sandboxwarmpool')
+  watchPools(state, poolQueue, expectations)
+  const pools = poolReconciler({
+    client,
+    patient,
+    state,
+    expectations,
+    events: sink.recorder('sandboxwarmpool-controller'),
+    clock,
+    random,
+    options: options.pool,
+  })
+  return [
+    { name: 'sandboxclaim', workers: workers.claim, queue: claimQueue, reconcile: claims },
+    { name: 'sandboxtemplate', workers: workers.template, queue: templateQueue, reconcile: templates },
+    { name: 'sandboxwarmpool', workers: workers.pool, queue: poolQueue, reconcile: pools },
+  ]
+}

@@ -1,0 +1,100 @@
+import { isConflict, isNotFound, type Sandbox, Sandboxes, type SandboxTemplate, type Stored } from '@corral/resources'
+import { slowStart } from '@corral/runtime'
+import { memberSandbox } from './member-sandbox.js'
+import type { Members } from './members.js'
+import type { PoolPass } from './pass.js'
+import { desiredReplicas, planScale } from './plan.js'
+
+const expectationsRequeueMs = 30_000
+const lowShare = 0.25
+
+/** Makes or deletes members until the pool has as many as it asks for, a batch at a time. */
+export async function scale(pass: PoolPass, members: Members): Promise<void> {
+  const { key, pool, template, ports, memory } = pass
+  const desired = desiredReplicas(pool)
+  const holdMs = memory.holds.remainingMs(key, members.active.length + pass.arriving, desired)
+  const action = planScale({
+    pool,
+    active: members.active,
+    terminatingCount: members.terminatingCount,
+    hasTemplate: template !== undefined,
+    holdMs,
+    batchSize: ports.options.maxBatchSize,
+  })
+  if (action.kind === 'hold') pass.requeues.push(action.forMs)
+  const isLow = members.active.length < desired * lowShare
+  if (action.kind === 'create' && template) await createMembers(pass, template, action.count, isLow)
+  if (action.kind === 'delete') await deleteMembers(pass, action.members)
+}
+
+/** `isLow` says that claims will soon find nothing: then the refill is as urgent as they are. */
+async function createMembers(
+  pass: PoolPass,
+  template: Stored<SandboxTemplate>,
+  wanted: number,
+  isLow: boolean,
+): Promise<void> {
+  const { key, pool, ports, memory, signal } = pass
+  const { granted, waitMs } = memory.refill.take(key, wanted)
+  if (granted === 0) {
+    if (waitMs !== undefined) pass.requeues.push(waitMs)
+    return
+  }
+  if (!ports.expectations.tryExpectCreations(key, granted)) {
+    memory.refill.refund(key, granted)
+    pass.requeues.push(expectationsRequeueMs)
+    return
+  }
+  const desired = memberSandbox(pool, template, { markEvictable: ports.options.markEvictable })
+  const client = isLow ? ports.client : ports.patient
+  const result = await slowStart(
+    granted,
+    async () => {
+      await client.create(Sandboxes, desired, { signal })
+    },
+    signal,
+  )
+  ports.expectations.lowerCreations(key, granted - result.succeeded)
+  if (result.error !== undefined) pass.errors.push(result.error)
+}
+
+async function deleteMembers(pass: PoolPass, members: readonly Stored<Sandbox>[]): Promise<void> {
+  if (!pass.ports.expectations.isSatisfied(pass.key)) {
+    pass.requeues.push(expectationsRequeueMs)
+    return
+  }
+  const { error } = await slowStart(
+    members.length,
+    async (index) => {
+      const member = members[index]
+      const before = pass.errors.length
+      if (member) await removeMember(pass, member, { isOurs: true, missingIsFine: true })
+      if (pass.errors.length > before) throw pass.errors.pop()
+    },
+    pass.signal,
+  )
+  if (error !== undefined) pass.errors.push(error)
+}
+
+/**
+ * Deletes one Sandbox, but only as the pool saw it: one that a claim has taken in the meantime has another version, and
+ * the server refuses. False means that it still counts as a member.
+ */
+export async function removeMember(
+  pass: PoolPass,
+  sandbox: Stored<Sandbox>,
+  { isOurs, missingIsFine }: { isOurs: boolean; missingIsFine: boolean },
+): Promise<boolean> {
+  const { key, ports, signal } = pass
+  const { name, namespace = '', uid, resourceVersion } = sandbox.metadata
+  if (isOurs) ports.expectations.expectDeletion(key, uid)
+  try {
+    await ports.client.delete(Sandboxes, { name, namespace }, { preconditions: { uid, resourceVersion }, signal })
+    return true
+  } catch (error) {
+    ports.expectations.clearDeletion(key, uid)
+    // A changed Sandbox is looked at again when its event arrives; it may be somebody else's by now.
+    if (!isConflict(error) && !(missingIsFine && isNotFound(error))) pass.errors.push(error)
+    return false
+  }
+}
