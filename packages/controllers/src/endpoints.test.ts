@@ -1,16 +1,35 @@
+import { X509Certificate } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { silentLogger, systemClock } from '@corral/resources'
 import { Counter, Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { type Endpoints, startEndpoints } from './endpoints.js'
+import { frameworkMetrics } from './framework-metrics.js'
 import { readLabelDomains } from './label-domains.js'
 import type { EndpointOptions } from './manager-options.js'
+import { selfSignedCertificate } from './self-signed.js'
 
-async function open(change: Partial<EndpointOptions> = {}): Promise<Endpoints> {
+type Pair = ReturnType<typeof selfSignedCertificate>
+
+/** What a client is shown, as PEM. */
+function servedCertificate(port: number | undefined): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port: port ?? 0, rejectUnauthorized: false }, () => {
+      resolve(new X509Certificate(socket.getPeerCertificate().raw).toString())
+      socket.destroy()
+    }).on('error', reject)
+  })
+}
+
+async function open(
+  change: Partial<EndpointOptions> = {},
+  onCertificate: (error?: unknown) => void = () => {},
+): Promise<Endpoints> {
   const metrics = new Registry()
   new Counter({ name: 'things_total', help: 'things', registers: [metrics] }).inc(3)
   const options = {
@@ -20,7 +39,7 @@ async function open(change: Partial<EndpointOptions> = {}): Promise<Endpoints> {
     pprofDebug: false,
     ...change,
   }
-  return startEndpoints({ options, metrics, clock: systemClock, log: silentLogger })
+  return startEndpoints({ options, metrics, clock: systemClock, log: silentLogger, onCertificate })
 }
 
 describe('endpoints of the manager', () => {
@@ -83,6 +102,37 @@ describe('endpoints of the manager', () => {
     } finally {
       await endpoints.stop()
     }
+  })
+
+  it('metrics over TLS follow their certificate files, and keep the pair before one that cannot be used', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'certificate-'))
+    const write = async ({ cert, key }: { cert: string; key: string }): Promise<void> => {
+      await writeFile(join(directory, 'tls.crt'), cert)
+      await writeFile(join(directory, 'tls.key'), key)
+    }
+    const [first, second] = [0, 1].map(() => selfSignedCertificate(new Date())) as [Pair, Pair]
+    const metrics = new Registry()
+    const framework = frameworkMetrics(metrics)
+    const count = async (name: string): Promise<number> =>
+      (await metrics.getSingleMetric(`certwatcher_read_certificate_${name}`)?.get())?.values[0]?.value ?? -1
+    await write(first)
+    const endpoints = await open({ metricsTls: { certDir: directory } }, framework.certificateRead)
+    try {
+      expect(await servedCertificate(endpoints.metricsPort)).toBe(first.cert)
+      expect([await count('total'), await count('errors_total')]).toEqual([1, 0])
+      await writeFile(join(directory, 'tls.key'), 'half a ke')
+      await expect.poll(() => count('errors_total')).toBeGreaterThan(0)
+      expect(await servedCertificate(endpoints.metricsPort)).toBe(first.cert)
+      await write(second)
+      await expect.poll(() => servedCertificate(endpoints.metricsPort)).toBe(second.cert)
+    } finally {
+      await endpoints.stop()
+      await rm(directory, { recursive: true })
+    }
+  })
+
+  it('a certificate that is not there ends the start', async () => {
+    await expect(open({ metricsTls: { certDir: '/nonexistent' } })).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
   it('the address 0 opens nothing, and a taken one is an error', async () => {

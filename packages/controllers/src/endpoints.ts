@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import { join } from 'node:path'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Clock, Logger } from '@corral/resources'
 import type { Registry } from 'prom-client'
+import { type CertificatePair, watchCertificate } from './certificate-watch.js'
 import { cpuProfile } from './cpu-profile.js'
 import { errorText } from './error-text.js'
 import type { EndpointOptions, MetricsTls } from './manager-options.js'
@@ -14,8 +13,8 @@ export interface EndpointPorts {
   metrics: Registry
   clock: Clock
   log: Logger
-  /** Told of every certificate that is read from its files. */
-  onCertificate?: () => void
+  /** Told of every reading of the certificate's files, with the error of one that failed. */
+  onCertificate?: (error?: unknown) => void
 }
 
 export interface Endpoints {
@@ -30,12 +29,13 @@ export async function startEndpoints(ports: EndpointPorts): Promise<Endpoints> {
   const { options } = ports
   const lifetime = new AbortController()
   const servers: Server[] = []
+  let stopWatching = (): void => {}
   try {
     const health = await open(options.healthAddress, createServer(healthListener), servers)
     const listener = metricsListener(ports, lifetime.signal)
-    const metricsServer = options.metricsTls
-      ? createTlsServer(await tlsContext(options.metricsTls, ports), listener)
-      : createServer(listener)
+    const secure = options.metricsTls && (await secureServer(options.metricsTls, ports, listener))
+    stopWatching = secure?.stopWatching ?? stopWatching
+    const metricsServer = secure?.server ?? createServer(listener)
     const metrics = await open(options.metricsAddress, metricsServer, servers)
     return {
       ...(metrics !== undefined && { metricsPort: metrics }),
@@ -49,6 +49,7 @@ export async function startEndpoints(ports: EndpointPorts): Promise<Endpoints> {
 
   async function stopAll(): Promise<void> {
     lifetime.abort()
+    stopWatching()
     await Promise.all(
       servers.map((server) => {
         const closed = new Promise<void>((resolve) => server.close(() => resolve()))
@@ -120,14 +121,29 @@ function answer(response: ServerResponse, status: number, text: string): void {
   response.end(text)
 }
 
-async function tlsContext(tls: MetricsTls, { clock, onCertificate }: EndpointPorts): Promise<object> {
-  const pair = tls.certDir
-    ? { cert: await readFile(join(tls.certDir, 'tls.crt')), key: await readFile(join(tls.certDir, 'tls.key')) }
-    : selfSignedCertificate(clock.now())
-  if (tls.certDir) onCertificate?.()
-  return {
+/** A server whose certificate is the one in its directory, now and after every change; one made here without. */
+async function secureServer(
+  tls: MetricsTls,
+  { clock, log, onCertificate }: EndpointPorts,
+  listener: RequestListener,
+): Promise<{ server: TlsServer; stopWatching?: () => void }> {
+  const context = (pair: CertificatePair | { cert: string; key: string }): object => ({
     ...pair,
     minVersion: tls.minVersion ?? 'TLSv1.2',
     ...(tls.cipherSuites && { ciphers: tls.cipherSuites.join(':') }),
-  }
+  })
+  if (!tls.certDir) return { server: createTlsServer(context(selfSignedCertificate(clock.now())), listener) }
+  const certificate = await watchCertificate({
+    directory: tls.certDir,
+    onRead(error) {
+      onCertificate?.(error)
+      if (error !== undefined) log.warn('certificate not read', { directory: tls.certDir, error })
+    },
+    onChange(pair) {
+      server.setSecureContext(context(pair))
+      log.info('certificate changed', { directory: tls.certDir })
+    },
+  })
+  const server = createTlsServer(context(certificate.pair), listener)
+  return { server, stopWatching: certificate.stop }
 }

@@ -4,14 +4,13 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 const absent: readonly [name: string, help: string][] = [
   ['controller_runtime_webhook_panics_total', 'Always 0: there is no webhook.'],
   ['controller_runtime_conversion_webhook_panics_total', 'Always 0: there is no conversion webhook.'],
-  ['certwatcher_read_certificate_errors_total', 'Always 0: a certificate that cannot be read ends the start.'],
 ]
 
 export interface FrameworkMetrics {
   /** Whether this process leads under the given lease. */
   leads(lease: string, isLeader: boolean): void
-  /** A certificate was read from its files. */
-  certificateRead(): void
+  /** A certificate was read from its files, or could not be. */
+  certificateRead(error?: unknown): void
 }
 
 /** What upstream's framework reports besides controllers and queues. Managers that share a registry share the series. */
@@ -20,13 +19,17 @@ export function frameworkMetrics(registry: Registry): FrameworkMetrics {
   const counter = (name: string, help: string): Counter =>
     (registry.getSingleMetric(name) as Counter | undefined) ?? new Counter({ name, help, registers })
   for (const [name, help] of absent) counter(name, help)
-  const certificates = counter('certwatcher_read_certificate_total', 'Certificates read.')
+  const readings = counter('certwatcher_read_certificate_total', 'Readings of the certificate files.')
+  const failed = counter('certwatcher_read_certificate_errors_total', 'Readings of the certificate files that failed.')
   const name = 'leader_election_master_status'
   const leading =
     (registry.getSingleMetric(name) as Gauge | undefined) ??
     new Gauge({ name, help: '1 while this process leads, else 0.', labelNames: ['name'], registers })
   return {
     leads: (lease, isLeader) => leading.set({ name: lease }, isLeader ? 1 : 0),
-    certificateRead: () => certificates.inc(),
+    certificateRead(error) {
+      readings.inc()
+      if (error !== undefined) failed.inc()
+    },
   }
 }
