@@ -89,6 +89,14 @@ function fieldSchema(schema: JsonSchema, field: string): JsonSchema | 'undefined
   return isTypeMeta ? 'unknown' : 'undefined'
 }
 
+const text: JsonSchema = { type: 'string' }
+const objectMeta: JsonSchema = { type: 'object', properties: { name: text, generateName: text } }
+
+/** What rules may see of an object besides its own fields, whatever its schema says of them. */
+export function withObjectMeta(schema: JsonSchema): JsonSchema {
+  return { ...schema, properties: { ...schema.properties, apiVersion: text, kind: text, metadata: objectMeta } }
+}
+
 function* childNodes(args: unknown): Iterable<ASTNode> {
   if (Array.isArray(args)) for (const each of args) yield* childNodes(each)
   else if (typeof args === 'object' && args !== null && 'op' in args) yield args as ASTNode

@@ -149,6 +149,20 @@ describe('a rule is refused with the CRD when', () => {
   })
 })
 
+it.each<{ rule: string; holds: boolean | 'refused' }>([
+  { rule: 'size(self.metadata.name) <= 3', holds: true },
+  { rule: 'self.metadata.name == "other" || self.kind == "Other"', holds: false },
+  { rule: 'has(self.metadata.generateName)', holds: false },
+  { rule: 'has(self.metadata.labels)', holds: 'refused' },
+])('a rule on the whole object sees name and kind, whatever the schema says of them: $rule', ({ rule, holds }) => {
+  const properties = { metadata: { type: 'object' }, spec } as const
+  const rules = compileCelRules({ type: 'object', properties, 'x-kubernetes-validations': [{ rule }] })
+  if (holds === 'refused') return expect(rules.compileErrors).toHaveLength(1)
+  expect(rules.compileErrors).toEqual([])
+  const object = { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'one' }, spec: {} }
+  expect(rules.validate(object).length === 0).toBe(holds)
+})
+
 it('a scalar is compared with values of its type only', () => {
   const schema: JsonSchema = {
     type: 'object',

@@ -10,7 +10,7 @@ import { type JsonSchema, someSchema, type ValidationRule } from '../schema/json
 import { isRecord, jsonEqual, ownValue } from '../schema/json-value.js'
 import { correlateItems } from '../schema/list-type.js'
 import { loadPatternEngine } from '../schema/pattern.js'
-import { inspectExpression } from './cel-fields.js'
+import { inspectExpression, withObjectMeta } from './cel-fields.js'
 import { toCelValue } from './cel-value.js'
 import { type CelExpression, compileExpression, loadCelEngine, type SelfType } from './engine.js'
 
@@ -91,7 +91,7 @@ export function withRuleErrors(
 /** Compiles every rule of a schema. A schema with rules needs `prepareCel` first; one without costs nothing. */
 export function compileCelRules(schema: JsonSchema, path = 'openAPIV3Schema'): CelRules {
   const compileErrors: FieldError[] = []
-  const check = compileNode(schema, path, compileErrors)
+  const check = compileNode(schema, path, compileErrors, { isResource: true })
   return {
     compileErrors,
     validate(self, oldSelf) {
@@ -102,11 +102,17 @@ export function compileCelRules(schema: JsonSchema, path = 'openAPIV3Schema'): C
   }
 }
 
-function compileNode(schema: JsonSchema, path: string, compileErrors: FieldError[]): NodeCheck | undefined {
+function compileNode(
+  schema: JsonSchema,
+  path: string,
+  compileErrors: FieldError[],
+  { isResource = schema['x-kubernetes-embedded-resource'] === true } = {},
+): NodeCheck | undefined {
   if (!hasCelRules(schema)) return undefined
   const rules: CompiledRule[] = []
+  const known = isResource ? withObjectMeta(schema) : schema
   for (const [i, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) {
-    const compiled = compileRule(rule, schema, `${path}.x-kubernetes-validations[${i}]`, compileErrors)
+    const compiled = compileRule(rule, known, `${path}.x-kubernetes-validations[${i}]`, compileErrors)
     if (compiled) rules.push(compiled)
   }
   const properties: [string, NodeCheck][] = []
