@@ -11,7 +11,7 @@ export const laterReleases: readonly string[] = [
   '| 1.0.4 | events on Sandboxes: `SandboxPodCreated`, `SandboxPodCreateFailed`, `SandboxReady`, `SandboxSuspended`, `SandboxExpired`, `PodSucceeded`, `PodFailed`; off again with `--disable-sandbox-events` | yes |',
   '| 1.0.4 | `InvalidConfiguration` and no further try where the server calls a Pod, Service or volume claim invalid | yes |',
   '| 1.0.5 | metrics `agent_sandbox_suspend_total`, `_resume_total`, `_suspend_latency_ms`, `_resume_latency_ms`, `_finished_total`, `_expired_total`, `_warmpool_size` | yes |',
-  '| 1.0.6 | a Sandbox with a Service whose name is longer than 63 characters is refused by the API | no: the text of the rule is not known |',
+  '| 1.0.6 | a Sandbox with a Service whose name is longer than 63 characters is refused by the API | in the CRD: `kubectl patch crd sandboxes.agents.x-k8s.io --type=json --patch-file config/crd-patches/1.0.6-name-length.yaml` |',
   '| 1.0.7 | a pool reports that its template is missing (`WarmPoolNotProgressing`) and looks again each minute | yes |',
   '| 1.0.7 | members whose Pods wait for scheduling gates are not replaced | yes |',
   '| 1.0.11 | label `operating_mode` on `agent_sandboxes` | yes |',
