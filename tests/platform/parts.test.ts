@@ -1,10 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { get } from 'node:http'
 import { request } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { ensureCertificates } from '@corral/apiserver'
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { Pods, Sandboxes } from '@corral/resources'
+import { Nodes, Pods, Sandboxes } from '@corral/resources'
 import {
   corralProgram,
   type HostSnapshot,
@@ -49,7 +51,9 @@ describe('the parts, each a process of its own', () => {
     mkdirSync(at('home'))
     kubeletPort = await freePort()
     const quiet = ['--log-level', 'error']
-    const api = await start('apiserver', ['--data-dir', at('api'), '--memory', ...quiet], at('api.json'))
+    await ensureCertificates(at('node', 'tls'), ['127.0.0.1']) // an operator hands them out before anything starts
+    const trust = ['--kubelet-certificate-authority', at('node', 'tls', 'ca.crt')]
+    const api = await start('apiserver', ['--data-dir', at('api'), '--memory', ...trust, ...quiet], at('api.json'))
     kubeconfig = String(api.kubeconfig)
     client = kubeClientFromConfig(await loadKubeConfig({ path: kubeconfig }))
     const address = ['--metrics-bind-address=0', '--health-probe-bind-address=0', '--zap-log-level=error']
@@ -100,6 +104,55 @@ describe('the parts, each a process of its own', () => {
     await expect(logOf('box', { cert: own('admin.crt'), key: own('admin.key') })).rejects.toThrow()
   })
 
+  const kubectl = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
+    new Promise((resolve) => {
+      const env = { PATH: process.env.PATH, HOME: at('home'), KUBECONFIG: kubeconfig }
+      execFile('kubectl', args, { env, timeout: 30_000 }, (error, out, err) =>
+        resolve({ code: error ? Number(error.code ?? 1) : 0, out, err }),
+      )
+    })
+
+  it('kubectl runs commands in the pod and reads its log, through the API server', async () => {
+    const exec = await kubectl('exec', 'box', '--', 'sh', '-c', 'echo out; echo err >&2; exit 3')
+    expect([exec.code, exec.out, exec.err.split('\n')[0]]).toEqual([3, 'out\n', 'err'])
+    expect((await kubectl('logs', 'box', '--tail=1')).out).toMatch(/^\{.*\}\n$/)
+    const unknown = await kubectl('exec', 'box', '-c', 'nobody', '--', 'true')
+    expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('container nobody is not valid')])
+  })
+
+  it('kubectl forwards a port of the pod, and says so where nobody listens', async () => {
+    const port = await freePort()
+    const args = ['--kubeconfig', kubeconfig, 'port-forward', 'box', `${port}:8888`, ':9']
+    const forward = spawn('kubectl', args, { env: { PATH: process.env.PATH, HOME: at('home') } })
+    let said = ''
+    for (const stream of [forward.stdout, forward.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        said += String(chunk)
+      })
+    try {
+      await waitUntil('kubectl listens', () => /127\.0\.0\.1:\d+ -> 9\n/.test(said))
+      expect(await textAt(port)).toBe('200 ok')
+      const closed = Number(/127\.0\.0\.1:(\d+) -> 9\n/.exec(said)?.[1])
+      await expect(textAt(closed)).rejects.toThrow()
+      await waitUntil('kubectl says why', () => /refused/.test(said))
+    } finally {
+      forward.kill('SIGKILL')
+    }
+  })
+
+  it('a node that is gone is an error that names it, not an empty log', async () => {
+    const { status } = await client.get(Nodes, { name: 'alone' })
+    const deadPort = await freePort()
+    const elsewhere = { ...status, daemonEndpoints: { kubeletEndpoint: { Port: deadPort } } }
+    const publish = (body: object) =>
+      client.patch(Nodes, { name: 'alone' }, { type: 'merge', body }, { subresource: 'status' })
+    await publish({ status: elsewhere })
+    const log = await kubectl('logs', 'box')
+    expect([log.code, log.err]).toEqual([1, expect.stringContaining('ECONNREFUSED')])
+    await publish({ status })
+    expect((await kubectl('logs', 'box', '--tail=1')).code).toBe(0)
+  })
+
   it('S3-U4: end with exit code 0 when told to, and leave nothing behind', async () => {
     for (const { name, child, exit } of children.reverse()) {
       child.kill('SIGTERM')
@@ -108,6 +161,18 @@ describe('the parts, each a process of its own', () => {
     expect(leftoversOf(at('node'), before)).toEqual([])
   })
 })
+
+function textAt(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path: '/healthz', agent: false }, (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk
+      })
+      response.on('end', () => resolve(`${response.statusCode} ${body}`))
+    }).on('error', reject)
+  })
+}
 
 async function freePort(): Promise<number> {
   const server = createServer()

@@ -68,7 +68,8 @@ export interface LogStreamOptions {
 export interface PodStreams {
   exec(pod: PodRef, options: ExecStreamOptions): Promise<DuplexProcess>
   attach(pod: PodRef, options: AttachStreamOptions): Promise<DuplexProcess>
-  logs(pod: PodRef, options: LogStreamOptions): AsyncIterable<Uint8Array>
+  /** At once, or once a node elsewhere has agreed. */
+  logs(pod: PodRef, options: LogStreamOptions): AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>
   portForward(pod: PodRef, port: number, options?: { signal?: AbortSignal }): Promise<ByteStream>
 }
 

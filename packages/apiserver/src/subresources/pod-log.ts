@@ -5,7 +5,7 @@ import type { ResourceRequest } from '../verbs/resource-request.js'
 import { findStreamTarget, streamsUnavailable } from './pod-streams.js'
 
 /** GET on a pod's log: plain text, to the end of the container with `follow`. */
-export function logVerb(resource: ResourceRequest): ApiResponse {
+export async function logVerb(resource: ResourceRequest): Promise<ApiResponse> {
   const { request, context, name = '' } = resource
   const target = findStreamTarget(resource)
   const options = logOptions(request.query, target.container)
@@ -18,7 +18,7 @@ export function logVerb(resource: ResourceRequest): ApiResponse {
   }
   const streams = context.podStreams()
   if (!streams) throw streamsUnavailable()
-  const chunks = streams.logs(target.pod, { ...options, ...(request.signal ? { signal: request.signal } : {}) })
+  const chunks = await streams.logs(target.pod, { ...options, ...(request.signal ? { signal: request.signal } : {}) })
   return {
     status: 200,
     headers: { 'content-type': 'text/plain', 'cache-control': 'no-cache, private' },

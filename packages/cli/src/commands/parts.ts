@@ -20,6 +20,10 @@ export function addPartCommands(program: Command): void {
     .option('--api-port <port>', 'port; 0 takes a free one', parsePort, 0)
     .option('--ready-file <file>', 'write {"url","kubeconfig","token","pid"} there when ready')
     .option('--memory', 'keep objects in memory only')
+    .option(
+      '--kubelet-certificate-authority <file>',
+      'authority of the certificates nodes show for exec, logs and port-forward (default: they are not verified)',
+    )
     .addOption(logLevel())
     .action(async (options: ApiServerCommandOptions) =>
       (await import('../platform/run-api-server.js')).runApiServer(options),

@@ -1,13 +1,17 @@
+import { readFileSync } from 'node:fs'
 import { createApiServer, memoryStorage, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
+import { inProcessKubeClient } from '@corral/kube'
 import { embeddedCrds } from '@corral/resources'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger } from '../output/logger.js'
 import { dataDirectoryAt, defaultDataDirectory, ensureSecret, prepareDataDirectory } from './data-directory.js'
+import { kubeletStreams } from './kubelet-streams.js'
 import { announce, type PartOptions } from './part.js'
 
 export interface ApiServerCommandOptions extends PartOptions {
   apiPort: number
   memory?: boolean
+  kubeletCertificateAuthority?: string
 }
 
 /** `corral apiserver`. */
@@ -23,9 +27,15 @@ export async function runApiServer(options: ApiServerCommandOptions): Promise<vo
     tokenKey: Buffer.from(ensureSecret(directory, 'secrets/service-account-key')),
   })
   const https = await serveHttps({ server, port: options.apiPort, dataDir: directory.path, log })
+  const { kubeletCertificateAuthority: authority } = options
+  const client = inProcessKubeClient(server)
+  const ca = authority ? readFileSync(authority, 'utf8') : undefined
+  const streams = kubeletStreams({ client, ca, ...https.tls.admin })
+  server.setPodStreams(streams)
   writeKubeconfig(directory.kubeconfig, https)
   announce(options, { url: https.url, kubeconfig: directory.kubeconfig, token: https.token, pid: process.pid })
   await stop
+  await streams.close()
   await https.close()
   await server.close()
 }

@@ -8,7 +8,7 @@ import { openWebSocket } from './web-socket.js'
 
 const processProtocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io']
 
-/** Opens exec, attach or one forwarded port, whichever the path ends in. */
+/** Opens one port where the query names one, else the process behind exec or attach. */
 export async function connectStream(
   access: ClusterAccess,
   credentials: Credentials,
@@ -16,7 +16,7 @@ export async function connectStream(
   request: TransportRequest,
   userAgent: string,
 ): Promise<ApiConnection> {
-  const isPort = request.path.endsWith('/portforward')
+  const isPort = request.query?.has('ports') === true
   const protocols = isPort ? portProtocols : processProtocols
   const connect = () => connections.take(credentials)
   const socket = await openWebSocket(access, credentials, connect, request, protocols, userAgent)

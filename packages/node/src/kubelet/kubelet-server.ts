@@ -89,7 +89,7 @@ async function sendLogs(
   response.once('close', () => gone.abort())
   let chunks: AsyncIterable<Uint8Array>
   try {
-    chunks = streams.logs(route.pod, { ...options, container: route.container, signal: gone.signal })
+    chunks = await streams.logs(route.pod, { ...options, container: route.container, signal: gone.signal })
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     return sendText(response, errorCode(error) === 'NotFound' ? 404 : 400, `${message}\n`)
