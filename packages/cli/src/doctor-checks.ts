@@ -7,7 +7,7 @@ import { type FindOptions, findPlatform } from './client/find-platform.js'
 import { sandboxClient } from './client/kube-access.js'
 import { installableAgents } from './commands/agent.js'
 import { dataDirectoryAt, defaultDataDirectory, prepareDataDirectory } from './platform/data-directory.js'
-import { bundleDirectory, installRuntime } from './platform/runtime-files.js'
+import { bundleDirectory, installRuntime, isolationFiles } from './platform/runtime-files.js'
 
 export interface Finding {
   check: string
@@ -50,9 +50,7 @@ export const checks: Readonly<Record<string, Check>> = {
     const runtime = installRuntime(directory.runtime)
     const picked = await pickIsolation({
       dataDir: directory.path,
-      cradleEntry: runtime.cradle,
-      supervisorPath: runtime.supervisor ?? null,
-      ...(runtime.supervisorScript ? { supervisorScript: runtime.supervisorScript } : {}),
+      ...isolationFiles(runtime),
       allowProcess: true,
     })
     // Pods of a crashed platform wait here to be adopted: looking must not end them.

@@ -20,7 +20,7 @@ import {
 import { ensureDefaults } from './defaults.js'
 import { listenRemembered } from './free-port.js'
 import { brokerService, brokerServicePort, platformNamespace } from './names.js'
-import { installRuntime, type RuntimeFiles } from './runtime-files.js'
+import { installRuntime, isolationFiles, type RuntimeFiles } from './runtime-files.js'
 import { startTaskPlatform } from './task-platform.js'
 
 export interface PlatformOptions {
@@ -187,9 +187,7 @@ async function pick(options: PlatformOptions, directory: DataDirectory): Promise
   const runtime = installRuntime(directory.runtime)
   const isolationOptions = {
     dataDir: directory.path,
-    cradleEntry: runtime.cradle,
-    supervisorPath: runtime.supervisor ?? null,
-    ...(runtime.supervisorScript ? { supervisorScript: runtime.supervisorScript } : {}),
+    ...isolationFiles(runtime),
     log: options.log.child({ part: 'isolation' }),
   }
   if (options.isolation === 'process')

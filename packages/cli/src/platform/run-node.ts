@@ -10,7 +10,7 @@ import { daemonImages } from './daemon-image.js'
 import { dataDirectoryAt, defaultDataDirectory, lockDataDirectory, prepareDataDirectory } from './data-directory.js'
 import { brokerService, brokerServicePort, platformNamespace } from './names.js'
 import { announce, type PartOptions } from './part.js'
-import { installRuntime } from './runtime-files.js'
+import { installRuntime, isolationFiles } from './runtime-files.js'
 
 export interface NodeCommandOptions extends PartOptions {
   kubeconfig: string
@@ -37,13 +37,7 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
       hint: 'Give --client-ca, or a kubeconfig with the certificate authority of the cluster.',
     })
   const runtime = installRuntime(directory.runtime)
-  const isolationOptions = {
-    dataDir: directory.path,
-    cradleEntry: runtime.cradle,
-    supervisorPath: runtime.supervisor ?? null,
-    ...(runtime.supervisorScript ? { supervisorScript: runtime.supervisorScript } : {}),
-    log,
-  }
+  const isolationOptions = { dataDir: directory.path, ...isolationFiles(runtime), log }
   const isolation =
     options.isolation === 'process'
       ? processIsolation(isolationOptions)

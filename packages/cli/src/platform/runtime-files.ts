@@ -49,6 +49,19 @@ export function installRuntime(runtimeDirectory: string, bundle: string = bundle
   }
 }
 
+/** The files as isolation asks for them. */
+export function isolationFiles({ cradle, supervisor, supervisorScript }: RuntimeFiles): {
+  cradleEntry: string
+  supervisorPath: string | null
+  supervisorScript?: string
+} {
+  return {
+    cradleEntry: cradle,
+    supervisorPath: supervisor ?? null,
+    ...(supervisorScript ? { supervisorScript } : {}),
+  }
+}
+
 /** Where the bundles lie: beside this file once bundled, below `dist` when run from source. */
 export function bundleDirectory(): string {
   const here = dirname(fileURLToPath(import.meta.url))
