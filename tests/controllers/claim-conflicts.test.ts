@@ -5,6 +5,12 @@ import { ref } from './objects.js'
 import { type Passes, patchOf, refusal, refuse } from './passes.js'
 import { assigned, boundTo, line, member, newClaim, readClaim, started } from './warm-claims.js'
 
+/** As the claim's controller does it, just before it writes to the Sandbox. */
+const assign = async (passes: Passes, name: string): Promise<void> => {
+  const body = { metadata: { annotations: { [assigned]: name } } }
+  await passes.client.patch(SandboxClaims, ref('c'), { type: 'merge', body })
+}
+
 describe('conflicts', () => {
   const sandboxPatches = (passes: Passes, name: string): number =>
     passes.writes.filter(({ what }) => what === `PATCH sandboxes/${name}`).length
@@ -53,10 +59,7 @@ describe('conflicts', () => {
     await using passes = await started()
     await member(passes, 'a')
     await newClaim(passes)
-    await passes.client.patch(SandboxClaims, ref('c'), {
-      type: 'merge',
-      body: { metadata: { annotations: { [assigned]: 'a' } } },
-    })
+    await assign(passes, 'a')
     await member(passes, 'spare')
     await passes.refresh()
     await passes.client.delete(Sandboxes, ref('a'))
@@ -92,10 +95,7 @@ describe('conflicts', () => {
     await using passes = await started()
     await member(passes, 'a')
     await newClaim(passes)
-    await passes.client.patch(SandboxClaims, ref('c'), {
-      type: 'merge',
-      body: { metadata: { annotations: { [assigned]: 'a' } } },
-    })
+    await assign(passes, 'a')
     await passes.refresh()
     await passes.claim('nobody', 'stale')
     await passes.client.delete(Sandboxes, ref('a'))
@@ -185,8 +185,7 @@ describe('an assignment that another manager replaced', () => {
       metadata: { ...metadata, annotations: { [assigned]: 'gone' } },
     })
     await passes.refresh()
-    const body = { metadata: { annotations: { [assigned]: 'b' } } }
-    await passes.client.patch(SandboxClaims, ref('c'), { type: 'merge', body })
+    await assign(passes, 'b')
 
     await expect(passes.claim('c', 'stale')).rejects.toThrow('failed to remove stale sandbox reference')
     await passes.claim('c')

@@ -46,6 +46,12 @@ export const editTemplate = (passes: Passes, spec: object): Promise<Stored<Sandb
 export const allReady = async (passes: Passes): Promise<void> => {
   for (const { metadata } of await members(passes)) await setSandboxStatus(passes.client, metadata.name, readyStatus())
 }
+/** How many members there are once a pool of this size has come to rest. */
+export async function sizeAt(passes: Passes, replicas: number): Promise<number> {
+  await scaleTo(passes, replicas)
+  await settle(passes)
+  return (await members(passes)).length
+}
 /** Passes until nothing is written any more. */
 export async function settle(passes: Passes): Promise<void> {
   for (let count = 0; count < 10; count += 1) {
