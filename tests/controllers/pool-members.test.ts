@@ -138,6 +138,18 @@ describe('who belongs', () => {
     expect(same?.metadata.ownerReferences).toEqual([ownerRef(await readPool(passes))])
   })
 
+  it('an orphan that changed while its pool looked at it is looked at again, since nothing else would bring it back', async () => {
+    await using passes = await started(0)
+    await settle(passes)
+    await passes.client.create(Sandboxes, orphan('other', 'busybox:2'))
+    await passes.refresh()
+    await setSandboxStatus(passes.client, 'other', readyStatus())
+    expect((await passes.pool('pool', 'stale')).requeueAfterMs).toBeLessThan(5_000)
+    expect((await members(passes)).map(({ metadata }) => metadata.name)).toEqual(['other'])
+    await settle(passes)
+    expect(await members(passes)).toEqual([])
+  })
+
   it('the members it makes carry hashes, owner and eviction mark', async () => {
     await using passes = await started(1)
     await settle(passes)

@@ -6,6 +6,7 @@ import type { PoolPass } from './pass.js'
 import { desiredReplicas, planScale } from './plan.js'
 
 const expectationsRequeueMs = 30_000
+const orphanRequeueMs = 500
 const lowShare = 0.25
 
 /** Makes or deletes members until the pool has as many as it asks for, a batch at a time. */
@@ -93,8 +94,10 @@ export async function removeMember(
     return true
   } catch (error) {
     ports.expectations.clearDeletion(key, uid)
-    // A changed Sandbox is looked at again when its event arrives; it may be somebody else's by now.
-    if (!isConflict(error) && !(missingIsFine && isNotFound(error))) pass.errors.push(error)
+    if (isConflict(error)) {
+      // A changed Sandbox may be somebody else's by now. Its event brings back a member's pool, not an orphan's.
+      if (!isOurs) pass.requeues.push(orphanRequeueMs)
+    } else if (!(missingIsFine && isNotFound(error))) pass.errors.push(error)
     return false
   }
 }
