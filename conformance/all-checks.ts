@@ -1,3 +1,4 @@
+import { answers } from './checks/answers.js'
 import { serverSideApply } from './checks/apply.js'
 import { coreValidation } from './checks/core-validation.js'
 import { customResources } from './checks/crds.js'
@@ -35,6 +36,7 @@ const sections = [
   sdks,
   differential,
   coreValidation,
+  answers,
 ]
 
 /** The whole suite, in the order of its numbers. */

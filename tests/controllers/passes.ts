@@ -89,7 +89,7 @@ export interface Passes {
 export type View = 'fresh' | 'stale'
 
 export async function startPasses(change?: (options: ManagerOptions) => void): Promise<Passes> {
-  const server = await createApiServer({ storage: memoryStorage(), crds: embeddedCrds() })
+  const server = await createApiServer({ storage: memoryStorage(), crds: embeddedCrds(), schedulesPods: false })
   await server.ready
   const client = inProcessKubeClient(server)
   const options = defaultManagerOptions()

@@ -1,4 +1,6 @@
 import {
+  defineKind,
+  type KubeObject,
   nameHash,
   PersistentVolumeClaims,
   Pods,
@@ -316,11 +318,12 @@ describe('coalesced writes', () => {
     await passes.sandbox('box')
     await setPodStatus(passes.client, 'box', {
       phase: 'Pending',
-      conditions: [{ type: 'PodScheduled', status: 'True' }],
+      conditions: [{ type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
     })
     await passes.sandbox('box')
     passes.writes.length = 0
-    await passes.client.patch(Pods, ref('box'), { type: 'merge', body: { spec: { nodeName: 'n1' } } })
+    const bindings = defineKind<KubeObject & { target: object }>('v1', 'Binding', 'pods/box/binding')
+    await passes.client.create(bindings, { metadata: ref('box'), target: { name: 'n1' } })
     await passes.sandbox('box')
     expect(passes.writes).toEqual([])
     await setPodStatus(passes.client, 'box', runningReady())

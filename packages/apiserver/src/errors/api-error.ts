@@ -23,6 +23,9 @@ export class ApiError extends Error {
   }
 }
 
+/** A body that cannot be read as the object it should be. */
+export class UndecodableError extends ApiError {}
+
 /** Any refusal; the constructors below cover the usual ones. */
 export function apiError(code: number, reason: string, message: string, details?: Status['details']): ApiError {
   return new ApiError({
@@ -48,6 +51,15 @@ const resourceDetails = (target: ErrorTarget, name: string): NonNullable<Status[
 
 /** 400: the request itself makes no sense. */
 export const badRequest = (message: string): ApiError => apiError(400, 'BadRequest', message)
+
+/** 400: the body is not an object of its kind. Of a patch's result the same is said with 422. */
+export const undecodable = (message: string): UndecodableError => new UndecodableError(badRequest(message).status)
+
+/** 422: what a patch makes of the object cannot be read. */
+export const invalidPatch = (why: string): ApiError =>
+  invalid({ group: '', kind: '' }, '', [
+    { reason: 'FieldValueInvalid', field: 'patch', message: `Invalid value: ${why}` },
+  ])
 
 /** 401: nobody, or credentials we do not know. */
 export const unauthorized = (): ApiError => apiError(401, 'Unauthorized', 'Unauthorized')
@@ -114,7 +126,7 @@ export function invalid(
   return apiError(422, 'Invalid', `${kind} ${JSON.stringify(name)} is invalid: ${text}`, {
     ...(name ? { name } : {}),
     ...(target.group ? { group: target.group } : {}),
-    kind: target.kind,
+    ...(target.kind ? { kind: target.kind } : {}),
     causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
   })
 }

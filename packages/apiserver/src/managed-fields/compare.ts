@@ -63,7 +63,7 @@ function compareField(old: unknown, next: unknown, parent: RecordType | AnyType,
 /** What stands at a place: an implicit one that nobody has filled is empty rather than absent. */
 function orImplicit(value: unknown, type: TypeSchema): unknown {
   if (value !== undefined || !('implicit' in type) || !type.implicit) return value
-  return type.kind === 'record' ? {} : []
+  return type.kind === 'record' || type.kind === 'leaf' ? {} : []
 }
 
 function compareChildren(
@@ -108,7 +108,11 @@ function addedSet(value: unknown, type: TypeSchema): FieldSet | undefined {
       if (set) children[fieldElement(name)] = set
     }
   } else if (type.kind === 'list' && Array.isArray(value)) {
-    for (const item of value) children[itemElement(item, type)] = addedSet(item, type.item) ?? memberSet
+    for (const item of value) {
+      const element = itemElement(item, type)
+      // Of items that cannot be told apart nobody owns more than their place.
+      children[element] = element in children ? memberSet : (addedSet(item, type.item) ?? memberSet)
+    }
   } else if (type.kind === 'set' && Array.isArray(value)) {
     for (const item of value) children[valueElement(item)] = memberSet
   }

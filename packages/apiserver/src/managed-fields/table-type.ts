@@ -1,5 +1,5 @@
 import type { FieldInfo, FieldTable, FieldType } from '@corral/resources'
-import { anyType, leafType, type RecordType, recordType, type TypeSchema } from './type-schema.js'
+import { anyType, implicitLeafType, leafType, type RecordType, recordType, type TypeSchema } from './type-schema.js'
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 
@@ -23,7 +23,7 @@ export function metadataType(table: FieldTable): TypeSchema {
 function namedType(table: FieldTable, name: string, implicit: boolean, cache: Map<string, RecordType>): TypeSchema {
   const info = table.find(name)
   if (!info) return anyType
-  if (info.atomic || info.either) return leafType
+  if (info.atomic || info.either) return implicit && info.atomic ? implicitLeafType : leafType
   const key = implicit ? `${name}!` : name
   let type = cache.get(key)
   if (!type) {

@@ -7,6 +7,8 @@ export type TypeSchema = LeafType | RecordType | SetType | ListType | AnyType
 /** Owned as one value: scalars, atomic lists and maps. */
 export interface LeafType {
   readonly kind: 'leaf'
+  /** An atomic struct that is no pointer. */
+  readonly implicit?: boolean
 }
 
 /** A struct or a granular map: owned field by field. */
@@ -40,6 +42,8 @@ export interface AnyType {
 }
 
 export const leafType: LeafType = { kind: 'leaf' }
+/** A struct that is owned as one value and exists even where nobody has filled it. */
+export const implicitLeafType: LeafType = { kind: 'leaf', implicit: true }
 export const anyType: AnyType = { kind: 'any' }
 
 /** A record type whose fields are worked out when they are first asked for. */

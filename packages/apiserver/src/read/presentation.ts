@@ -28,8 +28,8 @@ export function wantedForm(request: ApiRequest): WantedForm {
   let isAcceptable = false
   for (const clause of accept.split(',')) {
     const [type, ...parameters] = clause.split(';').map((part) => part.trim())
-    if (type === 'application/vnd.kubernetes.protobuf' || type === 'application/cbor') {
-      // Clients that ask for these can read JSON as well; they only prefer the other.
+    if (type === 'application/vnd.kubernetes.protobuf') {
+      // Clients that ask for it can read JSON as well; they only prefer the other.
       isAcceptable = true
       continue
     }
@@ -44,7 +44,8 @@ export function wantedForm(request: ApiRequest): WantedForm {
 function formOf(parameters: readonly string[], request: ApiRequest): WantedForm | undefined {
   const as = parameters.find((parameter) => parameter.startsWith('as='))?.slice(3)
   if (as === undefined) return PLAIN
-  const version = parameters.includes('v=v1beta1') ? 'v1beta1' : 'v1'
+  const version = parameters.find((parameter) => parameter.startsWith('v='))?.slice(2) ?? 'v1'
+  if (version !== 'v1' && version !== 'v1beta1') return undefined
   if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') return { type: 'partial', version }
   if (as !== 'Table') return undefined
   const include = request.query.get('includeObject')

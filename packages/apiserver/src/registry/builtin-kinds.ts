@@ -3,7 +3,6 @@ import {
   ClusterRoles,
   ConfigMaps,
   Deployments,
-  EndpointSlices,
   EndpointsKind,
   Events,
   EventsV1,
@@ -28,8 +27,9 @@ import { crdKind } from '../crd/crd-kind.js'
 import { forbiddenField } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { configMapErrors, leaseErrors, secretErrors, volumeClaimErrors } from '../validation/data-kinds.js'
-import { networkPolicyErrors } from '../validation/network-policy.js'
-import { errorsOfChange, objectOf } from '../validation/rules.js'
+import { networkPolicyErrors, networkPolicyWarnings } from '../validation/network-policy.js'
+import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
+import { endpointSliceKind } from './endpoint-slice-kind.js'
 import { fromEventsV1, toEventsV1 } from './event-views.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
 import { defaultPodSpec, podKind } from './pod-kind.js'
@@ -52,7 +52,11 @@ export function builtinKinds(): KindDefinition[] {
       hasStatus: true,
       selectable: { 'spec.unschedulable': (node) => String(fieldReader('spec.unschedulable')(node) === 'true') },
     }),
-    describeKind(EndpointsKind, { shortNames: ['ep'] }),
+    describeKind(EndpointsKind, {
+      shortNames: ['ep'],
+      warning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+      warnsOnRead: true,
+    }),
     ...eventKinds,
     describeKind(Leases, {
       needsVersionOnUpdate: true,
@@ -68,9 +72,12 @@ export function builtinKinds(): KindDefinition[] {
         policy.spec = spec
         spec.podSelector ??= {}
         spec.policyTypes ??= Array.isArray(spec.egress) ? ['Ingress', 'Egress'] : ['Ingress']
+        for (const rule of [...objectsIn(spec.ingress), ...objectsIn(spec.egress)])
+          for (const port of objectsIn(rule.ports)) port.protocol ??= 'TCP'
       },
+      warnings: (policy) => networkPolicyWarnings(objectOf(policy.spec)),
     }),
-    describeKind(EndpointSlices, { generation: 'content' }),
+    endpointSliceKind,
     crdKind,
     ...inertKinds,
     ...reviewKinds,
@@ -268,6 +275,9 @@ const inertKinds: KindDefinition[] = [
     shortNames: ['pdb'],
     hasStatus: true,
     generation: 'spec',
+    prepareCreate(budget) {
+      budget.status = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 }
+    },
   }),
   inert(Roles, { nameRule: 'path' }),
   inert(RoleBindings, { nameRule: 'path', defaults: defaultSubjects }),
@@ -298,6 +308,7 @@ function defaultWorkload(workload: JsonObject): void {
 }
 
 function defaultSubjects(binding: JsonObject): void {
+  if (isJsonObject(binding.roleRef)) binding.roleRef.apiGroup ??= 'rbac.authorization.k8s.io'
   for (const subject of Array.isArray(binding.subjects) ? binding.subjects : []) {
     if (isJsonObject(subject) && subject.kind !== 'ServiceAccount') subject.apiGroup ??= 'rbac.authorization.k8s.io'
   }

@@ -86,6 +86,8 @@ export interface KindDefinition extends ResourceKind {
   /** Changes the state a delete leaves behind while finalizers hold the object. Gets a frozen object, returns another. */
   prepareDelete?(marked: JsonObject): JsonObject
   validate?(object: JsonObject, old: JsonObject | undefined): FieldError[]
+  /** What the writer of a valid object should know all the same. */
+  warnings?(object: JsonObject): string[]
   /** Seconds of grace a delete gets when the caller names `requested`; 0 removes at once. */
   graceSeconds?(object: JsonObject, requested: number | undefined): number
   /** Kinds that are answered and never stored. */

@@ -6,6 +6,8 @@ const RULES = { subdomain: dns1123SubdomainError, label: dns1123LabelError, labe
 
 /** What is wrong with an object's name under its kind's rule. */
 export function checkName(kind: KindDefinition, name: string): FieldError[] {
+  if (kind.nameRule === 'label' && name.includes('.'))
+    return [invalidValue('metadata.name', name, 'must not contain dots')]
   const problem = kind.nameRule === 'path' ? pathSegmentError(name) : RULES[kind.nameRule](name)
   return problem ? [invalidValue('metadata.name', name, problem)] : []
 }
@@ -18,13 +20,15 @@ function pathSegmentError(name: string): string | undefined {
 
 const ANNOTATION_LIMIT_BYTES = 262_144
 
-/** What is wrong with labels, annotations and finalizers. */
-export function checkMetadata(metadata: {
+interface Metadata {
   labels?: unknown
   annotations?: unknown
   finalizers?: unknown
   ownerReferences?: unknown
-}): FieldError[] {
+}
+
+/** What is wrong with labels, annotations, finalizers and owners. */
+export function checkMetadata(kind: KindDefinition, metadata: Metadata): FieldError[] {
   const errors: FieldError[] = []
   for (const [key, value] of entries(metadata.labels)) {
     errors.push(...checkQualifiedName(key, 'metadata.labels'))
@@ -43,13 +47,42 @@ export function checkMetadata(metadata: {
       message: `Too long: may not be more than ${ANNOTATION_LIMIT_BYTES} bytes`,
     })
   }
-  if (Array.isArray(metadata.finalizers)) {
-    for (const finalizer of metadata.finalizers) {
-      errors.push(...checkQualifiedName(String(finalizer), 'metadata.finalizers'))
-    }
-  }
+  if (Array.isArray(metadata.finalizers)) errors.push(...checkFinalizers(kind, metadata.finalizers))
   if (Array.isArray(metadata.ownerReferences)) errors.push(...checkOwners(metadata.ownerReferences))
   return errors
+}
+
+const STANDARD_FINALIZERS = ['kubernetes', 'orphan', 'foregroundDeletion']
+/** Built-in kinds whose finalizers need no domain. */
+const LENIENT = /^(leases|customresourcedefinitions|.*webhookconfigurations)\./
+
+function checkFinalizers(kind: KindDefinition, finalizers: readonly unknown[]): FieldError[] {
+  const errors = finalizers.flatMap((finalizer) => checkQualifiedName(String(finalizer), 'metadata.finalizers'))
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    const why = 'finalizer orphan and foregroundDeletion cannot be both set'
+    errors.push(invalidValue('metadata.finalizers', finalizers, why))
+  }
+  if (kind.isCustom || LENIENT.test(kind.collection)) return errors
+  for (const [index, finalizer] of finalizers.entries()) {
+    if (isQualified(finalizer)) continue
+    const why = 'name is neither a standard finalizer name nor is it fully qualified'
+    errors.push(invalidValue(`metadata.finalizers[${index}]`, finalizer, why))
+  }
+  return errors
+}
+
+const isQualified = (finalizer: unknown): boolean =>
+  String(finalizer).includes('/') || STANDARD_FINALIZERS.includes(String(finalizer))
+
+/** What is said about a custom object's finalizers that built-in kinds may not have. */
+export function finalizerWarnings({ finalizers }: Metadata): string[] {
+  if (!Array.isArray(finalizers)) return []
+  return finalizers.map(String).flatMap((finalizer) => {
+    if (isQualified(finalizer)) return []
+    const path = finalizer.includes('.') ? ' including a path (/)' : ''
+    const advice = `prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`
+    return [`metadata.finalizers: ${JSON.stringify(finalizer)}: ${advice}`]
+  })
 }
 
 function checkOwners(owners: readonly unknown[]): FieldError[] {
@@ -74,15 +107,25 @@ function entries(value: unknown): [string, unknown][] {
 }
 
 const NAME_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
-const NAME_PART_TEXT =
-  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+const PREFIX_TEXT = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+const NAME_TEXT =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 
 function checkQualifiedName(key: string, field: string): FieldError[] {
-  const slash = key.indexOf('/')
-  const name = key.slice(slash + 1)
-  const prefixProblem = slash < 0 ? undefined : dns1123SubdomainError(key.slice(0, slash))
-  if (prefixProblem) return [invalidValue(field, key, `prefix part ${prefixProblem}`)]
-  if (name === '') return [invalidValue(field, key, 'name part must be non-empty')]
-  if (name.length > 63) return [invalidValue(field, key, 'name part must be no more than 63 bytes')]
-  return NAME_PART.test(name) ? [] : [invalidValue(field, key, NAME_PART_TEXT)]
+  if (NAME_PART.test(key) && key.length <= 63) return []
+  return qualifiedNameProblems(key).map((problem) => invalidValue(field, key, problem))
+}
+
+function qualifiedNameProblems(key: string): string[] {
+  const parts = key.split('/')
+  if (parts.length > 2) return [`a qualified name ${NAME_TEXT} ${PREFIX_TEXT}`]
+  const [name = '', prefix] = parts.reverse()
+  const problems: string[] = []
+  if (prefix === '') problems.push('prefix part must be non-empty')
+  const prefixProblem = prefix ? dns1123SubdomainError(prefix) : undefined
+  if (prefixProblem) problems.push(`prefix part ${prefixProblem}`)
+  if (name === '') problems.push('name part must be non-empty')
+  if (name.length > 63) problems.push('name part must be no more than 63 characters')
+  if (!NAME_PART.test(name)) problems.push(`name part ${NAME_TEXT}`)
+  return problems
 }

@@ -2,6 +2,7 @@ import { type KubeObject, Pods } from '@corral/resources'
 import { type FieldError, forbiddenField } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { podSpecErrors } from '../validation/pod-spec.js'
+import { podWarnings } from '../validation/pod-warnings.js'
 import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
 import { describeKind, type KindDefinition, type SubresourceDefinition } from './kind-definition.js'
 import { preparePodStatus, validatePodStatus } from './pod-status.js'
@@ -53,9 +54,12 @@ export const podKind: KindDefinition = describeKind(Pods, {
   },
   validate(pod, old) {
     const errors = errorsOfChange(pod, old, ['spec'], () => podSpecErrors(objectOf(pod.spec)))
+    if (!old && objectsIn(objectOf(pod.spec).ephemeralContainers).length > 0)
+      errors.push(forbiddenField('spec.ephemeralContainers', 'cannot be set on create'))
     if (old && isJsonObject(pod.spec) && isJsonObject(old.spec)) errors.push(...validateSpecChange(pod.spec, old.spec))
     return errors
   },
+  warnings: podWarnings,
   prepareStatus: preparePodStatus,
   validateStatus: validatePodStatus,
   graceSeconds(pod, requested) {
@@ -93,21 +97,26 @@ export function defaultPodSpec(spec: JsonObject): void {
   spec.restartPolicy ||= 'Always'
   spec.dnsPolicy ||= 'ClusterFirst'
   spec.terminationGracePeriodSeconds ??= 30
+  if (Number(spec.terminationGracePeriodSeconds) < 0) spec.terminationGracePeriodSeconds = 1
   spec.schedulerName ??= 'default-scheduler'
   spec.securityContext ??= {}
   if (spec.serviceAccountName && !spec.serviceAccount) spec.serviceAccount = spec.serviceAccountName
-  for (const container of containersOf(spec)) defaultContainer(container)
+  for (const container of containersOf(spec)) defaultContainer(container, spec.hostNetwork === true)
   for (const volume of objectsIn(spec.volumes)) defaultVolume(volume)
 }
 
-function defaultContainer(container: JsonObject): void {
+function defaultContainer(container: JsonObject, isOnHost: boolean): void {
   const image = typeof container.image === 'string' ? container.image : ''
   const tag = image.includes('@') ? 'digest' : image.slice(image.lastIndexOf('/') + 1).split(':')[1]
   container.imagePullPolicy ??= tag === undefined || tag === 'latest' ? 'Always' : 'IfNotPresent'
   container.terminationMessagePath ??= '/dev/termination-log'
   container.terminationMessagePolicy ??= 'File'
   container.resources ??= {}
-  for (const port of objectsIn(container.ports)) port.protocol ??= 'TCP'
+  for (const port of objectsIn(container.ports)) {
+    port.protocol ??= 'TCP'
+    if (isOnHost) port.hostPort ??= port.containerPort
+  }
+  for (const handler of Object.values(objectOf(container.lifecycle))) defaultHttpGet(objectOf(handler))
   for (const name of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
     const probe = container[name]
     if (isJsonObject(probe)) defaultProbe(probe)
@@ -127,11 +136,14 @@ function defaultProbe(probe: JsonObject): void {
   probe.periodSeconds ??= 10
   probe.successThreshold ??= 1
   probe.failureThreshold ??= 3
-  if (isJsonObject(probe.httpGet)) {
-    probe.httpGet.path ??= '/'
-    probe.httpGet.scheme ??= 'HTTP'
-  }
+  defaultHttpGet(probe)
   if (isJsonObject(probe.grpc)) probe.grpc.service ??= ''
+}
+
+function defaultHttpGet({ httpGet }: JsonObject): void {
+  if (!isJsonObject(httpGet)) return
+  httpGet.path ??= '/'
+  httpGet.scheme ??= 'HTTP'
 }
 
 const FILE_MODE = 0o644
@@ -141,6 +153,8 @@ function defaultVolume(volume: JsonObject): void {
     const source = volume[name]
     if (isJsonObject(source)) source.defaultMode ??= FILE_MODE
   }
+  for (const { fieldRef } of objectsIn(objectOf(volume.downwardAPI).items))
+    if (isJsonObject(fieldRef)) fieldRef.apiVersion ??= 'v1'
   if (isJsonObject(volume.hostPath)) volume.hostPath.type ??= ''
   if (!Object.keys(volume).some((key) => key !== 'name')) volume.emptyDir = {}
 }
@@ -153,6 +167,10 @@ const CHANGE_TEXT =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
 function validateSpecChange(next: JsonObject, old: JsonObject): FieldError[] {
+  for (const list of ['containers', 'initContainers']) {
+    if (objectsIn(next[list]).length !== objectsIn(old[list]).length)
+      return [forbiddenField(`spec.${list}`, 'pod updates may not add or remove containers')]
+  }
   if (equalJson(frozenPart(next, old), frozenPart(old, old))) return []
   return [forbiddenField('spec', CHANGE_TEXT)]
 }
@@ -162,12 +180,9 @@ function frozenPart(spec: JsonObject, old: JsonObject): JsonObject {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...rest } = spec
   const gates = objectsIn(old.schedulingGates).map((gate) => gate.name)
   const added = objectsIn(spec.schedulingGates).filter((gate) => !gates.includes(gate.name))
-  // A binder may set the node once; nobody may move a pod afterwards.
-  const nodeName = old.nodeName ? rest.nodeName : undefined
   const strip = (list: unknown): JsonObject[] => objectsIn(list).map(({ image: _image, ...container }) => container)
   return {
     ...rest,
-    nodeName,
     schedulingGates: added,
     containers: strip(spec.containers),
     initContainers: strip(spec.initContainers),

@@ -10,6 +10,7 @@ import { ipAddress, ipFamily } from '../validation/rules.js'
 export function preparePodStatus(pod: JsonObject, old: JsonObject): void {
   const before = isJsonObject(old.status) ? old.status : {}
   const { podIP, podIPs, ...rest } = isJsonObject(pod.status) ? pod.status : {}
+  if (Array.isArray(rest.conditions)) rest.conditions = rest.conditions.map(withTimes)
   for (const field of KEPT) if (before[field] !== undefined) rest[field] ??= before[field]
   const listed = addresses(podIPs)
   const list = podIP && podIP !== listed[0] ? [podIP] : listed
@@ -20,6 +21,14 @@ export function preparePodStatus(pod: JsonObject, old: JsonObject): void {
       ...(list[0] ? { podIP: list[0] } : {}),
       podIPs: list.map((ip) => (ip === undefined ? {} : { ip })),
     }
+}
+
+/** Times that were never set are shown. */
+function withTimes(condition: unknown): unknown {
+  if (!isJsonObject(condition)) return condition
+  const { lastProbeTime, lastTransitionTime } = condition
+  if (lastProbeTime !== undefined && lastTransitionTime !== undefined) return condition
+  return { ...condition, lastProbeTime: lastProbeTime ?? null, lastTransitionTime: lastTransitionTime ?? null }
 }
 
 const KEPT = ['qosClass', 'observedGeneration'] as const

@@ -1,8 +1,8 @@
 import { Services } from '@corral/resources'
 import { invalidValue } from '../errors/api-error.js'
 import { isJsonObject } from '../store/plain-json.js'
-import { errorsOfChange } from '../validation/rules.js'
-import { serviceSpecErrors } from '../validation/service-spec.js'
+import { errorsOfChange, objectOf } from '../validation/rules.js'
+import { serviceSpecErrors, serviceWarnings } from '../validation/service-spec.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
 import { fieldReaders } from './selectable-fields.js'
 
@@ -21,6 +21,9 @@ export const serviceKind: KindDefinition = describeKind(Services, {
     service.spec = spec
     spec.type ??= 'ClusterIP'
     spec.sessionAffinity ??= 'None'
+    if (spec.sessionAffinity === 'ClientIP') spec.sessionAffinityConfig ??= { clientIP: { timeoutSeconds: 10_800 } }
+    if (isReachedFromOutside(spec)) spec.externalTrafficPolicy ??= 'Cluster'
+    if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true
     if (spec.type === 'ExternalName') return
     spec.internalTrafficPolicy ??= 'Cluster'
     for (const port of Array.isArray(spec.ports) ? spec.ports : []) {
@@ -37,8 +40,11 @@ export const serviceKind: KindDefinition = describeKind(Services, {
       spec.clusterIP = context.allocateClusterIp(typeof spec.clusterIP === 'string' ? spec.clusterIP : undefined)
     }
     spec.clusterIPs = [spec.clusterIP]
-    spec.ipFamilies ??= ['IPv4']
-    spec.ipFamilyPolicy ??= 'SingleStack'
+    // Whatever its author will list as endpoints: an address of either family may be among them.
+    const isAnyones = spec.clusterIP === 'None' && !hasEntries(spec.selector)
+    spec.ipFamilies ??= isAnyones && spec.ipFamilyPolicy === undefined ? ['IPv4', 'IPv6'] : ['IPv4']
+    spec.ipFamilyPolicy ??=
+      isAnyones && Array.isArray(spec.ipFamilies) && spec.ipFamilies.length === 2 ? 'RequireDualStack' : 'SingleStack'
   },
   prepareUpdate(next, old) {
     const spec = next.spec as Record<string, unknown>
@@ -56,4 +62,12 @@ export const serviceKind: KindDefinition = describeKind(Services, {
     }
     return errors
   },
+  warnings: (service) => serviceWarnings(objectOf(service.spec)),
 })
+
+const hasEntries = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0
+
+const isReachedFromOutside = ({ type, externalIPs }: Record<string, unknown>): boolean =>
+  type === 'LoadBalancer' ||
+  type === 'NodePort' ||
+  (type === 'ClusterIP' && Array.isArray(externalIPs) && externalIPs.length > 0)

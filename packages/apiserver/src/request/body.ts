@@ -1,6 +1,7 @@
 import type { ApiRequest } from '@corral/resources'
 import { apiError, badRequest, unsupportedMediaType } from '../errors/api-error.js'
 import { copyJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { duplicateFields } from './duplicate-fields.js'
 
 const ACCEPTED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
 
@@ -14,26 +15,29 @@ export function hasBody(request: ApiRequest): boolean {
   return !(request.body instanceof Uint8Array) || request.body.length > 0
 }
 
-/** The body as a fresh object nobody else holds; 400 when it cannot be decoded, 415 for a type we do not read. */
-export async function readObject(request: ApiRequest): Promise<JsonObject> {
-  const value = await readValue(request, mediaType(request))
+/**
+ * The body as a fresh object nobody else holds; 400 when it cannot be decoded, 415 for a type we do not read. Fields that
+ * stand twice in a JSON text are added to `duplicates`, where the caller wants to know.
+ */
+export async function readObject(request: ApiRequest, duplicates?: string[]): Promise<JsonObject> {
+  const value = await readValue(request, mediaType(request), duplicates)
   if (!isJsonObject(value)) throw badRequest('the body of the request must be an object')
   return value
 }
 
 /** As `readObject`, for the patch types: the media type has been looked at already and the body is JSON or YAML. */
-export async function readPatch(request: ApiRequest, isYaml: boolean): Promise<unknown> {
-  return readValue(request, isYaml ? 'application/yaml' : 'application/json')
+export async function readPatch(request: ApiRequest, isYaml: boolean, duplicates?: string[]): Promise<unknown> {
+  return readValue(request, isYaml ? 'application/yaml' : 'application/json', duplicates)
 }
 
-async function readValue(request: ApiRequest, type: string): Promise<unknown> {
+async function readValue(request: ApiRequest, type: string, duplicates?: string[]): Promise<unknown> {
   const { body } = request
   if (body === undefined) throw badRequest('the request needs a body')
   if (!(body instanceof Uint8Array)) return copyJson(body)
   switch (type) {
     case '':
     case 'application/json':
-      return parseJson(body)
+      return parseJson(body, duplicates)
     case 'application/yaml':
     case 'application/apply-patch+yaml':
       return parseYaml(body)
@@ -46,10 +50,12 @@ async function readValue(request: ApiRequest, type: string): Promise<unknown> {
   }
 }
 
-function parseJson(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array, duplicates?: string[]): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    duplicates?.push(...duplicateFields(text))
+    return value
   } catch (error) {
     throw apiError(400, 'BadRequest', `couldn't get version/kind; json parse error: ${(error as Error).message}`)
   }

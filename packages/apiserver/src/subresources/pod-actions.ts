@@ -13,6 +13,8 @@ export async function evictionVerb(resource: ResourceRequest): Promise<ApiRespon
   const { request, context, kind, namespace = '', name = '' } = resource
   if (request.method !== 'POST') throw methodNotAllowed()
   const body = hasBody(request) ? await readObject(request) : {}
+  if (isJsonObject(body.metadata) && body.metadata.name !== name)
+    throw badRequest('name in URL does not match name in Eviction object')
   const options = parseDeleteOptions(request.query, isJsonObject(body.deleteOptions) ? body.deleteOptions : undefined)
   await deleteObject(context, kind, namespace, name, options).committed
   return objectResponse(201, successStatus(undefined, 201))

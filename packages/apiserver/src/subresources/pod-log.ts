@@ -2,13 +2,13 @@ import type { ApiResponse, LogStreamOptions } from '@corral/resources'
 import { badRequest, forbiddenField, invalid } from '../errors/api-error.js'
 import { queryFlag, queryInteger } from '../request/query.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
-import { findStreamTarget, streamsUnavailable } from './pod-streams.js'
+import { findStreamTarget, type StreamTarget, streamsUnavailable } from './pod-streams.js'
 
 /** GET on a pod's log: plain text, to the end of the container with `follow`. */
 export async function logVerb(resource: ResourceRequest): Promise<ApiResponse> {
   const { request, context, name = '' } = resource
   const target = findStreamTarget(resource)
-  const options = logOptions(request.query, target.container)
+  const options = logOptions(request.query, target)
   // A pod without a node has no log and no error either.
   if (!target.isBound) return { status: 204, headers: {}, body: { type: 'empty' } }
   const waiting = target.status?.state?.waiting
@@ -26,19 +26,21 @@ export async function logVerb(resource: ResourceRequest): Promise<ApiResponse> {
   }
 }
 
-function logOptions(query: URLSearchParams, container: string): LogStreamOptions {
+function logOptions(query: URLSearchParams, { pod, container }: StreamTarget): LogStreamOptions {
   const sinceSeconds = queryInteger(query, 'sinceSeconds')
   const sinceTime = query.get('sinceTime') || undefined
+  if (sinceTime && Number.isNaN(Date.parse(sinceTime)))
+    throw badRequest(`sinceTime ${JSON.stringify(sinceTime)} is no time`)
   const tailLines = queryInteger(query, 'tailLines')
   const limitBytes = queryInteger(query, 'limitBytes')
   const errors = []
   if (sinceSeconds !== undefined && sinceTime !== undefined) {
-    errors.push(forbiddenField('', 'at most one of `sinceTime` or `sinceSeconds` may be specified'))
+    errors.push(forbiddenField('[]', 'at most one of `sinceTime` or `sinceSeconds` may be specified'))
   }
   for (const [field, value, least] of [
-    ['sinceSeconds', sinceSeconds, 1],
     ['tailLines', tailLines, 0],
     ['limitBytes', limitBytes, 1],
+    ['sinceSeconds', sinceSeconds, 1],
   ] as const) {
     if (value === undefined || value >= least) continue
     errors.push({
@@ -47,7 +49,7 @@ function logOptions(query: URLSearchParams, container: string): LogStreamOptions
       message: `Invalid value: ${value}: must be greater than ${least === 0 ? 'or equal to 0' : '0'}`,
     })
   }
-  if (errors.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, '', errors)
+  if (errors.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, pod.name, errors)
   return {
     container,
     follow: queryFlag(query, 'follow'),

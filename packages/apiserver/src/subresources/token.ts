@@ -20,7 +20,7 @@ export async function tokenVerb(resource: ResourceRequest): Promise<ApiResponse>
   const seconds = typeof spec.expirationSeconds === 'number' ? spec.expirationSeconds : undefined
   if (seconds !== undefined && seconds < MIN_EXPIRATION_SECONDS) {
     const tooShort = invalidValue('spec.expirationSeconds', seconds, 'may not specify a duration less than 10 minutes')
-    throw invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, name, [tooShort])
+    throw invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', [tooShort])
   }
   const status = context.tokens.issue({ namespace, name, uid: account.metadata?.uid ?? '', audiences }, seconds)
   return objectResponse(201, {

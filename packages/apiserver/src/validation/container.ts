@@ -136,7 +136,7 @@ function handlerErrors(handler: JsonObject, types: readonly string[], path: stri
 /** Names that appear twice among the containers of all kinds. */
 export function repeatedNames(spec: JsonObject): FieldError[] {
   const seen = new Set<unknown>()
-  return ['initContainers', 'containers'].flatMap((list) =>
+  return ['containers', 'initContainers'].flatMap((list) =>
     objectsIn(spec[list]).flatMap(({ name }, index) => {
       const isRepeated = name && seen.has(name)
       seen.add(name)

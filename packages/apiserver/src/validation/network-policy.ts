@@ -1,9 +1,7 @@
-import { isIP } from 'node:net'
 import { type FieldError, invalidValue, required } from '../errors/api-error.js'
 import type { JsonObject } from '../store/plain-json.js'
-import { labels, objectOf, objectsIn, oneOf, portOrName } from './rules.js'
-
-const CIDR_TEXT = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
+import { cidrWarnings, isInside, parseCidr } from './addresses.js'
+import { CIDR_TEXT, labels, objectOf, objectsIn, oneOf, portOrName } from './rules.js'
 
 /** What is wrong with the spec of a NetworkPolicy. */
 export function networkPolicyErrors(spec: JsonObject): FieldError[] {
@@ -52,41 +50,20 @@ function blockErrors(cidr: unknown, except: unknown, path: string): FieldError[]
   })
 }
 
-interface Cidr {
-  readonly bits: string
-  readonly length: number
-}
-
-function parseCidr(text: unknown): Cidr | undefined {
-  const [address = '', length = ''] = String(text).split('/')
-  const family = isIP(address)
-  const count = /^\d+$/.test(length) ? Number(length) : Number.NaN
-  if (family === 0 || !(count <= (family === 4 ? 32 : 128))) return undefined
-  return { bits: family === 4 ? bitsOf4(address) : bitsOf6(address), length: count }
-}
-
-const isInside = (inner: Cidr, whole: Cidr): boolean =>
-  inner.bits.length === whole.bits.length &&
-  inner.length > whole.length &&
-  inner.bits.startsWith(whole.bits.slice(0, whole.length))
-
-const bitsOf4 = (address: string): string =>
-  address
-    .split('.')
-    .map((part) => Number(part).toString(2).padStart(8, '0'))
-    .join('')
-
-function bitsOf6(address: string): string {
-  const plain = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...parts) => {
-    const [a, b, c, d] = parts.slice(0, 4).map(Number) as [number, number, number, number] // four numbers by the pattern
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
+/** What is said about its blocks of addresses besides. */
+export function networkPolicyWarnings(spec: JsonObject): string[] {
+  return (['ingress', 'egress'] as const).flatMap((direction) => {
+    const peers = direction === 'ingress' ? 'from' : 'to'
+    return objectsIn(spec[direction]).flatMap((rule, index) =>
+      objectsIn(rule[peers]).flatMap(({ ipBlock }, at) => {
+        const path = `spec.${direction}[${index}].${peers}[${at}].ipBlock`
+        const { cidr, except } = objectOf(ipBlock)
+        const parts = Array.isArray(except) ? except : []
+        return [
+          ...cidrWarnings(`${path}.cidr`, cidr),
+          ...parts.flatMap((part, number) => cidrWarnings(`${path}.except[${number}]`, part)),
+        ]
+      }),
+    )
   })
-  const [head = '', tail] = plain.split('::')
-  const groups = (part: string | undefined): string[] => (part ? part.split(':') : [])
-  const before = groups(head)
-  const after = groups(tail)
-  const zeros = tail === undefined ? [] : Array<string>(8 - before.length - after.length).fill('0')
-  return [...before, ...zeros, ...after]
-    .map((group) => Number.parseInt(group, 16).toString(2).padStart(16, '0'))
-    .join('')
 }

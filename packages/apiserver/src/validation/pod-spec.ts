@@ -23,9 +23,20 @@ export function podSpecErrors(spec: JsonObject): FieldError[] {
     ...label('spec.hostname', spec.hostname),
     ...label('spec.subdomain', spec.subdomain),
     ...objectsIn(spec.tolerations).flatMap((each, index) => tolerationErrors(each, `spec.tolerations[${index}]`)),
+    ...dnsErrors(spec),
     ...objectsIn(spec.hostAliases).flatMap(({ ip }, index) => ipAddress(`spec.hostAliases[${index}].ip`, ip)),
   )
   return errors
+}
+
+function dnsErrors({ dnsPolicy, dnsConfig }: JsonObject): FieldError[] {
+  const { nameservers } = objectOf(dnsConfig)
+  const servers = Array.isArray(nameservers) ? nameservers : []
+  if (dnsPolicy === 'None' && !isJsonObject(dnsConfig))
+    return [required('spec.dnsConfig', 'must provide `dnsConfig` when `dnsPolicy` is None')]
+  if (dnsPolicy === 'None' && servers.length === 0)
+    return [required('spec.dnsConfig.nameservers', 'must provide at least one DNS nameserver when `dnsPolicy` is None')]
+  return servers.flatMap((ip, index) => ipAddress(`spec.dnsConfig.nameservers[${index}]`, ip))
 }
 
 function volumeErrors(spec: JsonObject): FieldError[] {

@@ -1,7 +1,7 @@
-import { isIP } from 'node:net'
 import { dns1123LabelError, dns1123SubdomainError, labelValueError, qualifiedNameError } from '@corral/resources'
 import { type FieldError, invalidValue, notSupported } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { parseAddress } from './addresses.js'
 
 /** The objects of a list, or of nothing. */
 export const objectsIn = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : [])
@@ -69,14 +69,17 @@ export function labels(field: string, value: unknown): FieldError[] {
   })
 }
 
+export const CIDR_TEXT = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 const IP_TEXT = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 
 export const ipAddress = (field: string, value: unknown): FieldError[] =>
   ipFamily(value) === 0 ? [invalidValue(field, value ?? '', IP_TEXT)] : []
 
-/** 4, 6, or 0 for what is no address. Zeros in front of a number are old habit and allowed. */
-export const ipFamily = (ip: unknown): number =>
-  typeof ip === 'string' ? isIP(ip.replace(/(^|\.)0+(?=\d)/g, '$1')) : 0
+/** 4, 6, or 0 for what is no address. */
+export const ipFamily = (ip: unknown): number => {
+  const address = parseAddress(ip)
+  return address ? (address.bytes.length === 4 ? 4 : 6) : 0
+}
 
 export const duplicate = (field: string, value: unknown): FieldError => ({
   reason: 'FieldValueDuplicate',

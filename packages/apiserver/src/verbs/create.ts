@@ -13,7 +13,7 @@ export async function createVerb(resource: ResourceRequest): Promise<ApiResponse
   const { request, context, kind, namespace } = resource
   if (!kind.verbs.includes('create')) throw methodNotAllowed()
   const write = writeRequest(resource, 'CreateOptions')
-  const body = await readObject(request)
+  const body = await readObject(request, write.duplicates)
   if (kind.review) return reviewResponse(resource, body)
   if (kind.namespaced && namespace === undefined) throw badRequest('the namespace of the object must be in the path')
   const object = identify(kind, body, namespace, undefined)

@@ -1,12 +1,20 @@
 import type { ApiResponse } from '@corral/resources'
 import { crdKind } from '../crd/crd-kind.js'
 import { prepareWrite } from '../crd/prepare-definition.js'
-import { badRequest, invalid, methodNotAllowed, required } from '../errors/api-error.js'
+import {
+  badRequest,
+  invalid,
+  invalidPatch,
+  methodNotAllowed,
+  required,
+  UndecodableError,
+  undecodable,
+} from '../errors/api-error.js'
 import { viewOf } from '../read/view.js'
 import { objectResponse } from '../request/responses.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { applyObject } from '../write/apply-object.js'
-import { identify } from '../write/identity.js'
+import { type Identified, identify } from '../write/identity.js'
 import { readPatchBody } from '../write/patch-body.js'
 import { updateObject } from '../write/update-object.js'
 import { type ResourceRequest, writeRequest } from './resource-request.js'
@@ -16,7 +24,7 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
   const { request, context, kind, namespace = '', name = '', subresource } = resource
   if (!kind.verbs.includes('patch')) throw methodNotAllowed()
   const write = writeRequest(resource, 'PatchOptions')
-  const patch = await readPatchBody(request, kind, subresource)
+  const patch = await readPatchBody(request, kind, subresource, write.duplicates)
   const target = { namespace, name, subresource }
   if (patch.type === 'apply') {
     if (!request.query.get('fieldManager')) {
@@ -24,6 +32,8 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
         required('fieldManager', 'is required for apply patch'),
       ])
     }
+    for (const field of ['apiVersion', 'kind'])
+      if (!patch.body[field]) throw badRequest(`an applied configuration must say its ${field}`)
     const body = identify(kind, patch.body, namespace, name)
     await prepareWrite(kind, body)
     const applied = applyObject(context, kind, target, write, body)
@@ -38,13 +48,26 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
   const live = context.store.collection(kind.collection).findHead(namespace, name)
   // A definition's patched schemas decide what must be loaded, so a definition is patched twice.
   await prepareWrite(kind, live && kind.collection === crdKind.collection ? patch.apply(live as JsonObject) : undefined)
-  const pending = updateObject(context, kind, target, write, (current) => {
-    const next = patch.apply(current)
-    if (next.apiVersion !== kind.apiVersion || next.kind !== kind.kind) {
-      throw badRequest('the patch may not change apiVersion or kind')
-    }
-    return identify(kind, next, namespace, name)
-  })
+  const pending = readable(() =>
+    updateObject(context, kind, target, write, (current) => identifyPatched(resource, patch.apply(current))),
+  )
   await pending.committed
   return objectResponse(200, viewOf(kind, pending.object), write.warnings)
+}
+
+function identifyPatched({ kind, namespace = '', name = '' }: ResourceRequest, next: JsonObject): Identified {
+  if (next.apiVersion === undefined || next.kind === undefined)
+    throw undecodable('the patch removes apiVersion or kind')
+  const identified = identify(kind, next, namespace, undefined)
+  if (identified.metadata.name !== name) throw badRequest('the patch may neither change nor remove the name')
+  return identified
+}
+
+/** The same trouble with reading an object has another status where the object is what a patch has left. */
+function readable<T>(patch: () => T): T {
+  try {
+    return patch()
+  } catch (error) {
+    throw error instanceof UndecodableError ? invalidPatch(error.message) : error
+  }
 }

@@ -4,7 +4,7 @@ import { listObjects, listResponse, parseSelection } from '../read/list.js'
 import { presentEvents, presentList, presentObject, wantedForm } from '../read/presentation.js'
 import { viewOf } from '../read/view.js'
 import { openWatch } from '../read/watch.js'
-import { queryFlag } from '../request/query.js'
+import { queryFlag, queryInteger } from '../request/query.js'
 import { jsonHeaders, objectResponse } from '../request/responses.js'
 import { jsonBytes } from '../store/json-bytes.js'
 import type { ResourceRequest } from './resource-request.js'
@@ -14,6 +14,7 @@ export function getVerb(resource: ResourceRequest): ApiResponse {
   const { request, context, kind, namespace = '', name = '' } = resource
   if (!kind.verbs.includes('get')) throw methodNotAllowed()
   const form = wantedForm(request)
+  if (request.query.size > 0) queryInteger(request.query, 'resourceVersion') // any will do, but it has to be one
   const stored = context.store.collection(kind.collection).find(namespace, name)
   if (!stored) throw notFound(kind, name)
   const object = viewOf(kind, stored)
@@ -29,6 +30,7 @@ export async function listVerb(resource: ResourceRequest): Promise<ApiResponse> 
   if (queryFlag(request.query, 'watch')) return watchVerb(resource)
   if (!kind.verbs.includes('list')) throw methodNotAllowed()
   const selection = parseSelection(kind, namespace, request.query)
+  queryInteger(request.query, 'timeoutSeconds') // counts for watches only, but has to be a number
   const listing = await listObjects(context, kind, selection, request.query, request.signal)
   const warnings = readWarnings(resource)
   if (form.type !== 'plain') return objectResponse(200, presentList(kind, listing, form, context.clock.now()), warnings)

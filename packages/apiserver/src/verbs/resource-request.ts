@@ -27,5 +27,6 @@ export function writeRequest(resource: ResourceRequest, optionsKind: string): Wr
     fieldValidation: options.fieldValidation,
     force: options.force,
     warnings: kind.warning ? [kind.warning] : [],
+    duplicates: options.fieldValidation === 'Ignore' ? undefined : [],
   }
 }

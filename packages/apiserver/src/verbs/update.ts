@@ -14,7 +14,7 @@ export async function updateVerb(resource: ResourceRequest): Promise<ApiResponse
   const { request, context, kind, namespace = '', name = '', subresource } = resource
   if (!kind.verbs.includes('update')) throw methodNotAllowed()
   const write = writeRequest(resource, 'UpdateOptions')
-  const body = identify(kind, await readObject(request), namespace, name)
+  const body = identify(kind, await readObject(request, write.duplicates), namespace, name)
   await prepareWrite(kind, body)
   const exists = context.store.collection(kind.collection).findHead(namespace, name) !== undefined
   if (!exists && kind.createsOnUpdate && subresource === '') {

@@ -25,7 +25,8 @@ export function applyObject(
   body: Identified,
 ): AppliedObject {
   if (body.metadata.managedFields !== undefined) throw badRequest('metadata.managedFields must be nil')
-  const applied = dropUnknownFields(kind, body, request.fieldValidation, request.warnings) as Identified
+  // Who applies a zero owns the field, though the object will not show it.
+  const applied = dropUnknownFields(kind, body, request, true) as Identified
   const merge = (live: KubeObject | undefined): Identified => {
     const result = applyPatch({
       live,

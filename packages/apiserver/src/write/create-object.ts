@@ -7,7 +7,7 @@ import type { FieldValidation } from '../request/query.js'
 import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
 import { freezeJson, type JsonObject } from '../store/plain-json.js'
-import { dropUnknownFields } from './field-checks.js'
+import { dropUnknownFields, warningsOf } from './field-checks.js'
 import { dropEmptyMetadata, type Identified } from './identity.js'
 import { recordOwnership } from './ownership.js'
 import { timestamp } from './timestamps.js'
@@ -19,6 +19,8 @@ export interface WriteRequest {
   readonly fieldValidation: FieldValidation
   /** Collects what the caller should be told besides the result. */
   readonly warnings: string[]
+  /** Fields that stood twice in the body; undefined where nobody wants to know. */
+  readonly duplicates?: string[] | undefined
 }
 
 export interface CreateOptions {
@@ -38,7 +40,7 @@ export function createObject(
 ): PendingWrite {
   const { store, clock } = context
   const now = clock.now()
-  const pruned = dropUnknownFields(kind, body, request.fieldValidation, request.warnings)
+  const pruned = dropUnknownFields(kind, body, request)
   const object = (kind.schema ? kind.schema.applyDefaults(pruned) : pruned) as Identified
   checkNamespace(context, kind, object.metadata)
   if (object.metadata.resourceVersion && object.metadata.resourceVersion !== '0') {
@@ -54,7 +56,10 @@ export function createObject(
     recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })
   }
   kind.prepareCreate?.(object, writeContext(context, now, request.user))
-  if (!options.isTrusted) validateNew(kind, object)
+  if (!options.isTrusted) {
+    validateNew(kind, object)
+    request.warnings.push(...warningsOf(kind, object))
+  }
 
   const collection = store.collection(kind.collection)
   const namespace = object.metadata.namespace ?? ''
@@ -125,7 +130,7 @@ function stampMetadata(kind: KindDefinition, metadata: ObjectMeta, now: Date, ke
 function validateNew(kind: KindDefinition, object: Identified): void {
   const errors = [
     ...checkName(kind, object.metadata.name!),
-    ...checkMetadata(object.metadata),
+    ...checkMetadata(kind, object.metadata),
     ...(kind.schema?.validate(object as JsonObject, undefined) ?? []),
     ...(kind.validate?.(object as JsonObject, undefined) ?? []),
   ]

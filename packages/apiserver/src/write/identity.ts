@@ -1,5 +1,5 @@
 import type { ObjectMeta } from '@corral/resources'
-import { badRequest } from '../errors/api-error.js'
+import { badRequest, invalid, invalidValue, undecodable } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 
@@ -19,7 +19,7 @@ export function identify(
 ): Identified {
   checkGroupVersionKind(kind, body)
   if (body.metadata === undefined || body.metadata === null) body.metadata = {}
-  if (!isJsonObject(body.metadata)) throw badRequest('metadata must be an object')
+  if (!isJsonObject(body.metadata)) throw undecodable('metadata must be an object')
   const metadata = body.metadata as ObjectMeta
   checkStrings(metadata)
   if (kind.namespaced) {
@@ -56,39 +56,46 @@ function isEmpty(value: object): boolean {
 
 function checkGroupVersionKind(kind: KindDefinition, body: JsonObject): void {
   if (kind.isCustom && (!body.kind || !body.apiVersion)) {
-    throw badRequest("Object 'Kind' is missing in the body: custom resources must name apiVersion and kind")
+    throw undecodable("Object 'Kind' is missing in the body: custom resources must name apiVersion and kind")
   }
   body.apiVersion = body.apiVersion || kind.apiVersion
   body.kind = body.kind || kind.kind
   if (body.apiVersion !== kind.apiVersion) {
-    throw badRequest(
+    throw undecodable(
       `the API version in the data (${String(body.apiVersion)}) does not match the expected API version (${kind.apiVersion})`,
     )
   }
   if (body.kind !== kind.kind) {
-    throw badRequest(`the kind in the data (${String(body.kind)}) does not match the expected kind (${kind.kind})`)
+    if (kind.isCustom) throw foreignKind(kind, body)
+    throw undecodable(`the kind in the data (${String(body.kind)}) does not match the expected kind (${kind.kind})`)
   }
+}
+
+/** A custom object of another kind can be read, so what is wrong is its field. */
+function foreignKind({ group, kind }: KindDefinition, body: JsonObject): Error {
+  const name = isJsonObject(body.metadata) ? String(body.metadata.name ?? '') : ''
+  return invalid({ group, kind: String(body.kind) }, name, [invalidValue('kind', body.kind, `must be ${kind}`)])
 }
 
 function checkStrings(metadata: ObjectMeta): void {
   for (const field of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion'] as const) {
     const value: unknown = metadata[field]
     if (value === null) delete metadata[field]
-    else if (value !== undefined && typeof value !== 'string') throw badRequest(`metadata.${field} must be a string`)
+    else if (value !== undefined && typeof value !== 'string') throw undecodable(`metadata.${field} must be a string`)
   }
   for (const field of ['labels', 'annotations'] as const) {
     const value: unknown = metadata[field]
     if (value === null) delete metadata[field]
-    else if (value !== undefined && !isJsonObject(value)) throw badRequest(`metadata.${field} must be an object`)
+    else if (value !== undefined && !isJsonObject(value)) throw undecodable(`metadata.${field} must be an object`)
     else if (value !== undefined) {
       for (const [key, item] of Object.entries(value)) {
-        if (typeof item !== 'string') throw badRequest(`metadata.${field}.${key}: the value must be a string`)
+        if (typeof item !== 'string') throw undecodable(`metadata.${field}.${key}: the value must be a string`)
       }
     }
   }
   for (const field of ['finalizers', 'ownerReferences', 'managedFields'] as const) {
     const value: unknown = metadata[field]
     if (value === null) delete metadata[field]
-    else if (value !== undefined && !Array.isArray(value)) throw badRequest(`metadata.${field} must be a list`)
+    else if (value !== undefined && !Array.isArray(value)) throw undecodable(`metadata.${field} must be a list`)
   }
 }

@@ -22,12 +22,17 @@ export type Patch =
   | { readonly type: Exclude<PatchType, 'apply'>; apply(current: JsonObject): JsonObject }
 
 /** Reads the patch of a request. Strategic merge needs Go types, which custom kinds do not have: 415 for those. */
-export async function readPatchBody(request: ApiRequest, kind: KindDefinition, subresource: string): Promise<Patch> {
+export async function readPatchBody(
+  request: ApiRequest,
+  kind: KindDefinition,
+  subresource: string,
+  duplicates?: string[],
+): Promise<Patch> {
   const type = TYPES[mediaType(request) as keyof typeof TYPES]
   if (!type || (type === 'strategic' && kind.isCustom)) {
     throw unsupportedMediaType(Object.keys(TYPES).filter((name) => !kind.isCustom || !name.includes('strategic')))
   }
-  const body = await readPatch(request, type === 'apply')
+  const body = await readPatch(request, type === 'apply', duplicates)
   const object = (value: unknown): JsonObject => {
     if (!isJsonObject(value)) throw badRequest('the patch does not leave an object')
     return ownCopy(kind, subresource, value)

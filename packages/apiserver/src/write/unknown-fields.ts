@@ -1,27 +1,41 @@
-import { type FieldType, fieldTable, type TypeInfo } from '@corral/resources'
-import { badRequest } from '../errors/api-error.js'
+import { canonicalQuantity, type FieldInfo, type FieldType, fieldTable, type TypeInfo } from '@corral/resources'
+import { undecodable } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 
+export interface KnownFields {
+  readonly value: JsonObject
+  /** Paths of what was dropped. */
+  readonly unknown: readonly string[]
+}
+
 /**
- * A built-in object without the fields its type does not have, and their paths. A value of the wrong JSON type is refused
- * with 400, as a typed decoder would. Parts without unknown fields are returned as they are.
+ * A built-in object without the fields its type does not have, in the form a typed decoder leaves it: quantities in
+ * their canonical text and, unless `keepsZeros`, no zeros where Go leaves them out. A value of the wrong JSON type is
+ * refused. Parts that stay the same are returned as they are.
  */
-export function unknownFields(
-  kind: KindDefinition,
-  object: JsonObject,
-): { value: JsonObject; unknown: readonly string[] } {
+export function unknownFields(kind: KindDefinition, object: JsonObject, keepsZeros: boolean): KnownFields {
   const type = fieldTable.forKind(kind.apiVersion, kind.kind)
   if (!type) return { value: object, unknown: [] }
   const unknown: string[] = []
-  const walk = new Walk(kind, unknown)
-  return { value: walk.object(type, object, ''), unknown }
+  return { value: new Walk(kind, unknown, keepsZeros).object(type, object, ''), unknown }
 }
+
+/** The same for the metadata of a custom object, which is typed whatever its kind. */
+export function unknownMetadata(kind: KindDefinition, object: JsonObject): KnownFields {
+  if (!isJsonObject(object.metadata)) return { value: object, unknown: [] }
+  const unknown: string[] = []
+  const metadata = new Walk(kind, unknown, true).object(objectMeta, object.metadata, 'metadata')
+  return { value: metadata === object.metadata ? object : { ...object, metadata }, unknown }
+}
+
+const objectMeta = fieldTable.find('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta')!
 
 class Walk {
   constructor(
     private readonly kind: KindDefinition,
     private readonly unknown: string[],
+    private readonly keepsZeros: boolean,
   ) {}
 
   object(type: TypeInfo, value: JsonObject, path: string): JsonObject {
@@ -37,10 +51,11 @@ class Walk {
       }
       const before = value[key]
       const after = this.value(field.type, before, at)
-      if (after !== before) {
-        if (result === value) result = { ...value }
-        result[key] = after
-      }
+      const isDropped = !this.keepsZeros && isLeftOut(field, after)
+      if (after === before && !isDropped) continue
+      if (result === value) result = { ...value }
+      if (isDropped) delete result[key]
+      else result[key] = after
     }
     return result
   }
@@ -106,25 +121,52 @@ class Walk {
   }
 
   private quantity(value: unknown, path: string): string {
-    if (typeof value === 'number') return String(value)
-    if (typeof value !== 'string') throw this.mismatch(value, path, 'a quantity')
-    if (QUANTITY.test(value)) return value
+    if (typeof value !== 'string' && typeof value !== 'number') throw this.mismatch(value, path, 'a quantity')
+    const text = String(value)
+    const known = quantities.get(text)
+    if (known !== undefined) return known
+    if (QUANTITY.test(text)) {
+      const canonical = canonicalQuantity(text) ?? text
+      // Clients choose the texts, so the memory is bounded; most objects use the same few.
+      if (quantities.size < 1_000) quantities.set(text, canonical)
+      return canonical
+    }
     throw this.unreadable("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
   }
 
   private unreadable(why: string): Error {
     const { kind, version } = this.kind
-    return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`)
+    return undecodable(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`)
   }
 
   private mismatch(value: unknown, path: string, wanted: string): Error {
     const { kind, version } = this.kind
     const found = Array.isArray(value) ? 'array' : typeof value
-    return badRequest(
+    return undecodable(
       `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: json: cannot unmarshal ${found} into field ${kind}.${path}: ${wanted} is needed`,
     )
   }
 }
+
+/** Whether Go writes nothing for the value: no pointer, and the zero of its type. A struct is never left out. */
+function isLeftOut(field: FieldInfo, value: unknown): boolean {
+  if (value === null) return field.pointer || (field.omitEmpty && !isTime(field))
+  if (!field.omitEmpty || field.pointer) return false
+  if (value === '' || value === 0 || value === false) return field.type.kind === 'scalar'
+  if (Array.isArray(value)) return value.length === 0
+  return field.type.kind === 'map' && isJsonObject(value) && isEmpty(value)
+}
+
+/** Go shows a time that was never set as null; of metadata's own it says nothing. */
+const isTime = ({ type, name }: FieldInfo): boolean =>
+  type.kind === 'scalar' && (type.scalar === 'time' || type.scalar === 'microTime') && name !== 'creationTimestamp'
+
+function isEmpty(value: object): boolean {
+  for (const _ in value) return false
+  return true
+}
+
+const quantities = new Map<string, string>()
 
 const TIME = /^\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 /** By length and alphabet: lines may be broken anywhere. */

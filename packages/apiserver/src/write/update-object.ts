@@ -7,7 +7,7 @@ import type { ServerContext } from '../server-context.js'
 import type { ObjectStore, PendingWrite } from '../store/object-store.js'
 import { equalFields, equalJson, freezeJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type WriteRequest, writeContext } from './create-object.js'
-import { dropUnknownFields } from './field-checks.js'
+import { dropUnknownFields, warningsOf } from './field-checks.js'
 import { dropEmptyMetadata, type Identified } from './identity.js'
 import { recordOwnership } from './ownership.js'
 
@@ -47,7 +47,7 @@ export function updateObject(
 
   let next = change(old)
   checkPreconditions(kind, target, next, old, options)
-  next = dropUnknownFields(kind, next, request.fieldValidation, request.warnings) as Identified
+  next = dropUnknownFields(kind, next, request) as Identified
   if (kind.schema) next = kind.schema.applyDefaults(next as JsonObject) as Identified
   next = isolate(kind, target.subresource, next, old)
   dropEmptyMetadata(next.metadata)
@@ -59,7 +59,10 @@ export function updateObject(
     kind.prepareStatus?.(next, old)
   }
   bumpGeneration(kind, next, old)
-  if (!options.isTrusted) validateChange(kind, target, next, old)
+  if (!options.isTrusted) {
+    validateChange(kind, target, next, old)
+    if (target.subresource === '') request.warnings.push(...warningsOf(kind, next))
+  }
   if (!options.keepsManagedFields) {
     const { manager } = request
     recordOwnership(kind, old, next, { manager, subresource: target.subresource, now })
@@ -96,6 +99,7 @@ function checkPreconditions(
     ])
   }
   if (uid && uid !== old.metadata.uid) {
+    if (!options.isReplace) throw invalid(kind, target.name, [invalidValue('metadata.uid', uid, 'field is immutable')])
     const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
     throw conflict(kind, target.name, why)
   }
@@ -153,7 +157,10 @@ const NOT_CONTENT: ReadonlySet<string> = new Set(['metadata', 'apiVersion', 'kin
 const NOT_CONTENT_NOR_STATUS: ReadonlySet<string> = new Set([...NOT_CONTENT, 'status'])
 
 function validateChange(kind: KindDefinition, target: UpdateTarget, next: Identified, old: JsonObject): void {
-  const errors: FieldError[] = [...checkMetadata(next.metadata), ...checkFinalizers(next.metadata, old as Identified)]
+  const errors: FieldError[] = [
+    ...checkMetadata(kind, next.metadata),
+    ...checkFinalizers(next.metadata, old as Identified),
+  ]
   if (kind.schema) errors.push(...kind.schema.validate(next as JsonObject, old))
   if (target.subresource === '') errors.push(...(kind.validate?.(next as JsonObject, old) ?? []))
   if (target.subresource === 'status') errors.push(...(kind.validateStatus?.(next as JsonObject, old) ?? []))

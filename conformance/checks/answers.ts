@@ -1,0 +1,79 @@
+import { equal } from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { type Answered, masked } from '../differential/answers.js'
+import type { Asked } from '../differential/asked.js'
+import { requests } from '../differential/requests.js'
+import { type Check, check } from '../harness/check.js'
+import type { Context } from '../harness/context.js'
+
+/** What the real server says, one answer a line, written down by a run on it with `CORRAL_RECORD_ANSWERS=1`. */
+const file = new URL('../differential/answers.jsonl', import.meta.url)
+
+type Recorded = Map<string, { readonly status: number }>
+
+function readRecorded(): Recorded {
+  if (!existsSync(file)) return new Map()
+  const lines = readFileSync(file, 'utf8').trim().split('\n')
+  return new Map(lines.map((line) => JSON.parse(line) as [string, { status: number }])) // as written below
+}
+
+const titleOf = ({ method, path, type, accept, body }: Asked): string =>
+  [method, path, type, accept, typeof body === 'string' ? body : JSON.stringify(body)].filter(Boolean).join(' ')
+
+export const answers: readonly Check[] = [
+  check(
+    141,
+    `${requests.length} requests, half of them wrong in some way, get the same answers: objects, owners, causes, warnings`,
+    async (t) => {
+      const namespace = await t.ns()
+      const account = await t.core('serviceaccounts', 'default')
+      await t.eventually('the default account', async () => (await t.get(account)).status === 200)
+      const isRecording = process.env.CORRAL_RECORD_ANSWERS === '1' && !t.isEmbedded
+      const recorded = readRecorded()
+      const said: string[] = []
+      const differences: string[] = []
+      for (const asked of requests) {
+        const title = titleOf(asked)
+        const answer = masked(await ask(t, asked, namespace), namespace) as { status: number }
+        const wanted = recorded.get(title)
+        said.push(JSON.stringify([title, answer]))
+        if (!isRecording && !isSame(wanted, answer, t.isEmbedded))
+          differences.push(`${title}\n  wanted ${JSON.stringify(wanted)}\n  got    ${JSON.stringify(answer)}`)
+      }
+      if (isRecording) writeFileSync(file, `${said.join('\n')}\n`)
+      equal(differences.length, 0, `${differences.length} differences\n${differences.slice(0, 5).join('\n')}`)
+    },
+    {
+      timeoutMs: 120_000,
+      differs: 'a few malformed requests that the real one answers with 500 are a 4xx of the embedded one',
+    },
+  ),
+]
+
+async function ask(t: Context, asked: Asked, namespace: string): Promise<Answered> {
+  const fill = (text: string): string => text.replaceAll('{ns}', namespace)
+  const { method, type, accept, body } = asked
+  const text = body === undefined ? undefined : fill(typeof body === 'string' ? body : JSON.stringify(body))
+  const options = {
+    ...(text === undefined ? {} : { body: text }),
+    ...(type ? { contentType: type } : {}),
+    ...(accept ? { accept } : {}),
+  }
+  // The real one puts off what it is asked about a kind it has only just learnt of.
+  const answer = await t.eventually('an answer', async () => {
+    const first = await t.call(method, fill(asked.path), options)
+    return first.status !== 429 && first
+  })
+  const { status, text: said, headers } = answer
+  const isJson = headers['content-type']?.startsWith('application/json')
+  return { status, warnings: warningsIn(answer.warnings), body: isJson ? answer.body : said }
+}
+
+/** Several headers arrive as one. */
+const warningsIn = (header: string): string[] => (header === '' ? [] : header.split(/, (?=299 - )/))
+
+function isSame(wanted: { status: number } | undefined, got: { status: number }, isEmbedded: boolean): boolean {
+  if (isEmbedded && wanted && wanted.status >= 500) return got.status >= 400 && got.status < 500
+  return isDeepStrictEqual(wanted, got)
+}

@@ -1,0 +1,17 @@
+import type { Asked } from './asked.js'
+import { addresses, objects } from './object-requests.js'
+import { patches } from './patch-requests.js'
+import { lists, streams, tables } from './read-requests.js'
+import { kept, refusals } from './refused-requests.js'
+
+/** In this order: the later ones are about what the earlier ones stored. */
+export const requests: readonly Asked[] = [
+  ...objects,
+  ...kept,
+  ...refusals,
+  ...patches,
+  ...addresses,
+  ...lists,
+  ...streams,
+  ...tables,
+]
