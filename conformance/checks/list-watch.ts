@@ -205,7 +205,7 @@ export const watching: readonly Check[] = [
         // A journal forgets what it has replaced, and a restart shows it.
         const first = version(await t.create(path, configMap('one')))
         for (const value of ['b', 'c']) (await t.patch(`${path}/one`, mergePatch, { data: { a: value } })).is(200)
-        await t.server.restart!()
+        await t.server.restart()
         match(await expired(path, first), tooOld(first))
       } else {
         // The history of a kind begins with the kind, and in memory with the server.

@@ -1,43 +1,57 @@
-import { deepEqual, equal, match } from 'node:assert/strict'
+import { deepEqual, equal, ok } from 'node:assert/strict'
 import { runGoClient } from '../clients/go-client.js'
 import { runPython } from '../clients/python.js'
 import { type Check, check } from '../harness/check.js'
 import type { Context } from '../harness/context.js'
 import { anyKubectl, kubectlFact } from '../harness/kubectl.js'
 import { extensions } from '../harness/objects.js'
-import { startSandboxPool } from '../harness/sandbox-pool.js'
+import { coolSandboxPool, startSandboxPool, warmSandboxPool } from '../harness/sandbox-pool.js'
 
 const options = { needsNode: true, heavy: true, exclusive: true, timeoutMs: 240_000 }
 
-/** What both SDKs report about a sandbox they opened, used and gave up; nothing of it stays. */
-async function opened(t: Context, lines: readonly string[]): Promise<void> {
-  const [claim = '', said] = lines.slice(-2)
-  equal(said, 'own pod true|err|3|written through the tunnel')
-  match(claim, /^claim sandbox-claim-/)
-  await t.gone(await t.group(extensions, 'sandboxclaims', claim.replace('claim ', '')), 30_000)
+/**
+ * What both SDKs do with a sandbox, first on an empty pool and then on a filled one: open it, work in it, give it up.
+ * The second time it is the pod that was waiting. Nothing of either stays.
+ */
+async function coldAndWarm(t: Context, use: () => Promise<readonly string[]>): Promise<void> {
+  await startSandboxPool(t)
+  await opened(t, await use())
   await t.eventually('no pod left', async () => (await t.get(await t.core('pods'))).is(200).items.length === 0, 30_000)
+  const waiting = await warmSandboxPool(t)
+  equal(await opened(t, await use()), waiting)
+  await coolSandboxPool(t)
+  await t.eventually('no pod left', async () => (await t.get(await t.core('pods'))).is(200).items.length === 0, 30_000)
+}
+
+/** Checks what an SDK said about its sandbox, and that the claim is gone; answers the pod it worked in. */
+async function opened(t: Context, lines: readonly string[]): Promise<string> {
+  const [first = '', said] = lines.slice(-2)
+  equal(said, 'own pod true|err|3|written through the tunnel')
+  const [, claim = '', pod = ''] = /^claim (sandbox-claim-\S+) pod (\S+)$/.exec(first) ?? []
+  ok(claim, first)
+  await t.gone(await t.group(extensions, 'sandboxclaims', claim), 30_000)
+  return pod
 }
 
 export const sdks: readonly Check[] = [
   check(
     129,
-    "upstream's Python SDK opens a sandbox, runs a command, writes and reads a file, deletes it",
+    "upstream's Python SDK opens a sandbox, runs a command, writes and reads a file, deletes it: cold and from a pool",
     async (t) => {
       t.usesBinary(await kubectlFact(anyKubectl))
-      await startSandboxPool(t)
-      const { out } = await runPython(t, 'sdk', [await t.ns()], 120_000)
-      await opened(t, out.trim().split('\n'))
+      const namespace = await t.ns()
+      await coldAndWarm(t, async () => (await runPython(t, 'sdk', [namespace], 120_000)).out.trim().split('\n'))
     },
     options,
   ),
   check(
     135,
     "upstream's Go SDK does the same over its own SPDY tunnel",
-    async (t) => {
-      await startSandboxPool(t)
-      await opened(t, await runGoClient(t, 'sdk'))
+    (t) => coldAndWarm(t, () => runGoClient(t, 'sdk')),
+    {
+      ...options,
+      needsGo: true,
     },
-    { ...options, needsGo: true },
   ),
   check(
     136,

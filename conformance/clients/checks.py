@@ -61,7 +61,7 @@ def sdk(namespace):
     note = box.files.read("note.txt").decode()
     is_own_pod = result.stdout.strip() == box.get_pod_name()
     again = boxes.get_sandbox(box.claim_name, namespace=namespace)
-    print("claim", again.claim_name)
+    print("claim", again.claim_name, "pod", box.get_pod_name())
     print("|".join([f"own pod {str(is_own_pod).lower()}", result.stderr.strip(), str(result.exit_code), note]))
     boxes.delete_sandbox(box.claim_name, namespace=namespace)
 

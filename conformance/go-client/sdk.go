@@ -35,7 +35,7 @@ func useSdk(ctx context.Context, config *rest.Config, namespace string) error {
 		return fmt.Errorf("read: %w", err)
 	}
 	isOwnPod := strings.TrimSpace(result.Stdout) == box.PodName()
-	fmt.Printf("claim %s\n", box.ClaimName())
+	fmt.Printf("claim %s pod %s\n", box.ClaimName(), box.PodName())
 	fmt.Printf("own pod %t|%s|%d|%s\n", isOwnPod, strings.TrimSpace(result.Stderr), result.ExitCode, content)
 	return box.Close(ctx)
 }

@@ -48,6 +48,7 @@ async function serverOn(plane: ControlPlane): Promise<ServerUnderTest> {
     },
     resignToken: (token, change) =>
       resignedToken(token, change, (text) => sign('sha256', Buffer.from(text), signingKey)),
+    restart: () => plane.restartApiserver(),
     async close() {
       await kubelet.close()
       await node.stop()

@@ -1,6 +1,7 @@
 import { defaultManagerOptions, startManager } from '@corral/controllers'
 import { Skipped } from './check.js'
-import type { Context } from './context.js'
+import { type Context, mergePatch } from './context.js'
+import { at } from './kube-body.js'
 import { remoteClient } from './kube-client.js'
 import { extensions } from './objects.js'
 
@@ -71,7 +72,7 @@ export async function startSandboxPool(t: Context): Promise<void> {
       },
     },
   })
-  // No warm member: the tunnel leads to whatever pod the Service selects, which has to be the claimed one.
+  // No warm member yet: the tunnel leads to whatever pod the Service selects, which has to be the claimed one.
   await t.create(await t.group(extensions, 'sandboxwarmpools'), {
     apiVersion: extensions,
     kind: 'SandboxWarmPool',
@@ -82,4 +83,22 @@ export async function startSandboxPool(t: Context): Promise<void> {
     metadata: { name: 'sandbox-router-svc' },
     spec: { selector: labels, ports: [{ port: 8080, targetPort: 8080 }] },
   })
+}
+
+/** Fills the pool with one member and sees to it that no other pod will run; answers the member's pod. */
+export async function warmSandboxPool(t: Context): Promise<string> {
+  const pool = await t.group(extensions, 'sandboxwarmpools', 'pool')
+  ;(await t.patch(pool, mergePatch, { spec: { replicas: 1 } })).is(200)
+  await t.eventually('a member', async () => at((await t.get(pool)).is(200), 'status.readyReplicas') === 1, 30_000)
+  const [member] = (await t.get(await t.core('pods'))).is(200).items
+  // Whoever takes its place waits for a scheduler, so that the Service has one pod to lead to.
+  const template = await t.group(extensions, 'sandboxtemplates', 'runtime')
+  ;(await t.patch(template, mergePatch, { spec: { podTemplate: { spec: { nodeName: null } } } })).is(200)
+  return member?.metadata.name ?? ''
+}
+
+/** Empties the pool. */
+export async function coolSandboxPool(t: Context): Promise<void> {
+  const pool = await t.group(extensions, 'sandboxwarmpools', 'pool')
+  ;(await t.patch(pool, mergePatch, { spec: { replicas: 0 } })).is(200)
 }

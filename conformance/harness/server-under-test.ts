@@ -11,8 +11,8 @@ export interface ServerUnderTest {
   readonly kubeconfig: string
   /** Name of the node that runs pods bound to it, where there is one. */
   readonly nodeName?: string
-  /** Ends the server and starts it on the same data and port. Only where the suite owns it. */
-  restart?(): Promise<void>
+  /** Ends the server and starts it on the same data and port. */
+  restart(): Promise<void>
   /** A service account's token with other claims, signed with the key the server trusts. */
   resignToken(token: string, change: (claims: TokenClaims) => TokenClaims): string
   /** What results record about it. */

@@ -30,6 +30,8 @@ export interface ControlPlane {
   readonly binaries: OracleBinaries<(typeof controlPlanePrograms)[number]>
   /** Process ids by program, for figures about memory and time. */
   readonly pids: Readonly<Record<string, number>>
+  /** Ends kube-apiserver and starts it on the same port; etcd and the controller manager go on. */
+  restartApiserver(): Promise<void>
   /** Ends every program, by id, and removes the directory. */
   stop(): Promise<void>
 }
@@ -43,9 +45,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   mkdirSync(join(directory, 'logs'), { recursive: true, mode: 0o700 })
   const programs: Program[] = []
   const start = (name: keyof typeof binaries, args: readonly string[]): void => {
-    programs.push(
-      startProgram({ name, path: binaries[name].path, args, logFile: join(directory, 'logs', `${name}.log`) }),
-    )
+    const logFile = join(directory, 'logs', `${name}.log`)
+    programs.push(startProgram({ name, path: binaries[name].path, args, logFile }))
   }
   const stop = async (): Promise<void> => {
     for (const program of [...programs].reverse()) await program.stop()
@@ -56,9 +57,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const [clientPort = 0, peerPort = 0, apiPort = 0, managerPort = 0] = await freePorts(4)
     const files = await writeFiles(directory, apiPort)
     start('etcd', etcdFlags(directory, clientPort, peerPort))
-    start('kube-apiserver', [...apiserverFlags(files, clientPort, apiPort), ...(options.apiserverFlags ?? [])])
     const ready = { timeoutMs: 60_000, signal: options.signal }
-    await untilReady('kube-apiserver', programs, () => isReady(apiPort, '/readyz', files), ready)
+    const startApiserver = async (): Promise<void> => {
+      start('kube-apiserver', [...apiserverFlags(files, clientPort, apiPort), ...(options.apiserverFlags ?? [])])
+      await untilReady('kube-apiserver', programs, () => isReady(apiPort, '/readyz', files), ready)
+    }
+    await startApiserver()
     if (options.withControllerManager !== false) {
       start('kube-controller-manager', managerFlags(files, managerPort))
       await untilReady('kube-controller-manager', programs, () => isReady(managerPort, '/healthz', files), ready)
@@ -70,7 +74,15 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       ca: files.ca,
       directory,
       binaries,
-      pids: Object.fromEntries(programs.map((program) => [program.name, program.pid])),
+      get pids() {
+        return Object.fromEntries(programs.map((program) => [program.name, program.pid]))
+      },
+      async restartApiserver() {
+        const index = programs.findIndex(({ name }) => name === 'kube-apiserver')
+        await programs[index]?.stop()
+        programs.splice(index, 1)
+        await startApiserver()
+      },
       stop,
     }
   } catch (error) {
