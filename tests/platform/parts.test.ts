@@ -21,6 +21,9 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 // Real processes on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
 
+/** Whichever version the PATH has. */
+const kubectlProgram = 'kubectl'
+
 describe('the parts, each a process of its own', () => {
   let scratch: TemporaryDirectory
   let before: HostSnapshot
@@ -107,7 +110,7 @@ describe('the parts, each a process of its own', () => {
   const kubectl = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
     new Promise((resolve) => {
       const env = { PATH: process.env.PATH, HOME: at('home'), KUBECONFIG: kubeconfig }
-      execFile('kubectl', args, { env, timeout: 30_000 }, (error, out, err) =>
+      execFile(kubectlProgram, args, { env, timeout: 30_000 }, (error, out, err) =>
         resolve({ code: error ? Number(error.code ?? 1) : 0, out, err }),
       )
     })
@@ -123,7 +126,7 @@ describe('the parts, each a process of its own', () => {
   it('kubectl forwards a port of the pod, and says so where nobody listens', async () => {
     const port = await freePort()
     const args = ['--kubeconfig', kubeconfig, 'port-forward', 'box', `${port}:8888`, ':9']
-    const forward = spawn('kubectl', args, { env: { PATH: process.env.PATH, HOME: at('home') } })
+    const forward = spawn(kubectlProgram, args, { env: { PATH: process.env.PATH, HOME: at('home') } })
     let said = ''
     for (const stream of [forward.stdout, forward.stderr])
       stream.on('data', (chunk: Buffer) => {
