@@ -1,60 +1,6 @@
 import { type Dispatcher, Pool } from 'undici'
 import type { LoadAddress, LoadJob, LoadMessage, LoadReply, LoadResult } from './load-jobs.js'
-
-interface Answer {
-  status: number
-  body: Buffer
-}
-
-/** The thinnest client undici allows: its own cost must not hide the server's on a machine they share. */
-class Requests {
-  readonly #pool: Pool
-  readonly #headers: Record<string, string>
-
-  constructor(address: LoadAddress) {
-    this.#pool = new Pool(address.url, {
-      connections: address.connections,
-      pipelining: 1,
-      headersTimeout: 30_000,
-      bodyTimeout: 0,
-      connect: { ca: address.ca },
-    })
-    this.#headers = { authorization: `Bearer ${address.token}`, 'content-type': 'application/json' }
-  }
-
-  send(method: 'GET' | 'POST', path: string, body?: string): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      let status = 0
-      const chunks: Buffer[] = []
-      this.#pool.dispatch(
-        { method, path, headers: this.#headers, ...(body === undefined ? {} : { body }) },
-        {
-          onRequestStart() {},
-          onResponseStart(_controller, statusCode) {
-            status = statusCode
-          },
-          onResponseData(_controller, chunk) {
-            chunks.push(chunk)
-          },
-          onResponseEnd() {
-            resolve({ status, body: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) })
-          },
-          onResponseError(_controller, error) {
-            reject(error)
-          },
-        },
-      )
-    })
-  }
-
-  stream(path: string, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    return this.#pool.request({ method: 'GET', path, headers: this.#headers, signal })
-  }
-
-  close(): Promise<void> {
-    return this.#pool.destroy()
-  }
-}
+import { type Answer, RawConnections } from './raw-connections.js'
 
 const filler = 'x'.repeat(640)
 
@@ -64,7 +10,11 @@ function configMap(name: string): string {
 }
 
 const collection = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
-const versionOf = (body: Buffer): string => /"resourceVersion":\s*"(\d+)"/.exec(body.toString('latin1'))?.[1] ?? ''
+const versionOf = (body: string): string => /"resourceVersion":\s*"(\d+)"/.exec(body)?.[1] ?? ''
+
+function failureOf({ status, body }: Answer, wanted: number): string | undefined {
+  return status === wanted ? undefined : `${status} ${body.toString().slice(0, 300)}`
+}
 
 process.on('message', ({ address, job }: LoadMessage) => {
   void perform(address, job).then(
@@ -77,21 +27,46 @@ function reply(message: LoadReply): void {
   process.send?.(message)
 }
 
-async function perform(address: LoadAddress, job: LoadJob): Promise<LoadResult> {
-  const requests = new Requests(address)
-  try {
-    switch (job.kind) {
-      case 'create':
-        return await create(requests, address.connections, job)
-      case 'get':
-        return await get(requests, address.connections, job)
-      case 'watch':
-        return await watch(requests, address.connections, job)
-      case 'list':
-        return await list(requests, job.namespace)
+function perform(address: LoadAddress, job: LoadJob): Promise<LoadResult> {
+  switch (job.kind) {
+    case 'create':
+      return withConnections(address, address.connections, (requests) => create(requests, address.connections, job))
+    case 'get':
+      return withConnections(address, address.connections, (requests) => get(requests, address.connections, job))
+    case 'watch': {
+      // One connection is taken by the watch.
+      const connections = address.connections - 1
+      return withConnections(address, connections, (requests) => watch(address, requests, connections, job))
     }
+    case 'list':
+      return list(address, job.namespace)
+  }
+}
+
+async function withConnections<T>(
+  address: LoadAddress,
+  count: number,
+  use: (requests: RawConnections) => Promise<T>,
+): Promise<T> {
+  const requests = await RawConnections.open(address, count)
+  try {
+    return await use(requests)
   } finally {
-    await requests.close()
+    requests.close()
+  }
+}
+
+/** For the few requests whose answers are long or never end. */
+async function withReader<T>(
+  address: LoadAddress,
+  use: (read: (path: string, signal?: AbortSignal) => Promise<Dispatcher.ResponseData>) => Promise<T>,
+): Promise<T> {
+  const pool = new Pool(address.url, { bodyTimeout: 0, connect: { ca: address.ca } })
+  const headers = { authorization: `Bearer ${address.token}` }
+  try {
+    return await use((path, signal) => pool.request({ method: 'GET', path, headers, ...(signal ? { signal } : {}) }))
+  } finally {
+    await pool.destroy()
   }
 }
 
@@ -124,7 +99,7 @@ async function closedLoop(
 }
 
 async function create(
-  requests: Requests,
+  requests: RawConnections,
   connections: number,
   job: Extract<LoadJob, { kind: 'create' }>,
 ): Promise<LoadResult> {
@@ -132,78 +107,83 @@ async function create(
   const path = collection(job.namespace)
   const result = await closedLoop(connections, job, async (index) => {
     const name = `${job.prefix}-${index}`
-    const { status, body } = await requests.send('POST', path, configMap(name))
-    if (status !== 201) return `${status} ${body.toString().slice(0, 300)}`
-    if (job.keepAcknowledged) acknowledged.push([name, versionOf(body)])
-    return undefined
+    const answer = await requests.send('POST', path, configMap(name))
+    const failure = failureOf(answer, 201)
+    if (!failure && job.keepAcknowledged) acknowledged.push([name, versionOf(answer.body.toString('latin1'))])
+    return failure
   })
   return job.keepAcknowledged ? { ...result, acknowledged } : result
 }
 
-function get(requests: Requests, connections: number, job: Extract<LoadJob, { kind: 'get' }>): Promise<LoadResult> {
+function get(
+  requests: RawConnections,
+  connections: number,
+  job: Extract<LoadJob, { kind: 'get' }>,
+): Promise<LoadResult> {
   const paths = job.names.map((name) => `${collection(job.namespace)}/${name}`)
-  return closedLoop(connections, job, async (index) => {
-    const { status, body } = await requests.send('GET', paths[index % paths.length] ?? '')
-    return status === 200 ? undefined : `${status} ${body.toString().slice(0, 300)}`
-  })
+  return closedLoop(connections, job, async (index) =>
+    failureOf(await requests.send('GET', paths[index % paths.length] ?? ''), 200),
+  )
 }
 
-async function list(requests: Requests, namespace: string): Promise<LoadResult> {
+async function list(address: LoadAddress, namespace: string): Promise<LoadResult> {
   const startedAt = performance.now()
-  const { status, body } = await requests.send('GET', collection(namespace))
-  if (status !== 200) throw new Error(`list: ${status} ${body.toString().slice(0, 300)}`)
+  const { status, text } = await withReader(address, async (read) => {
+    const { statusCode, body } = await read(collection(namespace))
+    return { status: statusCode, text: await body.text() }
+  })
+  if (status !== 200) throw new Error(`list: ${status} ${text.slice(0, 300)}`)
   const elapsedMs = performance.now() - startedAt
-  const { items } = JSON.parse(body.toString()) as {
-    items: { metadata: { name: string; resourceVersion: string } }[]
-  }
+  const { items } = JSON.parse(text) as { items: { metadata: { name: string; resourceVersion: string } }[] }
   const acknowledged = items.map(({ metadata }): [string, string] => [metadata.name, metadata.resourceVersion])
   return { count: items.length, elapsedMs, latenciesMs: [elapsedMs], failed: 0, acknowledged }
 }
 
-async function watch(
-  requests: Requests,
+function watch(
+  address: LoadAddress,
+  requests: RawConnections,
   connections: number,
   job: Extract<LoadJob, { kind: 'watch' }>,
 ): Promise<LoadResult> {
-  const sentAt = new Map<string, number>()
-  const latenciesMs: number[] = []
-  const stop = new AbortController()
-  const from = await requests.send('GET', `${collection(job.namespace)}?limit=1`)
-  const path = `${collection(job.namespace)}?watch=true&resourceVersion=${versionOf(from.body)}`
-  const stream = await requests.stream(path, stop.signal)
-  const marker = new RegExp(`"name":"(${job.prefix}-\\d+)"`, 'g')
-  const reading = (async () => {
-    let rest = ''
-    for await (const chunk of stream.body) {
-      const now = performance.now()
-      const text = rest + Buffer.from(chunk).toString('latin1')
-      const end = text.lastIndexOf('\n')
-      rest = text.slice(end + 1)
-      for (const [, name = ''] of text.slice(0, end + 1).matchAll(marker)) {
-        const sent = sentAt.get(name)
-        if (sent !== undefined) latenciesMs.push(now - sent)
-        sentAt.delete(name)
+  return withReader(address, async (read) => {
+    const sentAt = new Map<string, number>()
+    const latenciesMs: number[] = []
+    const stop = new AbortController()
+    const from = await (await read(`${collection(job.namespace)}?limit=1`)).body.text()
+    const path = `${collection(job.namespace)}?watch=true&resourceVersion=${versionOf(from)}`
+    const stream = await read(path, stop.signal)
+    const marker = new RegExp(`"name":"(${job.prefix}-\\d+)"`, 'g')
+    const reading = (async () => {
+      let rest = ''
+      for await (const chunk of stream.body) {
+        const now = performance.now()
+        const text = rest + Buffer.from(chunk).toString('latin1')
+        const end = text.lastIndexOf('\n')
+        rest = text.slice(end + 1)
+        for (const [, name = ''] of text.slice(0, end + 1).matchAll(marker)) {
+          const sent = sentAt.get(name)
+          if (sent !== undefined) latenciesMs.push(now - sent)
+          sentAt.delete(name)
+        }
       }
+    })().catch((error: unknown) => {
+      if (!stop.signal.aborted) throw error
+    })
+    const step = async (index: number): Promise<string | undefined> => {
+      const name = `${job.prefix}-${index}`
+      sentAt.set(name, performance.now())
+      return failureOf(await requests.send('POST', collection(job.namespace), configMap(name)), 201)
     }
-  })().catch((error: unknown) => {
-    if (!stop.signal.aborted) throw error
+    const created = job.ratePerSecond
+      ? await paced(job.durationMs, job.ratePerSecond, step)
+      : await closedLoop(connections, job, step)
+    const deadline = performance.now() + 10_000
+    while (sentAt.size > created.failed && performance.now() < deadline) await new Promise((go) => setTimeout(go, 5))
+    stop.abort()
+    await reading
+    if (sentAt.size > created.failed) throw new Error(`${sentAt.size - created.failed} events never came`)
+    return { ...created, latenciesMs }
   })
-  const step = async (index: number): Promise<string | undefined> => {
-    const name = `${job.prefix}-${index}`
-    sentAt.set(name, performance.now())
-    const { status, body } = await requests.send('POST', collection(job.namespace), configMap(name))
-    return status === 201 ? undefined : `${status} ${body.toString().slice(0, 300)}`
-  }
-  // One connection is taken by the watch.
-  const created = job.ratePerSecond
-    ? await paced(job.durationMs, job.ratePerSecond, step)
-    : await closedLoop(connections - 1, job, step)
-  const deadline = performance.now() + 10_000
-  while (sentAt.size > created.failed && performance.now() < deadline) await new Promise((go) => setTimeout(go, 5))
-  stop.abort()
-  await reading
-  if (sentAt.size > created.failed) throw new Error(`${sentAt.size - created.failed} events never came`)
-  return { ...created, latenciesMs }
 }
 
 /** Starts one request per tick of a fixed schedule, however long earlier ones take. */
