@@ -140,25 +140,21 @@ export function sameSets(a: FieldSet | undefined, b: FieldSet | undefined): bool
   return count === 0
 }
 
-/** Sets known to be in order throughout. Sets are never changed, so what is in order stays so. */
-const ordered = new WeakSet<FieldSet>()
-
 /** The set with its keys in order, as Kubernetes writes it; the same set when they are already. */
 export function sortSet(set: FieldSet): FieldSet {
-  if (ordered.has(set)) return set
-  const keys = Object.keys(set)
-  if (keys.length === 0) return set
-  let isSorted = keys.every((key, index) => index === 0 || keys[index - 1]! < key)
-  if (!isSorted) keys.sort()
-  const sorted: MutableSet = {}
-  for (const key of keys) {
-    const child = sortSet(set[key]!)
-    if (child !== set[key]) isSorted = false
-    sorted[key] = child
+  let isSorted = true
+  let previous = ''
+  for (const key in set) {
+    if (key < previous || sortSet(set[key]!) !== set[key]) {
+      isSorted = false
+      break
+    }
+    previous = key
   }
-  const result = isSorted ? set : sorted
-  ordered.add(result)
-  return result
+  if (isSorted) return set
+  const sorted: MutableSet = {}
+  for (const key of Object.keys(set).sort()) sorted[key] = sortSet(set[key]!)
+  return sorted
 }
 
 /** `fieldsV1` of an entry if it has the right shape; undefined for anything else. */

@@ -21,10 +21,14 @@ export function isOrderedSet(set: FieldSet): boolean {
   return interned.has(set) || sortSet(set) === set
 }
 
-/** The one object that stands for this set, or the set itself, in order, where keeping it is not worth it. */
+/** The set with its keys in order. */
+export function orderedSet(set: FieldSet): FieldSet {
+  return interned.has(set) ? set : sortSet(set)
+}
+
+/** The one object that stands for this set, in order, or the set itself where keeping it is not worth it. */
 export function internSet(set: FieldSet): FieldSet {
-  if (interned.has(set)) return set
-  if (isOneOfAKind(set)) return sortSet(set)
+  if (isOneOfAKind(set) || interned.has(set)) return set
   const text = JSON.stringify(set)
   const known = byText.get(text)
   if (known) return known

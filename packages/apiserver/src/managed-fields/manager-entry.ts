@@ -1,6 +1,7 @@
 import type { ManagedFieldsEntry } from '@corral/resources'
+import { freezeJson } from '../store/plain-json.js'
 import { type FieldSet, parseFieldSet, sameSets, unionSets } from './field-set.js'
-import { internSet, isInterned, isOrderedSet } from './interned-sets.js'
+import { internSet, isInterned, isOrderedSet, orderedSet } from './interned-sets.js'
 
 /** One manager's share of an object. */
 export interface Manager {
@@ -10,6 +11,8 @@ export interface Manager {
   readonly subresource: string
   readonly time: string | undefined
   readonly fields: FieldSet
+  /** How it is written, once it has been. */
+  entry?: ManagedFieldsEntry
 }
 
 const MAX_UPDATE_MANAGERS = 10
@@ -39,9 +42,9 @@ function decodeManager(entry: ManagedFieldsEntry): Manager | undefined {
   const result: Manager = { manager, operation, apiVersion, subresource, time, fields: internSet(fields) }
   decoded.set(entry, result)
   // An entry as it would be written again stays itself, and so do all its parts.
-  const isCanonical = entry.fieldsV1 !== undefined && entry.fieldsType !== undefined && isOrderedSet(fields)
-  if (isCanonical && entry.manager !== undefined && entry.apiVersion !== undefined && entry.subresource !== '') {
-    encoded.set(result, entry)
+  const isWhole = entry.fieldsV1 !== undefined && entry.fieldsType !== undefined && entry.subresource !== ''
+  if (isWhole && entry.manager !== undefined && entry.apiVersion !== undefined && isOrderedSet(fields)) {
+    result.entry = entry
   }
   return result
 }
@@ -64,22 +67,19 @@ function compareText(a = '', b = ''): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-const encoded = new WeakMap<Manager, ManagedFieldsEntry>()
-
 function encodeManager(manager: Manager): ManagedFieldsEntry {
-  let entry = encoded.get(manager)
-  if (!entry) {
-    entry = {
-      manager: manager.manager,
-      operation: manager.operation,
-      apiVersion: manager.apiVersion,
-      ...(manager.time !== undefined && { time: manager.time }),
-      fieldsType: 'FieldsV1',
-      fieldsV1: internSet(manager.fields),
-      ...(manager.subresource !== '' && { subresource: manager.subresource }),
-    }
-    encoded.set(manager, entry)
-  }
+  if (manager.entry) return manager.entry
+  const entry: ManagedFieldsEntry = freezeJson({
+    manager: manager.manager,
+    operation: manager.operation,
+    apiVersion: manager.apiVersion,
+    ...(manager.time !== undefined && { time: manager.time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: orderedSet(manager.fields),
+    ...(manager.subresource !== '' && { subresource: manager.subresource }),
+  })
+  manager.entry = entry
+  decoded.set(entry, manager)
   return entry
 }
 
@@ -93,7 +93,7 @@ function capUpdaters(managers: readonly Manager[]): readonly Manager[] {
   for (const each of old) {
     const bucket = buckets.get(each.apiVersion)
     const fields = unionSets(bucket?.fields, each.fields) ?? each.fields
-    buckets.set(each.apiVersion, { ...each, manager: ANCIENT, subresource: '', fields })
+    buckets.set(each.apiVersion, changed(each, { manager: ANCIENT, subresource: '', fields }))
   }
   return [...managers.filter((each) => !old.includes(each)), ...buckets.values()]
 }
@@ -111,5 +111,10 @@ export function isSameManager(a: Manager, b: Omit<Manager, 'fields' | 'time'>): 
 /** The manager with another set; the same one when nothing changes, undefined when nothing is left. */
 export function withFields(manager: Manager, fields: FieldSet | undefined): Manager | undefined {
   if (fields === undefined) return undefined
-  return fields === manager.fields || sameSets(fields, manager.fields) ? manager : { ...manager, fields }
+  return fields === manager.fields || sameSets(fields, manager.fields) ? manager : changed(manager, { fields })
+}
+
+function changed(manager: Manager, change: Partial<Manager>): Manager {
+  const { entry: _written, ...rest } = manager
+  return { ...rest, ...change }
 }
