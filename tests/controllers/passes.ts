@@ -258,7 +258,7 @@ function snapshotStore<T extends KubeObject>(
 /** A refusal as the API server would word it. */
 export function refusal(code: number, reason: string, message = `${reason} made by the test`): ApiResponse {
   const value: Status = { apiVersion: 'v1', kind: 'Status', metadata: {}, status: 'Failure', reason, message, code }
-  const json = (): Uint8Array => new TextEncoder().encode(JSON.stringify(value))
+  const json = (): string => JSON.stringify(value)
   return { status: code, headers: { 'content-type': 'application/json' }, body: { type: 'object', value, json } }
 }
 

@@ -122,7 +122,7 @@ export class MemoryHandler implements ApiHandler {
     try {
       while (true) {
         for (let event = queue.shift(); event; event = queue.shift()) {
-          const line = Buffer.from(`${JSON.stringify(event)}\n`)
+          const line = `${JSON.stringify(event)}\n`
           yield { event, line: () => line }
         }
         if (isClosed()) return
@@ -139,7 +139,7 @@ export class MemoryHandler implements ApiHandler {
 }
 
 function object(status: number, value: object): ApiResponse {
-  return { status, headers: {}, body: { type: 'object', value, json: () => Buffer.from(JSON.stringify(value)) } }
+  return { status, headers: {}, body: { type: 'object', value, json: () => JSON.stringify(value) } }
 }
 
 function expired(rv: number) {

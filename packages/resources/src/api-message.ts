@@ -35,13 +35,13 @@ export interface ApiResponse {
 export interface WatchFrame {
   readonly event: WatchEvent
   /** The event as one line of JSON, newline included. */
-  line(): Uint8Array
+  line(): string
 }
 
 export type ApiBody =
   | { readonly type: 'empty' }
   /** `value` is frozen and shared: callers copy before they change it. */
-  | { readonly type: 'object'; readonly value: object; json(): Uint8Array }
+  | { readonly type: 'object'; readonly value: object; json(): string }
   | { readonly type: 'bytes'; readonly bytes: Uint8Array }
   | { readonly type: 'stream'; readonly chunks: AsyncIterable<Uint8Array> }
   /** Ends by itself at the deadline or when the watcher fell behind. Breaking out of the iteration unregisters it. */

@@ -130,7 +130,7 @@ export class TestCluster implements ApiHandler {
           const entry = log[next++]
           if (entry) {
             if (entry.version > from && matches(entry.path)) {
-              const line = Buffer.from(`${JSON.stringify(entry.event)}\n`)
+              const line = `${JSON.stringify(entry.event)}\n`
               yield { event: entry.event, line: () => line }
             }
             continue
@@ -211,7 +211,7 @@ async function localPort(port: number): Promise<ByteStream> {
 }
 
 function answer(status: number, value: object): ApiResponse {
-  return { status, headers: {}, body: { type: 'object', value, json: () => Buffer.from(JSON.stringify(value)) } }
+  return { status, headers: {}, body: { type: 'object', value, json: () => JSON.stringify(value) } }
 }
 
 function failure(code: number, reason: string, message: string): ApiResponse {

@@ -3,7 +3,7 @@ import { unknownPath } from '../errors/api-error.js'
 import type { KindDefinition, SubresourceDefinition } from '../registry/kind-definition.js'
 import type { KindRegistry } from '../registry/kind-registry.js'
 import { jsonHeaders, objectResponse } from '../request/responses.js'
-import { jsonBytes } from '../store/json-bytes.js'
+import { jsonText } from '../store/json-text.js'
 
 type AggregatedVersion = 'v2' | 'v2beta1'
 
@@ -30,7 +30,7 @@ function rootResponse(registry: KindRegistry, accept: string, isCore: boolean): 
     return {
       status: 200,
       headers: { ...jsonHeaders([], contentType), vary: 'Accept' },
-      body: { type: 'object', value, json: () => jsonBytes(value) },
+      body: { type: 'object', value, json: () => jsonText(value) },
     }
   }
   if (isCore) {

@@ -31,14 +31,14 @@ export async function writeResponse(
       return
     case 'object':
     case 'bytes': {
-      let bytes = body.type === 'object' ? body.json() : body.bytes
-      if (wishes.acceptsGzip && bytes.length > GZIP_FROM_BYTES) {
-        bytes = await compress(bytes, { level: 1 })
+      let content = body.type === 'object' ? body.json() : body.bytes
+      if (wishes.acceptsGzip && content.length > GZIP_FROM_BYTES) {
+        content = await compress(content, { level: 1 })
         headers.push('content-encoding', 'gzip')
       }
-      headers.push('content-length', bytes.length)
+      headers.push('content-length', Buffer.byteLength(content))
       response.writeHead(status, headers)
-      response.end(wishes.isHead ? undefined : bytes)
+      response.end(wishes.isHead ? undefined : content)
       return
     }
     case 'stream':

@@ -1,4 +1,4 @@
-import type { ApiResponse, KubeObject, ListMeta } from '@corral/resources'
+import type { KubeObject, ListMeta } from '@corral/resources'
 import { apiError, badRequest, expired, type FieldError, forbiddenField, invalid } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
@@ -204,26 +204,8 @@ async function waitForVersion(context: ServerContext, version: number, signal?: 
   })
 }
 
-/** The list as an answer; its JSON is put together from the cached JSON of its items. */
-export function listResponse(
-  kind: KindDefinition,
-  listing: Listing,
-  respond: (value: object, json: () => Uint8Array) => ApiResponse,
-  jsonOf: (object: object) => Uint8Array,
-): ApiResponse {
+/** The list as it is answered. */
+export function listValue(kind: KindDefinition, listing: Listing): object {
   const head = { kind: kind.listKind, apiVersion: kind.apiVersion, metadata: listing.metadata }
-  const value = Object.freeze({ ...head, items: Object.freeze(listing.items) })
-  return respond(value, () => {
-    const text = JSON.stringify(head)
-    const parts: Uint8Array[] = [Buffer.from(`${text.slice(0, -1)},"items":[`)]
-    for (const [index, item] of listing.items.entries()) {
-      if (index > 0) parts.push(COMMA)
-      parts.push(jsonOf(item))
-    }
-    parts.push(END)
-    return Buffer.concat(parts)
-  })
+  return Object.freeze({ ...head, items: Object.freeze(listing.items) })
 }
-
-const COMMA = Buffer.from(',')
-const END = Buffer.from(']}')

@@ -1,5 +1,5 @@
 import type { KubeObject, WatchEventType, WatchFrame } from '@corral/resources'
-import { jsonBytes } from '../store/json-bytes.js'
+import { jsonText, RecentText } from '../store/json-text.js'
 
 /** How the objects of a watch are shown. One that depends on earlier events is stateful and never cached. */
 export interface EventRepresentation {
@@ -25,14 +25,11 @@ export function plainRepresentation(apiVersion: string, kind: string): EventRepr
 
 /** One event as a frame; its line is made when the first socket asks for it. */
 export function makeFrame(type: WatchEventType, object: KubeObject): WatchFrame {
-  let bytes: Uint8Array | undefined
-  return {
-    event: { type, object },
-    line() {
-      bytes ??= Buffer.concat([Buffer.from(`{"type":"${type}","object":`), jsonBytes(object), LINE_END])
-      return bytes
-    },
-  }
+  const frame: WatchFrame = { event: { type, object }, line: () => lines.of(frame, toLine) }
+  return frame
 }
 
-const LINE_END = Buffer.from('}\n')
+/** Watchers of one kind read the same line at about the same time. */
+const lines = new RecentText<WatchFrame>(1024 * 1024)
+
+const toLine = ({ event }: WatchFrame): string => `{"type":"${event.type}","object":${jsonText(event.object)}}\n`

@@ -1,6 +1,6 @@
 import { type ApiResponse, errorCode, type KubeError, type Status } from '@corral/resources'
 import { type ApiError, apiError } from '../errors/api-error.js'
-import { jsonBytes } from '../store/json-bytes.js'
+import { jsonText } from '../store/json-text.js'
 
 const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const
 
@@ -23,7 +23,7 @@ function warningValue(text: string): string {
 
 /** An answer with a frozen object; its JSON is made when a socket asks for it, and once. */
 export function objectResponse(status: number, value: object, warnings?: readonly string[]): ApiResponse {
-  return { status, headers: jsonHeaders(warnings), body: { type: 'object', value, json: () => jsonBytes(value) } }
+  return { status, headers: jsonHeaders(warnings), body: { type: 'object', value, json: () => jsonText(value) } }
 }
 
 /** An answer in plain text. */

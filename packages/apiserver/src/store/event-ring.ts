@@ -25,6 +25,9 @@ export interface EventFrame {
 const MIN_EVENTS = 10_000
 const MIN_AGE_MS = 5 * 60_000
 const MAX_BYTES = 64 * 1024 * 1024
+/** By the time this many events have followed, whoever keeps up has read an event; others have it made again. */
+const FRAMES_KEPT = 256
+const noFrames: readonly EventFrame[] = []
 
 /** The newest events of one collection: at least 10,000 or five minutes of them, as long as they fit in 64 MiB. */
 export class EventRing {
@@ -41,6 +44,8 @@ export class EventRing {
 
   push(event: StoreEvent): void {
     this.events.push(event)
+    const read = this.events[this.events.length - FRAMES_KEPT]
+    if (read) read.frames = noFrames
     this.bytes += event.sizeBytes
     while (this.isOverfull(event.committedAtMs)) {
       const oldest = this.events[this.start]!

@@ -1,10 +1,9 @@
 import type { ApiResponse, KubeObject } from '@corral/resources'
 import { methodNotAllowed } from '../errors/api-error.js'
-import { listObjects, listResponse, parseSelection } from '../read/list.js'
+import { listObjects, listValue, parseSelection } from '../read/list.js'
 import { viewOf } from '../read/view.js'
 import { hasBody, readObject } from '../request/body.js'
-import { jsonHeaders, objectResponse, successStatus } from '../request/responses.js'
-import { jsonBytes } from '../store/json-bytes.js'
+import { objectResponse, successStatus } from '../request/responses.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { deleteObject, parseDeleteOptions } from '../write/delete-object.js'
 import type { ResourceRequest } from './resource-request.js'
@@ -41,12 +40,7 @@ export async function deleteCollectionVerb(resource: ResourceRequest): Promise<A
   await Promise.all(outcomes.map((outcome) => outcome.committed))
   const items: KubeObject[] = outcomes.map((outcome) => viewOf(kind, outcome.object))
   const answer = { metadata: { resourceVersion: String(context.store.head) }, items }
-  const respond = (value: object, json: () => Uint8Array): ApiResponse => ({
-    status: 200,
-    headers: jsonHeaders(),
-    body: { type: 'object', value, json },
-  })
-  return listResponse(kind, answer, respond, jsonBytes)
+  return objectResponse(200, listValue(kind, answer))
 }
 
 async function readOptions({ request }: ResourceRequest): Promise<JsonObject | undefined> {

@@ -84,8 +84,8 @@ const serveHandler =
       const line = frame.line()
       // In two pieces and after a blank: what a slow network and a keep-alive look like.
       response.write(' ')
-      response.write(line.subarray(0, 7))
-      response.write(line.subarray(7))
+      response.write(line.slice(0, 7))
+      response.write(line.slice(7))
     }
     response.end()
   }
