@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import {
   type ControlPlane,
@@ -78,7 +78,11 @@ export async function startEmbeddedStack(options: { directory: string; refill: b
   const dataDir = mkdtempSync(join(options.directory, 'embedded-'))
   mkdirSync(join(dataDir, 'api'), { recursive: true })
   const module = new URL('./embedded-stack-worker.ts', import.meta.url)
-  const worker = await startWorker<{ kubeconfig: string }>(module, [dataDir, options.refill ? 'on' : 'off'])
+  const worker = await startWorker<{ kubeconfig: string }>(module, [
+    dataDir,
+    options.refill ? 'on' : 'off',
+    join(dirname(bundle), 'journal.mjs'),
+  ])
   const { kubeconfig } = worker.ready
   const client = await measuringClient(kubeconfig)
   const stop = async (): Promise<void> => {

@@ -7,9 +7,9 @@ import { startInstantNode } from '../packages/testing/src/instant-node.js'
 import { serveWorker } from './common/worker.js'
 
 // The API server, the manager and an instant node in one process, plugged together as `corral up` does it.
-const [dataDir = '', refill = 'on'] = process.argv.slice(2)
+const [dataDir = '', refill = 'on', threadProgram = ''] = process.argv.slice(2)
 const server = await createApiServer({
-  storage: sqliteStorage({ directory: join(dataDir, 'api') }),
+  storage: sqliteStorage({ directory: join(dataDir, 'api'), threadProgram }),
   crds: embeddedCrds(),
 })
 const https = await serveHttps({ server, port: 0, dataDir })

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Bundles what is started as a program: the CLI (quick to start), and the two programs that are copied next to
-// sandboxes and must stand alone, the daemon and the cradle.
+// Bundles what is started as a program: the CLI (quick to start), the thread of its journal, and the two programs that are
+// copied next to sandboxes and must stand alone, the daemon and the cradle.
 import { existsSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -36,7 +36,7 @@ const common = {
   absWorkingDir: root,
 }
 
-for (const name of ['corral.js', 'daemon.mjs', 'cradle.mjs']) rmSync(join(out, name), { force: true })
+for (const name of ['corral.js', 'journal.mjs', 'daemon.mjs', 'cradle.mjs']) rmSync(join(out, name), { force: true })
 rmSync(join(out, 'chunks'), { recursive: true, force: true })
 
 await build({
@@ -53,6 +53,13 @@ await build({
   entryPoints: ['packages/daemon/src/main.ts'],
   outfile: join(out, 'daemon.mjs'),
   external: ['@lydell/node-pty'],
+  minify: true,
+})
+await build({
+  ...common,
+  entryPoints: ['packages/apiserver/src/storage/journal-thread.ts'],
+  outfile: join(out, 'journal.mjs'),
+  external: ['@photostructure/sqlite'],
   minify: true,
 })
 const cradle = 'packages/node/src/cradle/main.ts'

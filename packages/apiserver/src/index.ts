@@ -6,7 +6,6 @@ export { type HttpsEndpoint, type ServeHttpsOptions, serveHttps } from './http/s
 export { memoryStorage } from './storage/memory-storage.js'
 export { type SqliteStorageOptions, sqliteStorage } from './storage/sqlite-storage.js'
 export {
-  type HistoryEntry,
   type Storage,
   type StorageContents,
   StorageError,

@@ -1,19 +1,47 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { build } from 'esbuild'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { memoryStorage } from './memory-storage.js'
 import { sqliteStorage } from './sqlite-storage.js'
+import type { StorageContents, StorageWrite } from './storage.js'
 import { describeStorage, write } from './storage.test-suite.js'
 
 describeStorage('memory', () => ({ make: () => memoryStorage(), isDurable: false, cleanUp() {} }))
 
-for (const durability of ['normal', 'full'] as const) {
-  describeStorage(`SQLite (${durability})`, () => {
+// Inside the workspace, because the native module is found from where the program lies.
+const programs = fileURLToPath(
+  new URL(`../../../../node_modules/.cache/corral-journal-${process.pid}`, import.meta.url),
+)
+const threadProgram = join(programs, 'journal.mjs')
+beforeAll(async () => {
+  mkdirSync(programs, { recursive: true })
+  await build({
+    entryPoints: [fileURLToPath(new URL('./journal-thread.ts', import.meta.url))],
+    outfile: threadProgram,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    conditions: ['corral-source'],
+    external: ['@photostructure/sqlite'],
+  })
+})
+afterAll(() => rmSync(programs, { recursive: true, force: true }))
+
+for (const { where, ...options } of [
+  { where: 'normal', durability: 'normal' },
+  { where: 'full', durability: 'full' },
+  { where: 'normal, in a thread', durability: 'normal', threadProgram },
+  { where: 'full, in a thread', durability: 'full', threadProgram },
+] as const) {
+  describeStorage(`SQLite (${where})`, () => {
     const directory = mkdtempSync(join(tmpdir(), 'corral-storage-'))
     return {
-      make: () => sqliteStorage({ directory, durability }),
+      make: () => sqliteStorage({ directory, ...options }),
       isDurable: true,
       cleanUp: () => rmSync(directory, { recursive: true, force: true }),
     }
@@ -85,24 +113,128 @@ describe('SQLite storage beyond the suite', () => {
     await storage.close()
   })
 
-  it('keeps a bounded log and says how far back it reaches', async () => {
+  const written = async (directory: string, writes: (rv: number) => StorageWrite[]): Promise<StorageContents> => {
+    const storage = sqliteStorage({ directory, durability: 'normal' })
+    const { lastRv } = await storage.open()
+    await storage.commit(writes(lastRv))
+    await storage.close()
+    const again = sqliteStorage({ directory })
+    const contents = await again.open()
+    await again.close()
+    return contents
+  }
+
+  it('remembers as many deletions as it promises, and nothing from before the last one it forgot', async () => {
     const directory = newDirectory()
     const storage = sqliteStorage({ directory, durability: 'normal' })
     const { lastRv } = await storage.open()
     let rv = lastRv
+    await storage.commit([write(++rv, 'old', 'create')])
     for (let group = 0; group < 60; group++) {
       await storage.commit(
-        Array.from({ length: 100 }, () => {
-          rv++
-          return write(rv, 'a', rv === lastRv + 1 ? 'create' : 'update', rv === lastRv + 1 ? 0 : rv - 1)
-        }),
+        Array.from({ length: 50 }, (_, index) => [
+          write(++rv, `o${index}`, 'create'),
+          write(++rv, `o${index}`, 'delete', rv - 1),
+        ]).flat(),
       )
     }
+    await storage.commit(Array.from({ length: 2_000 }, () => write(++rv, 'a', 'delete', rv - 1)))
     await storage.close()
     const again = sqliteStorage({ directory })
-    const contents = await again.open()
-    expect(contents.history.at(-1)?.rv).toBe(rv)
-    expect(contents.history.length).toBeLessThanOrEqual(2000)
+    const { history, rows } = await again.open()
+    expect(rows.map(({ name }) => name)).toEqual(['old'])
+    expect(history.at(-1)?.rv).toBe(rv)
+    expect(history).toHaveLength(2_000)
     await again.close()
+  })
+
+  it('tells the history without what was replaced, and what each write replaced', async () => {
+    const { history } = await written(newDirectory(), (rv) => [
+      write(rv + 1, 'a', 'create'),
+      write(rv + 2, 'b', 'create'),
+      write(rv + 3, 'c', 'create'),
+      write(rv + 4, 'a', 'update', rv + 1),
+      write(rv + 5, 'b', 'delete', rv + 2),
+      write(rv + 6, 'b', 'create'),
+      write(rv + 7, 'b', 'update', rv + 6),
+    ])
+    const first = (history[0]?.rv ?? 0) - 3
+    expect(history.map(({ rv, name, operation, previousRv }) => [rv - first, name, operation, previousRv])).toEqual([
+      [3, 'c', 'create', 0],
+      [4, 'a', 'update', first + 1],
+      [5, 'b', 'delete', first + 2],
+      [7, 'b', 'update', first + 6],
+    ])
+  })
+
+  it('opens a database of the first schema with all its objects and as much history as is sure', async () => {
+    const directory = newDirectory()
+    const database = new DatabaseSync(join(directory, 'state.db'))
+    const objectOf = (name: string, rv: number): string => JSON.stringify(write(rv, name, 'create').object)
+    database.exec(`
+      CREATE TABLE meta (k TEXT PRIMARY KEY, v TEXT) WITHOUT ROWID;
+      CREATE TABLE cur (id INTEGER PRIMARY KEY, gr TEXT, ns TEXT, name TEXT, rv INTEGER, v BLOB);
+      CREATE UNIQUE INDEX cur_key ON cur (gr, ns, name);
+      CREATE TABLE log (rv INTEGER PRIMARY KEY, gr TEXT, ns TEXT, name TEXT, op INTEGER, prev_rv INTEGER, v BLOB);
+      INSERT INTO meta VALUES ('schema', '1'), ('clean_rv', '40'), ('rv_reserved', '10000'), ('compact_rv', '12');
+      INSERT INTO cur (gr, ns, name, rv, v) VALUES ('configmaps', 'ns', 'old', 5, '${objectOf('old', 5)}'),
+        ('configmaps', 'ns', 'made', 20, '${objectOf('made', 20)}'),
+        ('configmaps', 'ns', 'changed', 22, '${objectOf('changed', 22)}');
+      INSERT INTO log VALUES (20, 'configmaps', 'ns', 'made', 0, 0, NULL), (21, 'configmaps', 'ns', 'changed', 0, 0, NULL),
+        (22, 'configmaps', 'ns', 'changed', 1, 21, NULL), (30, 'configmaps', 'ns', 'x', 2, 13, '${objectOf('x', 30)}');`)
+    database.close()
+    const contents = await written(directory, (rv) => [
+      write(rv + 1, 'new', 'create'),
+      write(rv + 2, 'old', 'delete', 5),
+    ])
+    expect(contents.rows.map(({ name }) => name)).toEqual(['made', 'changed', 'new'])
+    expect(contents.history.map(({ rv, name, operation }) => [rv, name, operation])).toEqual([
+      [20, 'made', 'create'],
+      [22, 'changed', 'update'],
+      [30, 'x', 'delete'],
+      [41, 'new', 'create'],
+      [42, 'old', 'delete'],
+    ])
+  })
+
+  it('does not touch a database of a later version', async () => {
+    const directory = newDirectory()
+    const database = new DatabaseSync(join(directory, 'state.db'))
+    database.exec(
+      "CREATE TABLE meta (k TEXT PRIMARY KEY, v TEXT) WITHOUT ROWID; INSERT INTO meta VALUES ('schema', '99')",
+    )
+    database.close()
+    await expect(sqliteStorage({ directory }).open()).rejects.toMatchObject({ code: 'StorageTooNew' })
+  })
+
+  it('says through a thread what is wrong with a database, as it does without one', async () => {
+    const directory = newDirectory()
+    writeFileSync(
+      join(directory, 'state.db'),
+      'no database at all, and longer than the header of one would be'.repeat(9),
+    )
+    for (const options of [{ directory }, { directory, threadProgram }]) {
+      await expect(sqliteStorage(options).open()).rejects.toMatchObject({
+        name: 'StorageError',
+        code: 'StorageCorrupt',
+        message: expect.stringContaining(directory),
+      })
+    }
+  })
+
+  it('fails every later write, and still closes, once its thread is gone', async () => {
+    const directory = newDirectory()
+    const dying = join(programs, 'dying.mjs')
+    writeFileSync(
+      dying,
+      `import { parentPort } from 'node:worker_threads'
+       parentPort.on('message', ({ type }) =>
+         type === 'open' ? parentPort.postMessage({ type: 'done', state: { compactedRv: 0, lastRv: 1 } }) : process.exit(7))`,
+    )
+    const storage = sqliteStorage({ directory, threadProgram: dying })
+    await storage.open()
+    await expect(storage.commit([write(2, 'a', 'create')])).rejects.toThrow('ended with 7')
+    await expect(storage.commit([write(3, 'b', 'create')])).rejects.toThrow('ended with 7')
+    await storage.close()
   })
 })

@@ -14,9 +14,6 @@ export interface StorageWrite {
   readonly object: KubeObject
 }
 
-/** A past write. Its object is absent when a later write of the same object has replaced it. */
-export type HistoryEntry = Omit<StorageWrite, 'object'> & { readonly object?: KubeObject }
-
 export interface StorageRow {
   readonly collection: string
   readonly namespace: string
@@ -27,8 +24,8 @@ export interface StorageRow {
 export interface StorageContents {
   /** Every live object, frozen. */
   readonly rows: readonly StorageRow[]
-  /** The newest writes that are still known, oldest first. */
-  readonly history: readonly HistoryEntry[]
+  /** The newest writes, oldest first, without those a later write of the same object replaced. */
+  readonly history: readonly StorageWrite[]
   /** Every version handed out from now on is greater than this one. */
   readonly lastRv: number
 }

@@ -1,8 +1,8 @@
 import type { Clock, KubeObject } from '@corral/resources'
-import type { HistoryEntry, Storage, StorageWrite } from '../storage/storage.js'
+import type { Storage, StorageWrite } from '../storage/storage.js'
 import { Collection } from './collection.js'
 import type { EventFrame, StoreEvent } from './event-ring.js'
-import { sizeInBytes } from './json-bytes.js'
+import { sizeInBytes } from './json-text.js'
 import { freezeJson } from './plain-json.js'
 
 /** A write that has its version; `committed` settles once it is durable and published. */
@@ -54,29 +54,29 @@ export class ObjectStore {
   }
 
   /**
-   * Fills the rings with the part of the history that is complete, so that watchers can resume across a restart. An entry
-   * whose object or previous state is not known makes everything up to it unknown.
+   * Fills the rings with the part of the history that is complete, so that watchers can resume across a restart. A write
+   * that replaced another makes that one unknown, and an update its own event too, which would need the state before it.
    */
-  private replay(history: readonly HistoryEntry[]): void {
+  private replay(history: readonly StorageWrite[]): void {
     const first = history[0]
     if (!first) return
     this.startRv = Math.max(first.rv - 1, 0)
     const floors = new Map<string, number>()
-    for (const { collection, rv, object, operation } of history) {
-      if (!object || operation === 'update') floors.set(collection, rv)
+    for (const { collection, rv, operation, previousRv } of history) {
+      const unknownRv = operation === 'update' ? rv : operation === 'delete' ? previousRv : 0
+      floors.set(collection, Math.max(floors.get(collection) ?? this.startRv, unknownRv))
     }
     for (const [name, loaded] of this.collections) {
       this.collections.set(name, loaded.withFloor(Math.max(this.startRv, floors.get(name) ?? 0)))
     }
     for (const [name, floor] of floors) {
-      if (!this.collections.has(name)) this.collections.set(name, new Collection(name, Math.max(this.startRv, floor)))
+      if (!this.collections.has(name)) this.collections.set(name, new Collection(name, floor))
     }
     for (const entry of history) {
       const { ring } = this.collection(entry.collection)
-      const { object } = entry
-      if (!object || entry.rv <= ring.floorRv) continue
+      if (entry.rv <= ring.floorRv) continue
       // A deleted object's last state is its previous one but for the version.
-      ring.push(this.eventOf({ ...entry, object }, entry.operation === 'delete' ? object : undefined))
+      ring.push(this.eventOf(entry, entry.operation === 'delete' ? entry.object : undefined))
     }
   }
 
@@ -142,16 +142,18 @@ export class ObjectStore {
   remove(collectionName: string, object: KubeObject): PendingWrite {
     const namespace = object.metadata?.namespace ?? ''
     const name = object.metadata?.name ?? ''
+    const collection = this.collection(collectionName)
+    const before = collection.findHead(namespace, name)
     const rv = this.nextRv()
     const final = freezeJson({ ...object, metadata: { ...object.metadata, resourceVersion: String(rv) } })
-    this.collection(collectionName).queue(namespace, name, rv, undefined)
+    collection.queue(namespace, name, rv, undefined)
     return this.enqueue({
       rv,
       collection: collectionName,
       namespace,
       name,
       operation: 'delete',
-      previousRv: Number(object.metadata?.resourceVersion ?? 0),
+      previousRv: Number(before?.metadata?.resourceVersion ?? 0),
       object: final,
     })
   }

@@ -70,6 +70,20 @@ it('a watcher that saw everything resumes across a restart and misses nothing', 
   await after.server.close()
 })
 
+it('a watcher that did not see a change before a deletion is told to list again, later ones resume', async () => {
+  const before = await open()
+  const { value: made } = await before.call('POST', configMaps, configMap('a'))
+  const { value: changed } = await before.call('PUT', `${configMaps}/a`, configMap('a', { data: { x: '1' } }))
+  await before.call('DELETE', `${configMaps}/a`)
+  await before.server.close()
+  const after = await open()
+  const from = (version: string): string => `${configMaps}?watch=1&resourceVersion=${version}`
+  expect((await after.events(from(made.metadata.resourceVersion), 1))[0]?.object).toMatchObject({ code: 410 })
+  const [event] = await after.events(from(changed.metadata.resourceVersion), 1)
+  expect([event?.type, event?.object.metadata?.name]).toEqual(['DELETED', 'a'])
+  await after.server.close()
+})
+
 it('133: versions never repeat over ten restarts', async () => {
   let last = 0
   for (let round = 0; round < 10; round++) {

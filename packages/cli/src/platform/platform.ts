@@ -1,10 +1,11 @@
 import { rmSync } from 'node:fs'
-import { createApiServer, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
+import { createApiServer, serveHttps, writeKubeconfig } from '@corral/apiserver'
 import { defaultManagerOptions, startManager, startShadowPools } from '@corral/controllers'
 import { inProcessKubeClient } from '@corral/kube'
 import { type Isolation, pickIsolation, processIsolation, startNode, type Tier } from '@corral/node'
 import { embeddedCrds, type Logger, systemClock } from '@corral/resources'
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import { apiStorage } from './api-storage.js'
 import { daemonImages } from './daemon-image.js'
 import {
   type DataDirectory,
@@ -88,7 +89,7 @@ async function assemble(
   const picking = pick(options, directory)
   picking.catch(() => undefined) // looked at below; an earlier failure must not leave it unowned
   const api = await createApiServer({
-    storage: sqliteStorage({ directory: directory.api }),
+    storage: apiStorage(directory),
     crds: embeddedCrds(),
     log: log.child({ part: 'apiserver' }),
     tokenKey: Buffer.from(ensureSecret(directory, 'secrets/service-account-key')),

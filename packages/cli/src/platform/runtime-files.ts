@@ -62,6 +62,12 @@ export function isolationFiles({ cradle, supervisor, supervisorScript }: Runtime
   }
 }
 
+/** The program of the journal's thread; undefined where it is not built, which costs speed only. */
+export function journalProgram(): string | undefined {
+  const program = join(bundleDirectory(), 'journal.mjs')
+  return existsSync(program) ? program : undefined
+}
+
 /** Where the bundles lie: beside this file once bundled, below `dist` when run from source. */
 export function bundleDirectory(): string {
   const here = dirname(fileURLToPath(import.meta.url))
