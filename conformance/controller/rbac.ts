@@ -15,6 +15,7 @@ import {
   SandboxWarmPools,
 } from '@corral/resources'
 import { findGo, startControlPlane } from '../../tools/oracle/index.js'
+import { type Activity, startActivity } from './harness/activity.js'
 import { installOurManager, type OurManager, ourAccount } from './harness/our-manager.js'
 import { applyRoles, grantsOf, ourRoles, withoutGrant } from './harness/our-roles.js'
 import { type PermissionProbe, permissionProbes } from './harness/permission-probes.js'
@@ -53,14 +54,16 @@ async function main(): Promise<number> {
   try {
     const startManager = await installOurManager(plane, client)
     const node = await startScriptedNode(client)
+    const activity = await startActivity(client)
     try {
-      const rows = await takeAway({ client, node, startManager })
+      const rows = await takeAway({ client, node, activity, startManager })
       writeResults(rows)
       const needless = rows.filter(({ failure }) => failure === undefined)
       process.stdout.write(`${rows.length} permissions, ${rows.length - needless.length} needed\n`)
       return needless.length + missing.length > 0 ? 1 : 0
     } finally {
       await node.stop()
+      await activity.stop()
     }
   } finally {
     await client.close()
@@ -71,6 +74,7 @@ async function main(): Promise<number> {
 interface Judge {
   client: Client
   node: ScriptedNode
+  activity: Activity
   startManager: (flags: readonly string[]) => Promise<OurManager>
 }
 
@@ -99,14 +103,14 @@ async function takeAway(judge: Judge): Promise<Row[]> {
 
 /** Plays a probe under a manager of its own. Answers why it failed, or undefined. */
 async function attempt(
-  { client, node, startManager }: Judge,
+  { client, node, activity, startManager }: Judge,
   probe: PermissionProbe,
   namespace: string,
   patienceMs: number,
 ): Promise<string | undefined> {
   await ensureNamespace(client, namespace)
   const lifetime = new AbortController()
-  const scene = new Scene({ client, node, namespace, quietMs: 0, signal: lifetime.signal })
+  const scene = new Scene({ client, node, activity, namespace, quietMs: 0, signal: lifetime.signal })
   await probe.prepare?.(scene)
   let manager: OurManager
   const timer = setTimeout(() => lifetime.abort(new Error(`not within ${patienceMs} ms`)), patienceMs)

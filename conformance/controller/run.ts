@@ -17,7 +17,7 @@ const { values: options } = parseArgs({
     columns: { type: 'string', default: 'ours-embedded,ours-real,upstream' },
     parallel: { type: 'string', default: '6' },
     /** Longer than our manager lets a write wait that nobody waits for: two seconds while others are urgent. */
-    'quiet-ms': { type: 'string', default: '2200' },
+    'quiet-ms': { type: 'string', default: '2500' },
     /** A result file that stands in for columns and scenarios that do not run now. */
     reuse: { type: 'string' },
     'write-docs': { type: 'boolean', default: false },
@@ -42,12 +42,16 @@ async function main(): Promise<number> {
   }
   const only = options.only?.split(';').map((number) => number.trim())
   const scenarios = allScenarios.filter(({ number }) => !only || only.includes(number))
-  const runs: ColumnRun[] = []
-  for (const id of wanted) {
-    const column = await starts[id]()
-    const run = { parallel: Number(options.parallel), quietMs: Number(options['quiet-ms']), onResult: tell }
-    runs.push(await runColumn(column, scenarios, run))
+  const play = {
+    parallel: Number(options.parallel),
+    quietMs: Number(options['quiet-ms']),
+    onResult: tell,
+    onRetry: tellRetry,
   }
+  const columns: Column[] = []
+  for (const id of wanted) columns.push(await starts[id]())
+  // Side by side: most of what a scenario does is wait.
+  const runs = await Promise.all(columns.map((column) => runColumn(column, scenarios, play)))
   writeResults(runs)
   if (options.reuse) {
     const { runs: earlier } = JSON.parse(readFileSync(options.reuse, 'utf8')) as { runs: ColumnRun[] }
@@ -84,6 +88,10 @@ function combined(earlier: readonly ColumnRun[], now: readonly ColumnRun[]): Col
 
 function tell({ id }: Column, { number, passed, ms, note }: Result): void {
   process.stderr.write(`${id} ${number} ${passed ? 'yes' : 'NO'} (${ms} ms)${note ? `: ${note.slice(0, 400)}` : ''}\n`)
+}
+
+function tellRetry({ id }: Column, { number, ms, note = '' }: Result): void {
+  process.stderr.write(`${id} ${number} again later (${ms} ms): ${note.slice(0, 400)}\n`)
 }
 
 function writeResults(runs: readonly ColumnRun[]): void {

@@ -10,6 +10,7 @@ import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { SandboxClaims, Sandboxes, SandboxTemplates, SandboxWarmPools } from '@corral/resources'
 import { findGo, installUpstreamCrds, startControlPlane, startUpstreamController } from '../../tools/oracle/index.js'
 import { type CollectedSpan, startCollector } from '../../tools/otlp/collector.js'
+import { startActivity } from './harness/activity.js'
 import { type MetricFamily, metricFamilies } from './harness/metric-families.js'
 import { installOurManager } from './harness/our-manager.js'
 import { Scene } from './harness/scene.js'
@@ -63,6 +64,7 @@ async function observe(whose: 'ours' | 'upstream'): Promise<Telemetry> {
     const start = whose === 'ours' ? await installOurManager(plane, client) : undefined
     if (!start) await installUpstreamCrds(client)
     const node = await startScriptedNode(client)
+    const activity = await startActivity(client)
     const flags = ['--enable-tracing', '--kube-api-qps=500', '--kube-api-burst=500']
     const election = ['--leader-elect=true', '--leader-election-namespace=default']
     const manager = start
@@ -70,7 +72,8 @@ async function observe(whose: 'ours' | 'upstream'): Promise<Telemetry> {
       : await startUpstreamController({ kubeconfig: plane.kubeconfig, crds: false, flags: [...election, ...flags] })
     try {
       await ensureNamespace(client, 'day')
-      const scene = new Scene({ client, node, namespace: 'day', quietMs: 500, signal: AbortSignal.timeout(60_000) })
+      const signal = AbortSignal.timeout(60_000)
+      const scene = new Scene({ client, node, activity, namespace: 'day', quietMs: 500, signal })
       await day(scene)
       await scene.rest()
       const text = await (await fetch(manager.metricsUrl)).text()
@@ -79,6 +82,7 @@ async function observe(whose: 'ours' | 'upstream'): Promise<Telemetry> {
     } finally {
       await manager.stop()
       await node.stop()
+      await activity.stop()
     }
   } finally {
     await client.close()

@@ -35,7 +35,7 @@ const explanations: readonly Explanation[] = [
       'After removing the last annotation or label ours leaves an empty map: removing the map itself would take along a key that somebody else adds at the same moment.',
   },
   {
-    numbers: ['133a', '133b', '136a', '136b'],
+    numbers: ['133a', '133b', '136a', '136b', '136c', '137a', '137b'],
     what: /\.events\[/,
     reason:
       'Upstream often reports `ClaimExpired` twice, from a pass that does not see its own status yet; ours reports it once.',

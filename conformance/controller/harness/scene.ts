@@ -4,47 +4,37 @@ import type { KubeClient } from '@corral/kube'
 import {
   type Condition,
   controllerOf,
-  EventsV1,
   type KubeObject,
-  NetworkPolicies,
-  PersistentVolumeClaims,
   type Pod,
-  Pods,
   type ResourceKind,
   type Sandbox,
   type SandboxClaim,
   SandboxClaims,
   Sandboxes,
-  SandboxTemplates,
   type SandboxWarmPool,
   SandboxWarmPools,
-  Services,
   type Stored,
 } from '@corral/resources'
+import { type Activity, observed } from './activity.js'
 import { type Contents, normalize } from './normalize.js'
 import type { PodFate, ScriptedNode } from './scripted-node.js'
+import { hasOpenPools, hasOrphans } from './unfinished.js'
 
 type AnyKind = ResourceKind<KubeObject>
 
-const watched: Readonly<Record<string, AnyKind>> = {
-  sandboxes: Sandboxes,
-  sandboxclaims: SandboxClaims,
-  sandboxtemplates: SandboxTemplates,
-  sandboxwarmpools: SandboxWarmPools,
-  pods: Pods,
-  services: Services,
-  persistentvolumeclaims: PersistentVolumeClaims,
-  networkpolicies: NetworkPolicies,
-  events: EventsV1,
-}
-
-const pollMs = 100
+/** A change that came between a look and the wait for the next is noticed after this. */
+const pollMs = 300
 /** Long enough for a busy machine: what takes it is a failure, not a delay. */
 const patienceMs = 40_000
+/** What a pool that looks unfinished gets on top; some are meant to stay so. */
+const openPoolMs = 5_000
+/** A garbage collector hears of new kinds every thirty seconds. */
+const restMs = patienceMs + 30_000
 
 export interface SceneOptions {
   client: KubeClient
   node: ScriptedNode
+  activity: Activity
   namespace: string
   /** How long nothing may change before the scene counts as at rest. */
   quietMs: number
@@ -69,6 +59,15 @@ export class Scene {
     const { node, namespace } = this.options
     node.script(namespace, typeof fate === 'function' ? fate : () => fate)
     node.refresh(namespace)
+  }
+
+  /**
+   * Lets a Sandbox's Pod end after the Sandbox has told of its start. Where `Finished` stands among the conditions
+   * depends on whether the start was seen, so a Pod that ends at once makes two runs differ by chance.
+   */
+  async ends(sandbox: string, fate: 'succeeded' | 'failed'): Promise<void> {
+    await this.until(Sandboxes, sandbox, (object) => conditionOf(object, 'Ready') !== undefined)
+    this.fate(fate)
   }
 
   async create<T extends KubeObject>(kind: ResourceKind<T>, object: T): Promise<Stored<T>> {
@@ -118,7 +117,7 @@ export class Scene {
     do {
       last = await this.find(kind, name)
       if (last && done(last)) return last
-      await pause(pollMs, undefined, { signal: this.signal })
+      await this.nextChange()
     } while (Date.now() < deadlineMs)
     const { metadata, status } = (last ?? {}) as Stored<KubeObject> & { status?: unknown }
     const seen = last && { labels: metadata.labels, annotations: metadata.annotations, status }
@@ -129,7 +128,7 @@ export class Scene {
     const deadlineMs = Date.now() + timeoutMs
     while (await this.find(kind, name)) {
       if (Date.now() > deadlineMs) fail(`${kind.kind} ${name} is still there`)
-      await pause(pollMs, undefined, { signal: this.signal })
+      await this.nextChange()
     }
   }
 
@@ -140,7 +139,7 @@ export class Scene {
       const actual = await read()
       if (JSON.stringify(actual) === JSON.stringify(expected)) return
       if (Date.now() > deadlineMs) deepStrictEqual(actual, expected)
-      await pause(pollMs, undefined, { signal: this.signal })
+      await this.nextChange()
     }
   }
 
@@ -193,32 +192,32 @@ export class Scene {
     this.observations[name] = fact
   }
 
-  /** Everything in the namespace once nothing has changed for a while. */
-  async rest(timeoutMs = patienceMs): Promise<Contents> {
-    const deadlineMs = Date.now() + timeoutMs
-    let versions = ''
-    let quietSinceMs = Date.now()
+  /** Everything in the namespace once nothing has changed for a while and nothing is left to be collected. */
+  async rest(timeoutMs = restMs): Promise<Contents> {
+    const { activity, quietMs } = this.options
+    const startedMs = Date.now()
     for (;;) {
-      const contents = await this.contents()
-      const now = versionsOf(contents)
-      if (now !== versions) quietSinceMs = Date.now()
-      versions = now
-      if (Date.now() - quietSinceMs >= this.options.quietMs) return contents
-      if (Date.now() > deadlineMs) fail('the namespace never came to rest')
-      await pause(pollMs, undefined, { signal: this.signal })
+      const quietFromMs = Math.max(startedMs, activity.lastChangeMs(this.namespace))
+      const leftMs = quietFromMs + quietMs - Date.now()
+      if (leftMs <= 0) {
+        const contents = await this.contents()
+        const isOver = !hasOrphans(contents) && (!hasOpenPools(contents) || -leftMs > openPoolMs)
+        if (isOver && activity.isLatest(this.namespace, Object.values(contents).flat())) return contents
+      }
+      if (Date.now() > startedMs + timeoutMs) fail('the namespace never came to rest')
+      await pause(Math.max(leftMs, pollMs), undefined, { signal: this.signal })
     }
   }
 
+  private nextChange(): Promise<void> {
+    return this.options.activity.nextChange(this.namespace, pollMs, this.signal)
+  }
+
   private async contents(): Promise<Contents> {
-    const lists = Object.entries(watched).map(async ([name, kind]) => [name, await this.list(kind)] as const)
+    const lists = Object.entries(observed).map(async ([name, kind]) => [name, await this.list(kind)] as const)
     return Object.fromEntries(await Promise.all(lists))
   }
 }
-
-const versionsOf = (contents: Contents): string =>
-  Object.values(contents)
-    .flatMap((objects) => objects.map(({ metadata }) => `${metadata.uid}@${metadata.resourceVersion}`))
-    .join()
 
 export function conditionOf(object: KubeObject, type: string): Condition | undefined {
   const { status } = object as { status?: { conditions?: Condition[] } }

@@ -13,8 +13,19 @@ import {
   type Stored,
 } from '@corral/resources'
 
-/** What becomes of a Pod: a status to report, or `untouched` for one that the scenario writes itself. */
-export type PodFate = 'ready' | 'unready' | 'no-address' | 'succeeded' | 'failed' | 'unschedulable' | 'untouched'
+/**
+ * What becomes of a Pod: a status to report, or `untouched` for one that the scenario writes itself. `ready-unbound` runs
+ * and still has no node, which no node does; between unschedulable and ready it leaves no moment in which neither holds.
+ */
+export type PodFate =
+  | 'ready'
+  | 'unready'
+  | 'no-address'
+  | 'succeeded'
+  | 'failed'
+  | 'unschedulable'
+  | 'ready-unbound'
+  | 'untouched'
 
 /** Binds and reports Pods as a scheduler and a kubelet would, without running anything. */
 export interface ScriptedNode {
@@ -35,6 +46,8 @@ export async function startScriptedNode(client: KubeClient): Promise<ScriptedNod
   const { signal } = lifetime
   const fates = new Map<string, (pod: Stored<Pod>) => PodFate>()
   const told = new Map<string, PodFate>()
+  const bound = new Set<string>()
+  const reports = new Map<string, Promise<void>>()
   const work = new Set<Promise<void>>()
   let addresses = 0
 
@@ -59,12 +72,19 @@ export async function startScriptedNode(client: KubeClient): Promise<ScriptedNod
     const fate = fates.get(namespace)?.(pod) ?? 'ready'
     if (fate === 'untouched' || told.get(uid) === fate) return
     told.set(uid, fate)
-    own(report(pod, fate))
+    // One after the other: a fate that changes early must be the last that is told.
+    const next = (reports.get(uid) ?? Promise.resolve()).catch(() => {}).then(() => report(pod, fate))
+    reports.set(uid, next)
+    own(next)
   }
 
   async function report(pod: Stored<Pod>, fate: Exclude<PodFate, 'untouched'>): Promise<void> {
-    const { name, namespace = '' } = pod.metadata
-    if (fate !== 'unschedulable' && !pod.spec?.nodeName) await bindPod(client, pod, signal)
+    const { uid, name, namespace = '' } = pod.metadata
+    const isUnbound = fate === 'unschedulable' || fate === 'ready-unbound'
+    if (!isUnbound && !pod.spec?.nodeName && !bound.has(uid)) {
+      await bindPod(client, pod, signal)
+      bound.add(uid)
+    }
     addresses += 1
     const body = { status: statusOf(fate, `100.64.${addresses >> 8}.${addresses & 255}`) }
     await client.patch(Pods, { name, namespace }, { type: 'merge', body }, { subresource: 'status', signal })
@@ -134,6 +154,8 @@ function statusOf(fate: Exclude<PodFate, 'untouched'>, ip: string): object {
     lastTransitionTime,
   })
   const scheduled = condition('PodScheduled', true)
+  const reason = { reason: 'Unschedulable', message: '0/1 nodes are available' }
+  const unscheduled = { ...condition('PodScheduled', false), ...reason }
   const address = { podIP: ip, podIPs: [{ ip }] }
   switch (fate) {
     case 'ready':
@@ -146,9 +168,9 @@ function statusOf(fate: Exclude<PodFate, 'untouched'>, ip: string): object {
       return { phase: 'Succeeded', conditions: [scheduled, condition('Ready', false)], ...address }
     case 'failed':
       return { phase: 'Failed', conditions: [scheduled, condition('Ready', false)], ...address }
-    case 'unschedulable': {
-      const reason = { reason: 'Unschedulable', message: '0/1 nodes are available' }
-      return { phase: 'Pending', conditions: [{ ...condition('PodScheduled', false), ...reason }] }
-    }
+    case 'unschedulable':
+      return { phase: 'Pending', conditions: [unscheduled] }
+    case 'ready-unbound':
+      return { phase: 'Running', conditions: [unscheduled, condition('Ready', true)], ...address }
   }
 }

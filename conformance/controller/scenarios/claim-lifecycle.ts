@@ -21,10 +21,10 @@ async function claimWith(scene: Scene, lifecycle: Lifecycle, replicas = 0): Prom
   await scene.create(SandboxClaims, claim('claim', lifecycle ? { lifecycle } : {}))
 }
 
-/** Lets the claim expire in a moment, once it is where the scenario wants it. */
+/** Lets the claim expire in a moment, once it is where the scenario wants it; the manager must see the new time before. */
 async function soon(scene: Scene): Promise<void> {
   await scene.rest()
-  await scene.merge(SandboxClaims, 'claim', { spec: { lifecycle: { shutdownTime: inSeconds(2) } } })
+  await scene.merge(SandboxClaims, 'claim', { spec: { lifecycle: { shutdownTime: inSeconds(4) } } })
 }
 
 export const claimLifecycleScenarios: readonly Scenario[] = [
@@ -37,23 +37,26 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
   }),
 
   scenario('132', 'a finished Sandbox finishes the claim, which waits for its time', async (scene) => {
-    scene.fate('succeeded')
+    scene.fate('unready')
     await claimWith(scene, { ttlSecondsAfterFinished: 120 })
+    await scene.ends('claim', 'succeeded')
     await scene.says(SandboxClaims, 'claim', 'True/PodSucceeded: Pod completed successfully', 'Finished')
     await scene.observe()
   }),
 
   scenario('133a', 'time is up after the finish, Retain: the Sandbox goes, the claim stays', async (scene) => {
-    scene.fate('failed')
+    scene.fate('unready')
     await claimWith(scene, { ttlSecondsAfterFinished: 0 })
+    await scene.ends('claim', 'failed')
     await scene.says(SandboxClaims, 'claim', 'False/ClaimExpired: Claim expired. Sandbox cleanup initiated.')
     await scene.gone(Sandboxes, 'claim')
     await scene.observe()
   }),
 
   scenario('133b', 'time is up after the finish, Delete: nothing stays', async (scene) => {
-    scene.fate('succeeded')
+    scene.fate('unready')
     await claimWith(scene, { ttlSecondsAfterFinished: 1, shutdownPolicy: 'Delete' })
+    await scene.ends('claim', 'succeeded')
     await scene.gone(SandboxClaims, 'claim')
     await scene.gone(Pods, 'claim')
     await scene.observe()
@@ -126,8 +129,9 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
   }),
 
   scenario('138', 'finished without a limit: everything stays', async (scene) => {
-    scene.fate('succeeded')
+    scene.fate('unready')
     await claimWith(scene, undefined)
+    await scene.ends('claim', 'succeeded')
     await scene.reason(SandboxClaims, 'claim', 'PodSucceeded')
     await scene.observe()
     holds(await scene.find(Sandboxes, 'claim'), 'find(Sandboxes, claim)')

@@ -177,7 +177,7 @@ export const sandboxChildScenarios: readonly Scenario[] = [
   scenario('71-72', 'a Sandbox that expires keeps its conditions and loses Pod and Service', async (scene) => {
     await scene.create(Sandboxes, sandbox('box', { service: true, volumeClaimTemplates: data }))
     await scene.readySandbox('box')
-    await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(2) } })
+    await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(4) } })
     await scene.says(Sandboxes, 'box', 'False/SandboxExpired: Sandbox has expired')
     await scene.gone(Pods, 'box')
     await scene.gone(Services, 'box')
@@ -188,10 +188,11 @@ export const sandboxChildScenarios: readonly Scenario[] = [
   }),
 
   scenario('73', 'a finished Sandbox that expires stays finished', async (scene) => {
-    scene.fate('succeeded')
+    scene.fate('unready')
     await scene.create(Sandboxes, sandbox('box'))
+    await scene.ends('box', 'succeeded')
     await scene.reason(Sandboxes, 'box', 'PodSucceeded')
-    await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(1) } })
+    await scene.merge(Sandboxes, 'box', { spec: { shutdownTime: inSeconds(-1) } })
     await scene.reason(Sandboxes, 'box', 'SandboxExpired')
     await scene.gone(Pods, 'box')
     await scene.observe()

@@ -57,16 +57,18 @@ export const sandboxConditionScenarios: readonly Scenario[] = [
   }),
 
   scenario('22a', 'a Pod that failed finishes the Sandbox', async (scene) => {
-    scene.fate('failed')
+    scene.fate('unready')
     await scene.create(Sandboxes, sandbox('box'))
+    await scene.ends('box', 'failed')
     await scene.says(Sandboxes, 'box', 'False/PodFailed: Pod failed')
     await scene.says(Sandboxes, 'box', 'True/PodFailed: Pod failed', 'Finished')
     await scene.observe()
   }),
 
   scenario('22b', 'a Pod that succeeded finishes the Sandbox', async (scene) => {
-    scene.fate('succeeded')
+    scene.fate('unready')
     await scene.create(Sandboxes, sandbox('box', { service: true }))
+    await scene.ends('box', 'succeeded')
     await scene.says(Sandboxes, 'box', 'False/PodSucceeded: Pod completed successfully')
     await scene.observe()
   }),
