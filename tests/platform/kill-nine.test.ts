@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { anySignal } from '@corral/protocol'
 import { AgentTasks, findCondition, SandboxClaims, Sandboxes } from '@corral/resources'
 import {
   bareRemote,
@@ -111,7 +112,7 @@ describe('after kill -9 of the platform the task goes on and happens once', () =
   ])('$when', { timeout: 90_000 }, async ({ moment }) => {
     const over = new AbortController()
     current = undefined
-    const reached = moment(AbortSignal.any([over.signal, AbortSignal.timeout(40_000)]))
+    const reached = moment(anySignal([over.signal, AbortSignal.timeout(40_000)]))
     const request = {
       repo: `${server.url}/project.git`,
       task: 'Count',

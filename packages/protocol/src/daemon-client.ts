@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { anySignal } from './any-signal.js'
 import { CorralError } from './corral-error.js'
 import {
   type DirectoryListing,
@@ -248,7 +249,7 @@ export class DaemonClient {
     const present = signals.filter((signal) => signal !== undefined)
     let response: Response
     try {
-      const signal = present.length > 0 ? { signal: AbortSignal.any(present) } : {}
+      const signal = present.length > 0 ? { signal: anySignal(present) } : {}
       response = await this.#fetch(this.#baseUrl + path, { ...init, method, ...signal })
     } catch (cause) {
       throw wrapFailure(cause, options.signal)

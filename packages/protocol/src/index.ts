@@ -1,3 +1,4 @@
+export { anySignal } from './any-signal.js'
 export { CorralError, errorBody, errorResponse } from './corral-error.js'
 export {
   absolutePathSchema,

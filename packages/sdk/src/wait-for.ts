@@ -1,4 +1,5 @@
 import type { KubeClient } from '@corral/kube'
+import { anySignal } from '@corral/protocol'
 import type { KubeObject, ResourceKind, Stored } from '@corral/resources'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
 
@@ -26,7 +27,7 @@ export async function waitFor<T extends KubeObject>(
   const { timeoutMs = 180_000, signal: callerSignal } = options
   const what = `${kind.kind} "${ref.name}" in "${ref.namespace}"`
   const timeout = AbortSignal.timeout(timeoutMs)
-  const signal = callerSignal ? AbortSignal.any([callerSignal, timeout]) : timeout
+  const signal = callerSignal ? anySignal([callerSignal, timeout]) : timeout
   let why = 'nothing is known of it'
   try {
     const first = await kube.get(kind, ref, { signal })

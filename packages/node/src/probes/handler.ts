@@ -1,3 +1,4 @@
+import { anySignal } from '@corral/protocol'
 import type { Container, ExecAction, HTTPGetAction, TCPSocketAction } from '@corral/resources'
 import type { Cell } from '../isolation/isolation.js'
 import { httpStatus } from './http-get.js'
@@ -27,7 +28,7 @@ const keptOutputBytes = 2048
 /** Carries out one handler inside the pod. Never throws: whatever goes wrong is a failed result with its message. */
 export async function runHandler(handler: Handler, context: HandlerContext): Promise<HandlerResult> {
   const timeout = AbortSignal.timeout(context.timeoutMs)
-  const signal = AbortSignal.any([timeout, context.signal])
+  const signal = anySignal([timeout, context.signal])
   try {
     return await within(signal, perform(handler, { ...context, signal }))
   } catch (error) {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { anySignal } from '@corral/protocol'
 
 export interface GitOptions {
   cwd?: string
@@ -49,7 +50,7 @@ export function createGit(base: { globalConfig: string; env: Readonly<Record<str
 async function runGit(args: readonly string[], options: GitOptions): Promise<GitResult> {
   const timeoutMs = options.timeoutMs ?? 120_000
   const signal = options.signal
-    ? AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)])
+    ? anySignal([options.signal, AbortSignal.timeout(timeoutMs)])
     : AbortSignal.timeout(timeoutMs)
   const safe = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never', '-c', 'gc.auto=0']
   const child = spawn('git', [...safe, ...args], {

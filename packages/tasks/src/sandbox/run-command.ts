@@ -1,4 +1,4 @@
-import type { DaemonClient, ProcessExitRecord, StartProcessRequest } from '@corral/protocol'
+import { anySignal, type DaemonClient, type ProcessExitRecord, type StartProcessRequest } from '@corral/protocol'
 import { TaskError } from '../task-error.js'
 
 export interface CommandResult {
@@ -46,7 +46,7 @@ async function runOnce(
   options: RunCommandOptions,
 ): Promise<CommandResult> {
   const timeout = AbortSignal.timeout(options.timeoutMs)
-  const signal = AbortSignal.any([options.signal, timeout])
+  const signal = anySignal([options.signal, timeout])
   const stdout = textTail(options.maxOutputBytes ?? 64 * 1024)
   const both = textTail(4 * 1024)
   try {
