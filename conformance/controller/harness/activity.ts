@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { createInformer, type KubeClient } from '@corral/kube'
+import { anySignal } from '@corral/protocol'
 import {
   EventsV1,
   type KubeObject,
@@ -65,7 +66,7 @@ export async function startActivity(client: KubeClient): Promise<Activity> {
     lastChangeMs: (namespace) => namespaces.get(namespace)?.lastChangeMs ?? 0,
     async nextChange(namespace, withinMs, signal) {
       const tired = AbortSignal.timeout(withinMs)
-      await once(changes, namespace, { signal: AbortSignal.any([signal, tired]) }).catch(() => signal.throwIfAborted())
+      await once(changes, namespace, { signal: anySignal([signal, tired]) }).catch(() => signal.throwIfAborted())
     },
     isLatest(namespace, objects) {
       const versions = namespaces.get(namespace)?.versions ?? new Map()

@@ -123,8 +123,9 @@ export const poolScenarios: readonly Scenario[] = [
     await scene.client.scale(SandboxWarmPools, scene.ref('pool'), 2)
     await scene.fullPool('pool', 2)
     await scene.create(Sandboxes, sandbox('wrong', { podTemplate: image('9') }, { labels }))
-    // A Pod shows that the manager has seen the orphan. Nothing tells its pool, which finds it at its next pass.
-    await scene.until(Pods, 'wrong', () => true)
+    // Nothing tells a pool of an orphan: it finds it at its next pass. One that still changes it may find twice.
+    await scene.readySandbox('wrong')
+    await scene.rest()
     await scene.merge(SandboxWarmPools, 'pool', { metadata: { annotations: { touched: 'yes' } } })
     await scene.gone(Sandboxes, 'wrong')
     await scene.fullPool('pool', 2)
@@ -132,7 +133,8 @@ export const poolScenarios: readonly Scenario[] = [
     await scene.eventually(() => names(scene), [])
     const spec = structuredClone(first?.spec) as ReturnType<typeof sandbox>['spec']
     await scene.create(Sandboxes, { ...sandbox('right', spec, { labels }) })
-    await scene.until(Pods, 'right', () => true)
+    await scene.readySandbox('right')
+    await scene.rest()
     await scene.create(SandboxWarmPools, pool('pool', 1))
     await scene.until(Sandboxes, 'right', ({ metadata }) => metadata.ownerReferences?.length === 1)
     await scene.fullPool('pool', 1)
