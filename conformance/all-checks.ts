@@ -7,6 +7,7 @@ import { deletion } from './checks/deletion.js'
 import { differential } from './checks/differential.js'
 import { discovery } from './checks/discovery.js'
 import { durability } from './checks/durability.js'
+import { kubectlAnswers } from './checks/kubectl-answers.js'
 import { listAndSelect, watching } from './checks/list-watch.js'
 import { clients, reviewsAndMore } from './checks/misc.js'
 import { openapi } from './checks/openapi.js'
@@ -37,6 +38,7 @@ const sections = [
   differential,
   coreValidation,
   answers,
+  kubectlAnswers,
 ]
 
 /** The whole suite, in the order of its numbers. */

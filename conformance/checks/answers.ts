@@ -1,21 +1,13 @@
-import { equal } from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { type Answered, masked } from '../differential/answers.js'
 import type { Asked } from '../differential/asked.js'
+import { Recorded } from '../differential/recorded.js'
 import { requests } from '../differential/requests.js'
 import { type Check, check } from '../harness/check.js'
 import type { Context } from '../harness/context.js'
 
-/** What the real server says, one answer a line, written down by a run on it with `CORRAL_RECORD_ANSWERS=1`. */
-const file = new URL('../differential/answers.jsonl', import.meta.url)
-
-type Recorded = Map<string, { readonly status: number }>
-
-function readRecorded(): Recorded {
-  if (!existsSync(file)) return new Map()
-  const lines = readFileSync(file, 'utf8').trim().split('\n')
-  return new Map(lines.map((line) => JSON.parse(line) as [string, { status: number }])) // as written below
+interface Verdict {
+  readonly status: number
 }
 
 const titleOf = ({ method, path, type, accept, body }: Asked): string =>
@@ -29,20 +21,12 @@ export const answers: readonly Check[] = [
       const namespace = await t.ns()
       const account = await t.core('serviceaccounts', 'default')
       await t.eventually('the default account', async () => (await t.get(account)).status === 200)
-      const isRecording = process.env.CORRAL_RECORD_ANSWERS === '1' && !t.isEmbedded
-      const recorded = readRecorded()
-      const said: string[] = []
-      const differences: string[] = []
+      const recorded = new Recorded<Verdict>(t, 'answers.jsonl')
       for (const asked of requests) {
-        const title = titleOf(asked)
-        const answer = masked(await ask(t, asked, namespace), namespace) as { status: number }
-        const wanted = recorded.get(title)
-        said.push(JSON.stringify([title, answer]))
-        if (!isRecording && !isSame(wanted, answer, t.isEmbedded))
-          differences.push(`${title}\n  wanted ${JSON.stringify(wanted)}\n  got    ${JSON.stringify(answer)}`)
+        const answer = masked(await ask(t, asked, namespace), namespace) as Verdict
+        recorded.compare(titleOf(asked), answer, (wanted, got) => isSame(wanted, got, t.isEmbedded))
       }
-      if (isRecording) writeFileSync(file, `${said.join('\n')}\n`)
-      equal(differences.length, 0, `${differences.length} differences\n${differences.slice(0, 5).join('\n')}`)
+      recorded.finish()
     },
     {
       timeoutMs: 120_000,
@@ -73,7 +57,7 @@ async function ask(t: Context, asked: Asked, namespace: string): Promise<Answere
 /** Several headers arrive as one. */
 const warningsIn = (header: string): string[] => (header === '' ? [] : header.split(/, (?=299 - )/))
 
-function isSame(wanted: { status: number } | undefined, got: { status: number }, isEmbedded: boolean): boolean {
-  if (isEmbedded && wanted && wanted.status >= 500) return got.status >= 400 && got.status < 500
+function isSame(wanted: Verdict, got: Verdict, isEmbedded: boolean): boolean {
+  if (isEmbedded && wanted.status >= 500) return got.status >= 400 && got.status < 500
   return isDeepStrictEqual(wanted, got)
 }

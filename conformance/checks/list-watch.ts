@@ -91,6 +91,14 @@ export const listAndSelect: readonly Check[] = [
     equal(third.metadata.continue ?? '', '')
     equal(second.metadata.resourceVersion, first.metadata.resourceVersion)
     ;(await t.get(`${path}?limit=2&continue=nonsense`)).is(400)
+    const token = encodeURIComponent(first.metadata.continue ?? '')
+    ;(await t.get(`${path}?continue=${token}&resourceVersion=5`)).is(400)
+    // With a limit, a version means exactly that one; without, at least that one.
+    const at = first.metadata.resourceVersion
+    deepEqual(names((await t.get(`${path}?resourceVersion=${at}&limit=9`)).is(200)), ['a', 'b', 'c', 'd', 'e'])
+    deepEqual(names((await t.get(`${path}?resourceVersion=${at}`)).is(200)), ['a', 'b', 'bb', 'c', 'e'])
+    const exact = `resourceVersionMatch=Exact&resourceVersion=${at}`
+    deepEqual(names((await t.get(`${path}?${exact}`)).is(200)), ['a', 'b', 'c', 'd', 'e'])
   }),
 ]
 

@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { type Check, check } from '../harness/check.js'
-import type { Context } from '../harness/context.js'
+import { type Context, mergePatch } from '../harness/context.js'
 import type { Answer } from '../harness/http-client.js'
 import { at, type KubeBody } from '../harness/kube-body.js'
 import { anyKubectl } from '../harness/kubectl.js'
@@ -175,7 +175,7 @@ export const openapi: readonly Check[] = [
     ok(!(second?.object.columnDefinitions as unknown[] | null | undefined)?.length)
     equal(rows(second!.object)[0]?.cells[0], 'two')
   }),
-  check(29, 'partial metadata lists and watches carry no spec or data', async (t) => {
+  check(29, 'partial metadata of lists, watches and writes carry no spec or data', async (t) => {
     const path = await t.core('configmaps')
     await t.create(path, configMap('one'))
     const query = 'fieldSelector=metadata.name%3Done'
@@ -186,6 +186,14 @@ export const openapi: readonly Check[] = [
     const event = await stream.next()
     deepEqual([event?.object.kind, event?.object.apiVersion], ['PartialObjectMetadata', 'meta.k8s.io/v1'])
     deepEqual([event?.object.metadata.name, event?.object.data], ['one', undefined])
+    const body = configMap('two')
+    const made = (await t.post(`${path}?dryRun=All`, body, { accept: partial })).is(201)
+    const options = { accept: partial, body: { data: { a: 'c' } }, contentType: mergePatch }
+    const patched = (await t.call('PATCH', `${path}/one?dryRun=All`, options)).is(200)
+    for (const { kind, data, metadata } of [made, patched])
+      deepEqual([kind, data, typeof metadata.uid], ['PartialObjectMetadata', undefined, 'string'])
+    equal((await t.get(path, { accept: partial })).is(406).reason, 'NotAcceptable')
+    equal((await t.get(`${path}/one`, { accept: partialList })).is(406).reason, 'NotAcceptable')
   }),
   check(30, "a CR's printer columns work, condition filters included; a missing value is null", async (t) => {
     const path = await t.group(sandboxes, 'sandboxes')

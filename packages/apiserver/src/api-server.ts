@@ -169,7 +169,7 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   private async respond(request: ApiRequest): Promise<ApiResponse> {
-    const isOpen = this.openResponse(request.path)
+    const isOpen = this.openResponse(request.path, request.query)
     if (isOpen) return isOpen
     if (!request.user) throw unauthorized()
     if (!this.isReady) {
@@ -188,14 +188,18 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   /** Health and version: what anybody may ask. */
-  private openResponse(path: string): ApiResponse | undefined {
+  private openResponse(path: string, query: URLSearchParams): ApiResponse | undefined {
     switch (path) {
+      case '/livez/ping':
+      case '/healthz/ping':
+      case '/readyz/ping':
+        return textResponse(200, 'ok')
       case '/livez':
       case '/healthz':
-      case '/livez/ping':
-        return textResponse(200, 'ok')
+        return textResponse(200, query.has('verbose') ? `[+]ping ok\n${path.slice(1)} check passed\n` : 'ok')
       case '/readyz':
-        return this.isReady ? textResponse(200, 'ok') : textResponse(500, 'not ready')
+        if (!this.isReady) return textResponse(500, 'not ready')
+        return textResponse(200, query.has('verbose') ? '[+]ping ok\n[+]storage ok\nreadyz check passed\n' : 'ok')
       case '/version':
       case '/version/':
         return objectResponse(200, this.version)

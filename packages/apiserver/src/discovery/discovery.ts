@@ -7,9 +7,10 @@ import { jsonText } from '../store/json-text.js'
 
 type AggregatedVersion = 'v2' | 'v2beta1'
 
-/** Answers `/api`, `/apis`, `/apis/{group}` and `/apis/{group}/{version}`; undefined for any other path. */
+/** Answers `/`, `/api`, `/apis`, `/apis/{group}` and `/apis/{group}/{version}`; undefined for any other path. */
 export function discoveryResponse(registry: KindRegistry, path: string, accept: string): ApiResponse | undefined {
   const segments = path.split('/').filter((segment) => segment !== '')
+  if (segments.length === 0) return objectResponse(200, { paths: allPaths(registry) })
   if (segments[0] === 'api') {
     if (segments.length === 1) return rootResponse(registry, accept, true)
     if (segments.length === 2) return resourceListResponse(registry, segments[1]!)
@@ -20,6 +21,14 @@ export function discoveryResponse(registry: KindRegistry, path: string, accept: 
     if (segments.length === 3) return resourceListResponse(registry, `${segments[1]}/${segments[2]}`)
   }
   return undefined
+}
+
+function allPaths(registry: KindRegistry): string[] {
+  const groups = [...registry.groups].flatMap(([group, versions]) => {
+    const path = group === '' ? '/api' : `/apis/${group}`
+    return [path, ...versions.map((version) => `${path}/${version}`)]
+  })
+  return ['/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version', ...groups].sort()
 }
 
 function rootResponse(registry: KindRegistry, accept: string, isCore: boolean): ApiResponse {

@@ -21,7 +21,12 @@ export class OpenApiPages {
     if (path === ROOT || path === `${ROOT}/`) return objectResponse(200, (await this.current()).index())
     const part = path.startsWith(`${ROOT}/`) ? (await this.current()).document(path.slice(ROOT.length + 1)) : undefined
     if (!part) throw unknownPath()
-    const isPinned = query.get('hash') === part.hash
+    const wanted = query.get('hash')
+    const isPinned = wanted === part.hash
+    if (wanted !== null && !isPinned) {
+      const location = `${path}?hash=${encodeURIComponent(part.hash)}`
+      return { status: 301, headers: { ...jsonHeaders(), location }, body: { type: 'empty' } }
+    }
     const caching = isPinned ? { 'cache-control': 'public, max-age=31536000, immutable' } : {}
     return {
       status: 200,

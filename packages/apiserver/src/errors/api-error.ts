@@ -17,6 +17,8 @@ interface ErrorTarget {
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly code: string
+  /** What the caller should know besides. */
+  warnings?: readonly string[]
   constructor(readonly status: Status & { code: number; reason: string }) {
     super(status.message)
     this.code = status.reason

@@ -34,7 +34,7 @@ export async function writeResponse(
       let content = body.type === 'object' ? body.json() : body.bytes
       if (wishes.acceptsGzip && content.length > GZIP_FROM_BYTES) {
         content = await compress(content, { level: 1 })
-        headers.push('content-encoding', 'gzip')
+        headers.push('content-encoding', 'gzip', 'vary', 'Accept-Encoding')
       }
       headers.push('content-length', Buffer.byteLength(content))
       response.writeHead(status, headers)

@@ -1,5 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry, StatusCause } from '@corral/resources'
-import { isRecord, jsonEqual } from '../schema/json-value.js'
+import { canonicalJson, isRecord, jsonEqual } from '../schema/json-value.js'
 import { timestamp } from '../write/timestamps.js'
 import { appliedSet, compareObjects } from './compare.js'
 import { type Conflict, conflictCauses, conflictMessage, findConflicts } from './conflict.js'
@@ -151,7 +151,9 @@ function withLastApplied(merged: KubeObject, input: ApplyInput): KubeObject {
   if (input.manager !== 'kubectl' || annotations?.[LAST_APPLIED] === undefined) return merged
   const config = content(input.applied)
   const { [LAST_APPLIED]: _old, ...rest } = config.metadata?.annotations ?? {}
-  const text = `${JSON.stringify({ ...config, metadata: { ...config.metadata, annotations: rest } })}\n`
+  const { annotations: _all, ...others } = config.metadata ?? {}
+  const metadata = Object.keys(rest).length > 0 ? { ...others, annotations: rest } : others
+  const text = `${canonicalJson({ ...config, metadata })}\n`
   if (annotations[LAST_APPLIED] === text || input.applied.metadata?.annotations?.[LAST_APPLIED] !== undefined)
     return merged
   return { ...merged, metadata: { ...merged.metadata, annotations: { ...annotations, [LAST_APPLIED]: text } } }

@@ -1,6 +1,9 @@
 import type { FieldInfo, FieldTable, FieldType, ScalarType } from '@corral/resources'
 import type { Schema } from './open-api-kind.js'
 
+const INT_OR_STRING = 'io.k8s.apimachinery.pkg.util.intstr.IntOrString'
+const EITHER: Schema = { format: 'int-or-string', oneOf: [{ type: 'integer' }, { type: 'string' }] }
+
 const SCALARS: Readonly<Record<ScalarType, Schema>> = {
   string: { type: 'string' },
   int32: { type: 'integer', format: 'int32' },
@@ -9,7 +12,7 @@ const SCALARS: Readonly<Record<ScalarType, Schema>> = {
   bytes: { type: 'string', format: 'byte' },
   double: { type: 'number', format: 'double' },
   quantity: { type: 'string' },
-  intOrString: { type: 'string', format: 'int-or-string' },
+  intOrString: { $ref: `#/components/schemas/${INT_OR_STRING}` },
   time: { type: 'string', format: 'date-time' },
   microTime: { type: 'string', format: 'date-time' },
   duration: { type: 'string' },
@@ -31,7 +34,10 @@ export function addTableSchemas(schemas: Record<string, Schema>, typeName: strin
   for (const field of type.fields) {
     properties[field.name] = fieldSchema(field)
     if (field.required) required.push(field.name)
-    for (const ref of refsOf(field.type)) addTableSchemas(schemas, ref, table)
+    for (const ref of refsOf(field.type)) {
+      if (ref === INT_OR_STRING) schemas[ref] ??= EITHER
+      else addTableSchemas(schemas, ref, table)
+    }
   }
   if (required.length > 0) schema.required = required
   if (type.atomic) schema['x-kubernetes-map-type'] = 'atomic'
@@ -70,6 +76,7 @@ function typeSchema(type: FieldType): Schema {
 
 function refsOf(type: FieldType): string[] {
   if (type.kind === 'ref') return [type.ref]
+  if (type.kind === 'scalar') return type.scalar === 'intOrString' ? [INT_OR_STRING] : []
   if (type.kind === 'array') return refsOf(type.items)
   return type.kind === 'map' ? refsOf(type.values) : []
 }

@@ -55,7 +55,10 @@ export async function listObjects(
   if (version !== undefined && version > store.head) await waitForVersion(context, version, signal)
 
   const page = token ? decodeToken(token) : undefined
-  const isExact = query.get('resourceVersionMatch') === 'Exact'
+  if (page && version !== undefined) throw badRequest('specifying resource version is not allowed when using continue')
+  // Who names a version and wants it in pages, and nothing else, means that version.
+  const match = query.get('resourceVersionMatch') || (limit > 0 && version ? 'Exact' : '')
+  const isExact = match === 'Exact'
   const rv = page?.rv ?? (isExact ? version : undefined) ?? store.head
   const objects = rv === store.head ? select(collection, selection) : collection.listAt(rv, selection.namespace)
   if (!objects) {
@@ -63,7 +66,7 @@ export async function listObjects(
       ? expired(
           'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
         )
-      : expired(`too old resource version: ${rv} (${collection.ring.floorRv})`)
+      : expired('The resourceVersion for the provided list is too old.')
   }
   const hasSelector = Boolean(selection.labels || selection.fields)
   const matching = hasSelector || kind.toVersion ? filterViews(kind, objects, selection) : objects

@@ -1,6 +1,7 @@
 import type { ApiRequest, Clock, KubeObject } from '@corral/resources'
 import { apiError } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
+import { queryFlag } from '../request/query.js'
 import {
   builtInPrinter,
   customPrinter,
@@ -12,6 +13,7 @@ import {
 } from '../table/index.js'
 import type { Listing } from './list.js'
 import { type EventRepresentation, plainRepresentation } from './representation.js'
+import { viewOf } from './view.js'
 
 /** How the caller wants to see objects. */
 export type WantedForm =
@@ -21,8 +23,8 @@ export type WantedForm =
 
 const PLAIN: WantedForm = { type: 'plain' }
 
-/** The first clause of the Accept header that can be served decides; 406 when there is none. */
-export function wantedForm(request: ApiRequest): WantedForm {
+/** The first clause of the Accept header that can be served decides; 406 when there is none, or none of a list or object. */
+export function wantedForm(request: ApiRequest, isList = false): WantedForm {
   const accept = request.headers.accept
   if (accept === undefined || accept === '' || accept === 'application/json') return PLAIN
   let isAcceptable = false
@@ -34,19 +36,27 @@ export function wantedForm(request: ApiRequest): WantedForm {
       continue
     }
     if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
-    const form = formOf(parameters, request)
+    const form = formOf(parameters, request, isList)
     if (form) return form
   }
   if (isAcceptable) return PLAIN
   throw apiError(406, 'NotAcceptable', 'only the following media types are accepted: application/json')
 }
 
-function formOf(parameters: readonly string[], request: ApiRequest): WantedForm | undefined {
+function formOf(parameters: readonly string[], request: ApiRequest, isList: boolean): WantedForm | undefined {
   const as = parameters.find((parameter) => parameter.startsWith('as='))?.slice(3)
   if (as === undefined) return PLAIN
   const version = parameters.find((parameter) => parameter.startsWith('v='))?.slice(2) ?? 'v1'
   if (version !== 'v1' && version !== 'v1beta1') return undefined
-  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') return { type: 'partial', version }
+  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
+    const isWatch = isList && queryFlag(request.query, 'watch')
+    if ((as === 'PartialObjectMetadataList') === isList || isWatch) return { type: 'partial', version }
+    throw apiError(
+      406,
+      'NotAcceptable',
+      `you requested ${as}, but the requested object is ${isList ? '' : 'not '}a list`,
+    )
+  }
   if (as !== 'Table') return undefined
   const include = request.query.get('includeObject')
   return { type: 'table', version, include: include === 'None' || include === 'Object' ? include : 'Metadata' }
@@ -58,6 +68,12 @@ type Shown = Exclude<WantedForm, { type: 'plain' }>
 export function presentObject(kind: KindDefinition, object: KubeObject, form: Shown, now: Date): object {
   if (form.type === 'partial') return toPartialObjectMetadata(object, form.version)
   return toTable([object], { printer: printerOf(kind), now, includeObject: form.include, metaVersion: form.version })
+}
+
+/** What a write has left, in the form its request asks for. */
+export function presentWritten(kind: KindDefinition, stored: KubeObject, form: WantedForm, now: Date): object {
+  const object = viewOf(kind, stored)
+  return form.type === 'plain' ? object : presentObject(kind, object, form, now)
 }
 
 /** A list in another form than its own. */

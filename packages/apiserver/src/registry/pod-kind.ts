@@ -45,6 +45,7 @@ export const podKind: KindDefinition = describeKind(Pods, {
   defaults(pod) {
     if (!isJsonObject(pod.spec)) return
     defaultPodSpec(pod.spec)
+    for (const container of containersOf(pod.spec)) requestLimits(container)
     pod.spec.enableServiceLinks ??= true
   },
   prepareCreate(pod) {
@@ -125,10 +126,12 @@ function defaultContainer(container: JsonObject, isOnHost: boolean): void {
     const source = entry.valueFrom
     if (isJsonObject(source) && isJsonObject(source.fieldRef)) source.fieldRef.apiVersion ??= 'v1'
   }
-  const resources = container.resources
-  if (isJsonObject(resources) && isJsonObject(resources.limits)) {
-    resources.requests = { ...resources.limits, ...(isJsonObject(resources.requests) ? resources.requests : {}) }
-  }
+}
+
+/** Who names a limit and no request asks for as much; said in the pod, not in the template it comes from. */
+function requestLimits({ resources }: JsonObject): void {
+  if (!isJsonObject(resources) || !isJsonObject(resources.limits)) return
+  resources.requests = { ...resources.limits, ...(isJsonObject(resources.requests) ? resources.requests : {}) }
 }
 
 function defaultProbe(probe: JsonObject): void {

@@ -50,7 +50,7 @@ export function successStatus(details?: Status['details'], code?: number): Statu
 /** The Status body of any failure. What is not an `ApiError` is a defect here: 500, without its insides. */
 export function errorResponse(error: unknown): ApiResponse {
   const status = statusOf(error)
-  const response = objectResponse(status.code, status)
+  const response = objectResponse(status.code, status, isApiError(error) ? error.warnings : undefined)
   const retryAfter = status.details?.retryAfterSeconds
   if (retryAfter === undefined) return response
   return { ...response, headers: { ...response.headers, 'retry-after': String(retryAfter) } }

@@ -1,6 +1,7 @@
 import type { ApiResponse, KubeObject } from '@corral/resources'
 import { prepareWrite } from '../crd/prepare-definition.js'
 import { badRequest, conflict, invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
+import { presentObject, wantedForm } from '../read/presentation.js'
 import { viewOf } from '../read/view.js'
 import type { KindDefinition, ScalePaths } from '../registry/kind-definition.js'
 import { fieldReader } from '../registry/selectable-fields.js'
@@ -19,7 +20,12 @@ export async function scaleVerb(resource: ResourceRequest): Promise<ApiResponse>
   if (!paths) throw methodNotAllowed()
   const stored = context.store.collection(kind.collection).findHead(namespace, name)
   if (!stored) throw notFound(kind, name)
-  if (request.method === 'GET') return objectResponse(200, toScale(viewOf(kind, stored), paths))
+  if (request.method === 'GET') {
+    const form = wantedForm(request)
+    const scale = toScale(viewOf(kind, stored), paths)
+    if (form.type === 'plain') return objectResponse(200, scale)
+    return objectResponse(200, presentObject(scaleKindOf(kind), scale as KubeObject, form, context.clock.now()))
+  }
   if (request.method !== 'PUT' && request.method !== 'PATCH') throw methodNotAllowed()
 
   const write = writeRequest(resource, 'UpdateOptions')
@@ -35,11 +41,18 @@ export async function scaleVerb(resource: ResourceRequest): Promise<ApiResponse>
   return objectResponse(200, toScale(viewOf(kind, pending.object), paths))
 }
 
+const scaleKindOf = (kind: KindDefinition): KindDefinition => ({
+  ...kind,
+  isCustom: false,
+  group: 'autoscaling',
+  apiVersion: 'autoscaling/v1',
+  kind: 'Scale',
+})
+
 async function readScale(resource: ResourceRequest, current: JsonObject): Promise<JsonObject> {
   const { request, kind } = resource
   if (request.method === 'PUT') return readObject(request)
-  const scaleKind = { ...kind, isCustom: false, apiVersion: 'autoscaling/v1', kind: 'Scale' }
-  const patch = await readPatchBody(request, scaleKind, 'scale')
+  const patch = await readPatchBody(request, scaleKindOf(kind), 'scale')
   return patch.type === 'apply' ? { ...current, ...patch.body } : patch.apply(current)
 }
 

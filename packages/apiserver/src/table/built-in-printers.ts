@@ -16,6 +16,7 @@ const PRINTERS: Readonly<Record<string, TablePrinter>> = {
   '/Event': core.eventPrinter,
   '/Endpoints': core.endpointsPrinter,
   'events.k8s.io/Event': workload.eventsV1Printer,
+  'autoscaling/Scale': workload.scalePrinter,
   'apps/Deployment': workload.deploymentPrinter,
   'apps/ReplicaSet': workload.replicaSetPrinter,
   'coordination.k8s.io/Lease': workload.leasePrinter,

@@ -38,6 +38,15 @@ const containerNames = (template: PodTemplateSpec | undefined): string =>
 const containerImages = (template: PodTemplateSpec | undefined): string =>
   (template?.spec?.containers ?? []).map((each) => each.image ?? '').join(',')
 
+export const scalePrinter: TablePrinter = printer<
+  KubeObject & { spec?: { replicas?: number }; status?: { replicas?: number } }
+>([
+  ['Name', nameCell],
+  ['Desired', ({ spec }) => spec?.replicas ?? 0, integer],
+  ['Available', ({ status }) => status?.replicas ?? 0, integer],
+  ['Age', ageCell],
+])
+
 export const deploymentPrinter: TablePrinter = printer<Deployment>([
   ['Name', nameCell],
   ['Ready', (object) => `${object.status?.readyReplicas ?? 0}/${object.spec?.replicas ?? 1}`],

@@ -10,7 +10,7 @@ import {
   UndecodableError,
   undecodable,
 } from '../errors/api-error.js'
-import { viewOf } from '../read/view.js'
+import { presentWritten, wantedForm } from '../read/presentation.js'
 import { objectResponse } from '../request/responses.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { applyObject } from '../write/apply-object.js'
@@ -24,6 +24,7 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
   const { request, context, kind, namespace = '', name = '', subresource } = resource
   if (!kind.verbs.includes('patch')) throw methodNotAllowed()
   const write = writeRequest(resource, 'PatchOptions')
+  const form = wantedForm(request)
   const patch = await readPatchBody(request, kind, subresource, write.duplicates)
   const target = { namespace, name, subresource }
   if (patch.type === 'apply') {
@@ -38,7 +39,11 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
     await prepareWrite(kind, body)
     const applied = applyObject(context, kind, target, write, body)
     await applied.committed
-    return objectResponse(applied.isNew ? 201 : 200, viewOf(kind, applied.object), write.warnings)
+    return objectResponse(
+      applied.isNew ? 201 : 200,
+      presentWritten(kind, applied.object, form, context.clock.now()),
+      write.warnings,
+    )
   }
   if (request.query.has('force')) {
     throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
@@ -52,7 +57,7 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
     updateObject(context, kind, target, write, (current) => identifyPatched(resource, patch.apply(current))),
   )
   await pending.committed
-  return objectResponse(200, viewOf(kind, pending.object), write.warnings)
+  return objectResponse(200, presentWritten(kind, pending.object, form, context.clock.now()), write.warnings)
 }
 
 function identifyPatched({ kind, namespace = '', name = '' }: ResourceRequest, next: JsonObject): Identified {

@@ -25,7 +25,7 @@ export function getVerb(resource: ResourceRequest): ApiResponse {
 /** GET on a collection: a list or a watch. */
 export async function listVerb(resource: ResourceRequest): Promise<ApiResponse> {
   const { request, context, kind, namespace } = resource
-  const form = wantedForm(request)
+  const form = wantedForm(request, true)
   if (queryFlag(request.query, 'watch')) return watchVerb(resource)
   if (!kind.verbs.includes('list')) throw methodNotAllowed()
   const selection = parseSelection(kind, namespace, request.query)
@@ -42,7 +42,7 @@ export function watchVerb(resource: ResourceRequest): ApiResponse {
   if (!kind.verbs.includes('watch')) throw methodNotAllowed()
   const query = name === undefined ? request.query : withName(request.query, name)
   const selection = parseSelection(kind, kind.namespaced ? namespace : undefined, query)
-  const form = wantedForm(request)
+  const form = wantedForm(request, true)
   const response = openWatch(context, kind, selection, query, presentEvents(kind, form, context.clock), request.signal)
   const warnings = readWarnings(resource)
   return warnings.length === 0 ? response : { ...response, headers: jsonHeaders(warnings) }

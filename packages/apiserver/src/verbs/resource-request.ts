@@ -1,6 +1,7 @@
 import type { ApiRequest, ApiUser } from '@corral/resources'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { managerFromUserAgent, parseWriteOptions } from '../request/query.js'
+import { isApiError } from '../request/responses.js'
 import type { ServerContext } from '../server-context.js'
 import type { WriteRequest } from '../write/create-object.js'
 
@@ -14,6 +15,12 @@ export interface ResourceRequest {
   readonly name: string | undefined
   readonly subresource: string
   readonly user: ApiUser
+}
+
+/** The refusal of a write, which also tells what was found before it. */
+export function warned(error: unknown, { warnings }: WriteRequest): unknown {
+  if (isApiError(error) && warnings.length > 0) error.warnings = warnings
+  return error
 }
 
 /** The options of a write, and where its warnings gather. Kinds that are stored only say so on every write. */

@@ -1,7 +1,7 @@
 import type { ApiResponse } from '@corral/resources'
 import { prepareWrite } from '../crd/prepare-definition.js'
 import { methodNotAllowed } from '../errors/api-error.js'
-import { viewOf } from '../read/view.js'
+import { presentWritten, wantedForm } from '../read/presentation.js'
 import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
 import { createObject } from '../write/create-object.js'
@@ -14,16 +14,17 @@ export async function updateVerb(resource: ResourceRequest): Promise<ApiResponse
   const { request, context, kind, namespace = '', name = '', subresource } = resource
   if (!kind.verbs.includes('update')) throw methodNotAllowed()
   const write = writeRequest(resource, 'UpdateOptions')
+  const form = wantedForm(request)
   const body = identify(kind, await readObject(request, write.duplicates), namespace, name)
   await prepareWrite(kind, body)
   const exists = context.store.collection(kind.collection).findHead(namespace, name) !== undefined
   if (!exists && kind.createsOnUpdate && subresource === '') {
     const pending = createObject(context, kind, body, write)
     await pending.committed
-    return objectResponse(201, viewOf(kind, pending.object), write.warnings)
+    return objectResponse(201, presentWritten(kind, pending.object, form, context.clock.now()), write.warnings)
   }
   const target = { namespace, name, subresource }
   const pending = updateObject(context, kind, target, write, () => body, { isReplace: true })
   await pending.committed
-  return objectResponse(200, viewOf(kind, pending.object), write.warnings)
+  return objectResponse(200, presentWritten(kind, pending.object, form, context.clock.now()), write.warnings)
 }
