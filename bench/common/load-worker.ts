@@ -1,4 +1,6 @@
-import { type Dispatcher, Pool } from 'undici'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { get } from 'node:https'
 import type { LoadAddress, LoadJob, LoadMessage, LoadReply, LoadResult } from './load-jobs.js'
 import { type Answer, RawConnections } from './raw-connections.js'
 
@@ -32,7 +34,7 @@ function perform(address: LoadAddress, job: LoadJob): Promise<LoadResult> {
     case 'create':
       return withConnections(address, address.connections, (requests) => create(requests, address.connections, job))
     case 'get':
-      return withConnections(address, address.connections, (requests) => get(requests, address.connections, job))
+      return withConnections(address, address.connections, (requests) => getAll(requests, address.connections, job))
     case 'watch': {
       // One connection is taken by the watch.
       const connections = address.connections - 1
@@ -57,17 +59,21 @@ async function withConnections<T>(
 }
 
 /** For the few requests whose answers are long or never end. */
-async function withReader<T>(
-  address: LoadAddress,
-  use: (read: (path: string, signal?: AbortSignal) => Promise<Dispatcher.ResponseData>) => Promise<T>,
-): Promise<T> {
-  const pool = new Pool(address.url, { bodyTimeout: 0, connect: { ca: address.ca } })
-  const headers = { authorization: `Bearer ${address.token}` }
-  try {
-    return await use((path, signal) => pool.request({ method: 'GET', path, headers, ...(signal ? { signal } : {}) }))
-  } finally {
-    await pool.destroy()
-  }
+async function read(address: LoadAddress, path: string): Promise<IncomingMessage> {
+  const request = get(new URL(path, address.url), {
+    ca: address.ca,
+    agent: false,
+    headers: { authorization: `Bearer ${address.token}` },
+  })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return response.setEncoding('latin1')
+}
+
+async function readAll(address: LoadAddress, path: string): Promise<{ status: number | undefined; text: string }> {
+  const response = await read(address, path)
+  let text = ''
+  for await (const chunk of response) text += chunk
+  return { status: response.statusCode, text }
 }
 
 /** Runs `step` on every connection, again and again, until the time is over, the count reached or a request fails. */
@@ -115,7 +121,7 @@ async function create(
   return job.keepAcknowledged ? { ...result, acknowledged } : result
 }
 
-function get(
+function getAll(
   requests: RawConnections,
   connections: number,
   job: Extract<LoadJob, { kind: 'get' }>,
@@ -128,10 +134,7 @@ function get(
 
 async function list(address: LoadAddress, namespace: string): Promise<LoadResult> {
   const startedAt = performance.now()
-  const { status, text } = await withReader(address, async (read) => {
-    const { statusCode, body } = await read(collection(namespace))
-    return { status: statusCode, text: await body.text() }
-  })
+  const { status, text } = await readAll(address, collection(namespace))
   if (status !== 200) throw new Error(`list: ${status} ${text.slice(0, 300)}`)
   const elapsedMs = performance.now() - startedAt
   const { items } = JSON.parse(text) as { items: { metadata: { name: string; resourceVersion: string } }[] }
@@ -139,51 +142,47 @@ async function list(address: LoadAddress, namespace: string): Promise<LoadResult
   return { count: items.length, elapsedMs, latenciesMs: [elapsedMs], failed: 0, acknowledged }
 }
 
-function watch(
+async function watch(
   address: LoadAddress,
   requests: RawConnections,
   connections: number,
   job: Extract<LoadJob, { kind: 'watch' }>,
 ): Promise<LoadResult> {
-  return withReader(address, async (read) => {
-    const sentAt = new Map<string, number>()
-    const latenciesMs: number[] = []
-    const stop = new AbortController()
-    const from = await (await read(`${collection(job.namespace)}?limit=1`)).body.text()
-    const path = `${collection(job.namespace)}?watch=true&resourceVersion=${versionOf(from)}`
-    const stream = await read(path, stop.signal)
-    const marker = new RegExp(`"name":"(${job.prefix}-\\d+)"`, 'g')
-    const reading = (async () => {
-      let rest = ''
-      for await (const chunk of stream.body) {
-        const now = performance.now()
-        const text = rest + Buffer.from(chunk).toString('latin1')
-        const end = text.lastIndexOf('\n')
-        rest = text.slice(end + 1)
-        for (const [, name = ''] of text.slice(0, end + 1).matchAll(marker)) {
-          const sent = sentAt.get(name)
-          if (sent !== undefined) latenciesMs.push(now - sent)
-          sentAt.delete(name)
-        }
-      }
-    })().catch((error: unknown) => {
-      if (!stop.signal.aborted) throw error
-    })
-    const step = async (index: number): Promise<string | undefined> => {
-      const name = `${job.prefix}-${index}`
-      sentAt.set(name, performance.now())
-      return failureOf(await requests.send('POST', collection(job.namespace), configMap(name)), 201)
+  const sentAt = new Map<string, number>()
+  const latenciesMs: number[] = []
+  const { text } = await readAll(address, `${collection(job.namespace)}?limit=1`)
+  const path = `${collection(job.namespace)}?watch=true&resourceVersion=${versionOf(text)}`
+  const stream = await read(address, path)
+  const marker = `"name":"${job.prefix}-`
+  let rest = ''
+  stream.on('data', (chunk: string) => {
+    const now = performance.now()
+    const lines = rest + chunk
+    const end = lines.lastIndexOf('\n') + 1
+    for (let at = lines.indexOf(marker); at >= 0 && at < end; at = lines.indexOf(marker, at + marker.length)) {
+      const name = lines.slice(at + '"name":"'.length, lines.indexOf('"', at + marker.length))
+      const sent = sentAt.get(name)
+      if (sent !== undefined) latenciesMs.push(now - sent)
+      sentAt.delete(name)
     }
+    rest = lines.slice(end)
+  })
+  const step = async (index: number): Promise<string | undefined> => {
+    const name = `${job.prefix}-${index}`
+    sentAt.set(name, performance.now())
+    return failureOf(await requests.send('POST', collection(job.namespace), configMap(name)), 201)
+  }
+  try {
     const created = job.ratePerSecond
       ? await paced(job.durationMs, job.ratePerSecond, step)
       : await closedLoop(connections, job, step)
     const deadline = performance.now() + 10_000
     while (sentAt.size > created.failed && performance.now() < deadline) await new Promise((go) => setTimeout(go, 5))
-    stop.abort()
-    await reading
     if (sentAt.size > created.failed) throw new Error(`${sentAt.size - created.failed} events never came`)
     return { ...created, latenciesMs }
-  })
+  } finally {
+    stream.destroy()
+  }
 }
 
 /** Starts one request per tick of a fixed schedule, however long earlier ones take. */

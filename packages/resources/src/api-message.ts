@@ -38,6 +38,12 @@ export interface WatchFrame {
   line(): string
 }
 
+/** The frames of a watch. */
+export interface WatchFrames extends AsyncIterable<WatchFrame> {
+  /** The next frame if it is there already: who writes to a socket takes what one turn brought at once. */
+  takeReady?(): WatchFrame | undefined
+}
+
 export type ApiBody =
   | { readonly type: 'empty' }
   /** `value` is frozen and shared: callers copy before they change it. */
@@ -45,7 +51,7 @@ export type ApiBody =
   | { readonly type: 'bytes'; readonly bytes: Uint8Array }
   | { readonly type: 'stream'; readonly chunks: AsyncIterable<Uint8Array> }
   /** Ends by itself at the deadline or when the watcher fell behind. Breaking out of the iteration unregisters it. */
-  | { readonly type: 'watch'; readonly frames: AsyncIterable<WatchFrame> }
+  | { readonly type: 'watch'; readonly frames: WatchFrames }
 
 /** What an upgrade (exec, attach, port-forward) yields to a caller in the same process. */
 export type ApiConnection =

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { ApiResponse, WatchFrame } from '@corral/resources'
+import type { ApiResponse, WatchFrame, WatchFrames } from '@corral/resources'
 
 const KEEP_ALIVE_MS = 17_000
 const GZIP_FROM_BYTES = 128 * 1024
+const PIECE_LENGTH = 32 * 1024
 const SPACE = Buffer.from(' ')
 const compress = promisify(gzip)
 
@@ -65,10 +66,10 @@ async function pump(response: ServerResponse, chunks: AsyncIterable<Uint8Array>)
 }
 
 /**
- * Frames as lines; Node itself puts those of one turn into one packet. While nothing happens a single space goes out now
+ * Frames as lines, those of one turn in one piece. While nothing happens a single space goes out now
  * and then: it is legal between documents, and some clients give up on a silent watch.
  */
-async function pumpFrames(response: ServerResponse, frames: AsyncIterable<WatchFrame>): Promise<void> {
+async function pumpFrames(response: ServerResponse, frames: WatchFrames): Promise<void> {
   let wroteLately = false
   const keepAlive = setInterval(() => {
     if (!wroteLately && !response.writableNeedDrain) response.write(SPACE)
@@ -78,7 +79,7 @@ async function pumpFrames(response: ServerResponse, frames: AsyncIterable<WatchF
     for await (const frame of frames) {
       if (response.destroyed) break
       wroteLately = true
-      if (!response.write(frame.line())) await drained(response)
+      if (!response.write(linesFrom(frame, frames))) await drained(response)
     }
     response.end()
   } catch {
@@ -86,6 +87,17 @@ async function pumpFrames(response: ServerResponse, frames: AsyncIterable<WatchF
   } finally {
     clearInterval(keepAlive)
   }
+}
+
+/** This line and those that are ready after it, up to what fits a few packets. */
+function linesFrom(first: WatchFrame, frames: WatchFrames): string {
+  let lines = first.line()
+  while (lines.length < PIECE_LENGTH) {
+    const frame = frames.takeReady?.()
+    if (!frame) break
+    lines += frame.line()
+  }
+  return lines
 }
 
 function drained(response: ServerResponse): Promise<void> {

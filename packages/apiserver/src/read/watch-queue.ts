@@ -1,4 +1,4 @@
-import type { WatchFrame } from '@corral/resources'
+import type { WatchFrame, WatchFrames } from '@corral/resources'
 
 const MAX_FRAMES = 5_000
 const MAX_BYTES = 16 * 1024 * 1024
@@ -7,7 +7,7 @@ const MAX_BYTES = 16 * 1024 * 1024
  * Frames on their way to one reader. A reader that falls 5,000 frames or 16 MiB behind is cut off: the iteration ends and
  * the client resumes from the last version it saw. Breaking out of the iteration calls `onEnd`, once.
  */
-export class WatchQueue implements AsyncIterable<WatchFrame>, AsyncIterator<WatchFrame> {
+export class WatchQueue implements WatchFrames, AsyncIterator<WatchFrame> {
   private frames: { frame: WatchFrame; bytes: number }[] = []
   private first = 0
   private bytes = 0
@@ -51,17 +51,21 @@ export class WatchQueue implements AsyncIterable<WatchFrame>, AsyncIterator<Watc
     this.waiting = undefined
   }
 
-  next(): Promise<IteratorResult<WatchFrame>> {
+  takeReady(): WatchFrame | undefined {
     const entry = this.frames[this.first]
-    if (entry) {
-      this.frames[this.first++] = undefined as never
-      this.bytes -= entry.bytes
-      if (this.first === this.frames.length) {
-        this.frames = []
-        this.first = 0
-      }
-      return Promise.resolve({ done: false, value: entry.frame })
+    if (!entry) return undefined
+    this.frames[this.first++] = undefined as never
+    this.bytes -= entry.bytes
+    if (this.first === this.frames.length) {
+      this.frames = []
+      this.first = 0
     }
+    return entry.frame
+  }
+
+  next(): Promise<IteratorResult<WatchFrame>> {
+    const frame = this.takeReady()
+    if (frame) return Promise.resolve({ done: false, value: frame })
     if (this.isEnded) return Promise.resolve({ done: true, value: undefined })
     return new Promise((resolve) => {
       this.waiting = resolve

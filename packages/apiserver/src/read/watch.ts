@@ -1,4 +1,4 @@
-import type { ApiResponse, KubeObject, Status, WatchFrame } from '@corral/resources'
+import type { ApiResponse, KubeObject, Status, WatchFrame, WatchFrames } from '@corral/resources'
 import { expired, type FieldError, forbiddenField, invalid } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
@@ -152,7 +152,7 @@ function checkWatchOptions(query: URLSearchParams): void {
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 
-const watchResponse = (frames: AsyncIterable<WatchFrame>): ApiResponse => ({
+const watchResponse = (frames: WatchFrames): ApiResponse => ({
   status: 200,
   headers: jsonHeaders(),
   body: { type: 'watch', frames },
