@@ -35,6 +35,7 @@ import { type CoreState, type ExtensionsState, indexes, slimPod } from '../../pa
 import type { EventNote } from '../../packages/controllers/src/event-recorder.js'
 import { type Store, withoutManagedFields } from '../../packages/controllers/src/informed-store.js'
 import { claimMetrics } from '../../packages/controllers/src/metrics.js'
+import { watchPoolLevels } from '../../packages/controllers/src/pool-levels.js'
 import { sandboxReconciler, watchSandboxes } from '../../packages/controllers/src/sandbox/index.js'
 import {
   claimReconciler,
@@ -194,7 +195,16 @@ export async function startPasses(change?: (options: ManagerOptions) => void): P
     watchPools(state, queues.pool, expectations)
     const recorder = { record: (_object: KubeObject, note: EventNote) => void events.push(note) }
     const silent = { record() {} }
-    const shared = { client: recorded, patient: recorded, courtesy: new Courtesy(), state, clock, tracer: silentTracer }
+    const levels = watchPoolLevels(state.sandboxes, state.pools)
+    const shared = {
+      client: recorded,
+      patient: recorded,
+      levels,
+      courtesy: new Courtesy(),
+      state,
+      clock,
+      tracer: silentTracer,
+    }
     return {
       stores: Object.values(state) as unknown as SnapshotStore<KubeObject>[],
       metrics,

@@ -7,6 +7,7 @@ import { type EventSink, silentRecorder } from './event-recorder.js'
 import { lifecycleMetrics } from './lifecycle-metrics.js'
 import type { ManagerOptions } from './manager-options.js'
 import { claimMetrics } from './metrics.js'
+import type { PoolLevels } from './pool-levels.js'
 import { sandboxReconciler, watchPodWarnings, watchSandboxes } from './sandbox/index.js'
 import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from './sandbox-claim/index.js'
 import { templateReconciler, watchTemplates } from './sandbox-template/index.js'
@@ -28,6 +29,7 @@ export interface ControllerContext {
   client: KubeClient
   /** The same server for writes that nobody waits for. */
   patient: KubeClient
+  levels: PoolLevels
   options: ManagerOptions
   courtesy: Courtesy
   clock: Clock
@@ -43,14 +45,14 @@ export interface ControllerContext {
 
 /** Looks after Sandboxes. */
 export function sandboxController(context: ControllerContext): Controller {
-  const { client, patient, options, tracer, clock, core, sink, metrics, controllerMetrics } = context
+  const { client, patient, levels, options, tracer, clock, core, sink, metrics, controllerMetrics } = context
   const queue = new WorkQueue({ name: 'sandbox', metrics: controllerMetrics })
   watchSandboxes(core, queue)
   const events = sink.recorder('sandbox-controller')
   const warnings = options.sandbox.explainNotReady ? podWarnings(context, queue) : undefined
   const lifecycle = options.sandbox.later?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
   const reconcile = sandboxReconciler({
-    ...{ client, patient, state: core, events, tracer, clock, lifecycle, warnings },
+    ...{ client, patient, levels, state: core, events, tracer, clock, lifecycle, warnings },
     options: options.sandbox,
   })
   return {
@@ -79,7 +81,8 @@ function podWarnings(
 
 /** Looks after claims, templates and pools. */
 export function extensionControllers(context: ControllerContext, state: CoreState & ExtensionsState): Controller[] {
-  const { client, patient, options, courtesy, tracer, clock, random, sink, metrics, controllerMetrics } = context
+  const { client, patient, levels, options, courtesy, tracer, clock, random, sink, metrics, controllerMetrics } =
+    context
   const { workers } = options
   const queueOf = (name: string): WorkQueue => new WorkQueue({ name, metrics: controllerMetrics })
 
@@ -110,6 +113,7 @@ export function extensionControllers(context: ControllerContext, state: CoreStat
   const pools = poolReconciler({
     client,
     patient,
+    levels,
     state,
     expectations,
     events: sink.recorder('sandboxwarmpool-controller'),

@@ -14,6 +14,7 @@ import { type ControllerContext, extensionControllers, sandboxController } from 
 import type { ManagerOptions } from './manager-options.js'
 import { sandboxGauge } from './metrics.js'
 import { patientClient } from './patient-client.js'
+import { noPools, watchPoolLevels } from './pool-levels.js'
 import { silentTracer, type Tracer } from './tracing.js'
 
 export interface ManagerPorts {
@@ -67,13 +68,14 @@ export function startManager(ports: ManagerPorts): Manager {
   }
   const core = startCoreState(stateOptions)
   const extensions = options.extensions ? startExtensionsState(stateOptions) : undefined
+  const levels = extensions ? watchPoolLevels(core.sandboxes, extensions.pools) : noPools
   const stores = [...Object.values(core), ...Object.values(extensions ?? {})]
   const { later } = options.sandbox
   sandboxGauge(metrics, () => core.sandboxes.list(), { withOperatingMode: later?.operatingModeLabel === true })
   if (later?.lifecycleMetrics) poolSizeGauge(metrics, () => core.sandboxes.list())
 
   const context: ControllerContext = {
-    ...{ client, patient, options, courtesy, clock, core, sink, metrics, controllerMetrics, log },
+    ...{ client, patient, levels, options, courtesy, clock, core, sink, metrics, controllerMetrics, log },
     tracer: ports.tracer ?? silentTracer,
     random: ports.random ?? Math.random,
     signal: lifetime.signal,

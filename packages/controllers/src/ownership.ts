@@ -16,6 +16,12 @@ export function isExtensionsOwner(reference: OwnerReference | undefined, kind?: 
   return kind === undefined || reference.kind === kind
 }
 
+/** The pool a Sandbox belongs to, by its controller. */
+export function poolOf(sandbox: KubeObject): string | undefined {
+  const controller = controllerOf(sandbox)
+  return isExtensionsOwner(controller, 'SandboxWarmPool') ? controller?.name : undefined
+}
+
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/')
   return slash < 0 ? '' : apiVersion.slice(0, slash)

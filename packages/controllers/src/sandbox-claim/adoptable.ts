@@ -1,12 +1,6 @@
-import { controllerOf, type KubeObject, type Sandbox, type SandboxClaim } from '@corral/resources'
+import { controllerOf, type Sandbox, type SandboxClaim } from '@corral/resources'
 import { labels } from '../names.js'
-import { isExtensionsOwner, quote } from '../ownership.js'
-
-/** The pool a Sandbox belongs to, by its controller. */
-export function poolOf(sandbox: KubeObject): string | undefined {
-  const controller = controllerOf(sandbox)
-  return isExtensionsOwner(controller, 'SandboxWarmPool') ? controller?.name : undefined
-}
+import { poolOf, quote } from '../ownership.js'
 
 /** Why the Sandbox is nobody's to take from a pool, or undefined when it may be taken. Readiness does not matter here. */
 export function whyNotAdoptable(sandbox: Sandbox): string | undefined {

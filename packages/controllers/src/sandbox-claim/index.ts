@@ -17,7 +17,8 @@ import {
   type WorkQueue,
 } from '@corral/runtime'
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
-import { poolOf, whyNotAdoptable } from './adoptable.js'
+import { poolOf } from '../ownership.js'
+import { whyNotAdoptable } from './adoptable.js'
 import type { ObservedTimes } from './observed-times.js'
 import type { WarmQueue } from './warm-queue.js'
 

@@ -1,7 +1,7 @@
 import { controllerOf, isControlledBy, type Sandbox, type SandboxClaim, type Stored } from '@corral/resources'
 import { annotations, labels } from '../names.js'
-import { isExtensionsOwner, quote } from '../ownership.js'
-import { poolOf, whyNotCandidate } from './adoptable.js'
+import { isExtensionsOwner, poolOf, quote } from '../ownership.js'
+import { whyNotCandidate } from './adoptable.js'
 
 /** Where a claim's assignment is written: the annotation, or the label that older controllers used. */
 export type Reference = { name: string; carrier: 'annotation' | 'label' }

@@ -4,6 +4,7 @@ import type { Expectations } from '@corral/runtime'
 import type { CoreState, ExtensionsState } from '../cluster-state.js'
 import type { EventRecorder } from '../event-recorder.js'
 import type { LaterBehaviour } from '../later-behaviour.js'
+import type { PoolLevels } from '../pool-levels.js'
 
 export interface PoolOptions {
   maxBatchSize: number
@@ -20,6 +21,8 @@ export interface PoolPorts {
   client: KubeClient
   /** The same server for writes that nobody waits for. */
   patient: KubeClient
+  /** Says whether the pool is nearly empty, as of now. */
+  levels: PoolLevels
   state: CoreState & ExtensionsState
   /** Writes whose events are still to come; fed by the pool's watches. */
   expectations: Expectations

@@ -7,7 +7,6 @@ import { desiredReplicas, planScale } from './plan.js'
 
 const expectationsRequeueMs = 30_000
 const orphanRequeueMs = 500
-const lowShare = 0.25
 
 /** Makes or deletes members until the pool has as many as it asks for, a batch at a time. */
 export async function scale(pass: PoolPass, members: Members): Promise<void> {
@@ -23,18 +22,12 @@ export async function scale(pass: PoolPass, members: Members): Promise<void> {
     batchSize: ports.options.maxBatchSize,
   })
   if (action.kind === 'hold') pass.requeues.push(action.forMs)
-  const isLow = members.active.length < desired * lowShare
-  if (action.kind === 'create' && template) await createMembers(pass, template, action.count, isLow)
+  if (action.kind === 'create' && template) await createMembers(pass, template, action.count)
   if (action.kind === 'delete') await deleteMembers(pass, action.members)
 }
 
-/** `isLow` says that claims will soon find nothing: then the refill is as urgent as they are. */
-async function createMembers(
-  pass: PoolPass,
-  template: Stored<SandboxTemplate>,
-  wanted: number,
-  isLow: boolean,
-): Promise<void> {
+/** The refill gives way to claims until they would soon find nothing: then it is as urgent as they are. */
+async function createMembers(pass: PoolPass, template: Stored<SandboxTemplate>, wanted: number): Promise<void> {
   const { key, pool, ports, memory, signal } = pass
   const { granted, waitMs } = memory.refill.take(key, wanted)
   if (granted === 0) {
@@ -47,10 +40,10 @@ async function createMembers(
     return
   }
   const desired = memberSandbox(pool, template, { markEvictable: ports.options.markEvictable })
-  const client = isLow ? ports.client : ports.patient
   const result = await slowStart(
     granted,
     async () => {
+      const client = ports.levels.isLow(key) ? ports.client : ports.patient
       await client.create(Sandboxes, desired, { signal })
     },
     signal,

@@ -2,7 +2,7 @@ import { isConditionTrue, nameHash, type Sandbox, Sandboxes, type Stored } from 
 import type { Reconcile, ReconcileResult } from '@corral/runtime'
 import { combineErrors, isNamespaceTerminating } from '../error-text.js'
 import { annotations, labels, normalizeCreatedBy } from '../names.js'
-import { isExtensionsOwner } from '../ownership.js'
+import { type PoolLevels, poolKeyOf } from '../pool-levels.js'
 import type { Span } from '../tracing.js'
 import { Deferrals } from './deferrals.js'
 import { expireSandbox } from './expire-sandbox.js'
@@ -32,7 +32,7 @@ export function sandboxReconciler(all: SandboxPorts): Reconcile {
       deferrals.end(key)
       return {}
     }
-    const ports = isAwaited(sandbox) ? all : patiently
+    const ports = isAwaited(sandbox, all.levels) ? all : patiently
     return ports.tracer.span('ReconcileSandbox', sandbox, spanAttributes(sandbox), async (span) => {
       const traced = await stampTrace(sandbox, span, ports, signal)
       const pass: Pass = { key, sandbox: traced, hash: nameHash(traced.metadata.name), span, signal }
@@ -47,11 +47,15 @@ export function sandboxReconciler(all: SandboxPorts): Reconcile {
   }
 }
 
-/** Whether somebody may be waiting for the Sandbox: not for a pool's spare ones, and no more once it is Ready. */
-function isAwaited({ metadata, spec, status }: Stored<Sandbox>): boolean {
-  if (spec.operatingMode === 'Suspended') return true
-  const controller = metadata.ownerReferences?.find((owner) => owner.controller)
-  return !isExtensionsOwner(controller, 'SandboxWarmPool') && !isConditionTrue(status?.conditions, 'Ready')
+/**
+ * Whether somebody may be waiting for the Sandbox: not for a pool's spare ones unless they are nearly used up, and no more
+ * once it is Ready.
+ */
+function isAwaited(sandbox: Stored<Sandbox>, levels: PoolLevels): boolean {
+  if (sandbox.spec.operatingMode === 'Suspended') return true
+  if (isConditionTrue(sandbox.status?.conditions, 'Ready')) return false
+  const pool = poolKeyOf(sandbox)
+  return pool === undefined || levels.isLow(pool)
 }
 
 async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Deferrals): Promise<ReconcileResult> {
