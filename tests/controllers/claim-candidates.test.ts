@@ -115,8 +115,7 @@ describe('choosing a candidate', () => {
     passes.nowMs += 1_950
     expect(await passes.claim('c')).toEqual({ requeueAfterMs: 50 })
     expect((await readClaim(passes)).status?.conditions).toBeUndefined()
-    expect(passes.warm.take(line)).toEqual({ key: `${namespace}/a`, nodeName: 'n9' })
-    passes.warm.add(line, { key: `${namespace}/a`, nodeName: 'n9' })
+    expect([...passes.warm.aside(line)]).toEqual([{ key: `${namespace}/a`, nodeName: 'n9' }])
     await setSandboxStatus(passes.client, 'a', readyStatus())
     await passes.claim('c')
     expect(await boundTo(passes)).toBe('a')

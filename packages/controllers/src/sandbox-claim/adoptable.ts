@@ -31,3 +31,6 @@ export function whyNotCandidate(sandbox: Sandbox, claim: SandboxClaim): string |
   const wanted = claim.spec.warmPoolRef.name
   return poolOf(sandbox) === wanted ? undefined : `incorrect warm pool, expected ${wanted}`
 }
+
+/** Whether it has an address; without one it serves no claim. */
+export const isReachable = ({ status }: Sandbox): boolean => (status?.podIPs?.length ?? 0) > 0

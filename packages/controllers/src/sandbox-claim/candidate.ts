@@ -9,7 +9,7 @@ import {
 import type { ObjectKey } from '@corral/runtime'
 import { sameBlueprint, templateHashes } from '../blueprint.js'
 import { labels } from '../names.js'
-import { whyNotCandidate } from './adoptable.js'
+import { isReachable, whyNotCandidate } from './adoptable.js'
 import type { WarmItem, WarmQueue } from './warm-queue.js'
 
 export interface CandidateWorld {
@@ -27,8 +27,8 @@ export interface Candidate {
 
 export interface Selection {
   chosen?: Candidate
-  /** Candidates that only lack an address. */
-  pending: number
+  /** Whether there are candidates that only lack an address. */
+  arePending: boolean
 }
 
 /**
@@ -41,17 +41,18 @@ export function selectCandidate(world: CandidateWorld): Selection {
   const putBack: WarmItem[] = []
   const freshness = lazy(() => freshnessRule(world))
   let fallback: Candidate | undefined
-  let pending = 0
   let chosen: Candidate | undefined
 
   for (let item = queue.take(pool); item; item = queue.take(pool)) {
     const sandbox = world.findSandbox(item.key)
     if (!sandbox || whyNotCandidate(sandbox, claim)) continue
-    const isUnreachable = (sandbox.status?.podIPs?.length ?? 0) === 0
     const fresh = freshness()(sandbox)
     if (fresh === 'stale') continue
-    if (fresh === 'unknown' || isUnreachable) {
-      if (isUnreachable) pending += 1
+    if (!isReachable(sandbox)) {
+      queue.setAside(pool, { ...item, nodeName: sandbox.status?.nodeName || item.nodeName })
+      continue
+    }
+    if (fresh === 'unknown') {
       putBack.push({ ...item, nodeName: sandbox.status?.nodeName || item.nodeName })
       continue
     }
@@ -65,7 +66,19 @@ export function selectCandidate(world: CandidateWorld): Selection {
   if (fallback && chosen) putBack.push(fallback.item)
   for (const item of putBack) queue.add(pool, item)
   const best = chosen ?? fallback
-  return { pending, ...(best && { chosen: best }) }
+  return best ? { chosen: best, arePending: false } : { arePending: arePending(world, pool, freshness) }
+}
+
+function arePending(
+  { claim, queue, findSandbox }: CandidateWorld,
+  pool: ObjectKey,
+  freshness: () => (sandbox: Stored<Sandbox>) => Freshness,
+): boolean {
+  for (const { key } of queue.aside(pool)) {
+    const sandbox = findSandbox(key)
+    if (sandbox && !whyNotCandidate(sandbox, claim) && freshness()(sandbox) !== 'stale') return true
+  }
+  return false
 }
 
 type Freshness = 'fresh' | 'stale' | 'unknown'

@@ -18,7 +18,7 @@ import {
 } from '@corral/runtime'
 import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
 import { poolOf } from '../ownership.js'
-import { whyNotAdoptable } from './adoptable.js'
+import { isReachable, whyNotAdoptable } from './adoptable.js'
 import type { ObservedTimes } from './observed-times.js'
 import type { WarmQueue } from './warm-queue.js'
 
@@ -86,8 +86,15 @@ export function offerWarm(warm: WarmQueue, event: ObjectEvent<Stored<Sandbox>>):
   if (whyNotAdoptable(object)) return
   const old = event.type === 'update' ? event.old : undefined
   const isNews =
-    !old || whyNotAdoptable(old) || poolOf(old) !== pool || old.status?.nodeName !== object.status?.nodeName
-  if (isNews) warm.add(line, { key: keyOf(object), nodeName: object.status?.nodeName ?? '' })
+    !old ||
+    whyNotAdoptable(old) ||
+    poolOf(old) !== pool ||
+    old.status?.nodeName !== object.status?.nodeName ||
+    isReachable(old) !== isReachable(object)
+  if (!isNews) return
+  const item = { key: keyOf(object), nodeName: object.status?.nodeName ?? '' }
+  if (isReachable(object)) warm.add(line, item)
+  else warm.setAside(line, item)
 }
 
 export function* waitingClaims(state: ExtensionsState, pool: Stored<SandboxWarmPool>): Iterable<ObjectKey> {

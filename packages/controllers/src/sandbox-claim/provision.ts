@@ -43,9 +43,9 @@ async function provisionOnce(
     case 'collision':
       throw new Error(next.message)
     case 'warmOrCold': {
-      const { adopted, pending } = await adoptWarm(draft, ports, signal)
+      const { adopted, arePending } = await adoptWarm(draft, ports, signal)
       if (adopted) return { kind: 'sandbox', sandbox: adopted }
-      const retryAfterMs = pending > 0 ? warmRetryAfterMs(draft.claim, clock.now()) : undefined
+      const retryAfterMs = arePending ? warmRetryAfterMs(draft.claim, clock.now()) : undefined
       if (retryAfterMs !== undefined) return { kind: 'wait', retryAfterMs }
       return startCold(draft, ports, signal)
     }

@@ -10,24 +10,24 @@ import { launchLabels } from './first-ready.js'
 import { findTemplate } from './pool-template.js'
 import type { ClaimPorts } from './ports.js'
 
-/** Takes a member of the pool, or says how many candidates only lack an address. */
+/** Takes a member of the pool, or says whether there are candidates that only lack an address. */
 export async function adoptWarm(
   draft: ClaimDraft,
   ports: ClaimPorts,
   signal: AbortSignal,
-): Promise<{ adopted?: Stored<Sandbox>; pending: number }> {
+): Promise<{ adopted?: Stored<Sandbox>; arePending: boolean }> {
   const { claim } = draft
   const { state, queue } = ports
   const namespace = claim.metadata.namespace ?? ''
   const pool = `${namespace}/${claim.spec.warmPoolRef.name}`
-  const { chosen, pending } = selectCandidate({
+  const { chosen, arePending } = selectCandidate({
     claim,
     queue,
     findSandbox: (key) => state.sandboxes.get(key),
     findPool: () => state.pools.get(pool),
     findTemplate: (name) => state.templates.get(`${namespace}/${name}`),
   })
-  if (!chosen) return { pending }
+  if (!chosen) return { arePending }
   const poolName = poolOf(chosen.sandbox) ?? ''
   const adoption = { claim, ports, signal, findTemplate: () => findTemplate(claim, ports) }
   try {
@@ -55,7 +55,7 @@ export async function adoptWarm(
     isReady: isConditionTrue(adopted.status?.conditions, 'Ready'),
     createdBy: claim.metadata.labels?.[labels.createdBy],
   })
-  return { adopted, pending: 0 }
+  return { adopted, arePending: false }
 }
 
 /** Hands over a Sandbox that an earlier pass assigned. */

@@ -41,6 +41,27 @@ describe('scenario 129: the warm queue', () => {
     expect(drain(queue)).toEqual(['a', 'b'])
   })
 
+  it('keeps one aside until it is added, and then last in line', () => {
+    const queue = new WarmQueue()
+    for (const key of ['a', 'b']) queue.setAside('ns/p', item(key))
+    queue.add('ns/p', item('c'))
+    expect([...queue.aside('ns/p')].map(({ key }) => key)).toEqual(['a', 'b'])
+    queue.add('ns/p', item('b'))
+    expect(queue.size('ns/p')).toBe(3)
+    expect(drain(queue)).toEqual(['c', 'b'])
+    queue.setAside('ns/p', item('c'))
+    queue.remove('ns/p', 'a')
+    expect([...queue.aside('ns/p')].map(({ key }) => key)).toEqual(['c'])
+  })
+
+  it('takes one that is set aside out of the line', () => {
+    const queue = new WarmQueue()
+    for (const key of ['a', 'b']) queue.add('ns/p', item(key))
+    queue.setAside('ns/p', item('a'))
+    expect(queue.size('ns/p')).toBe(2)
+    expect(drain(queue)).toEqual(['b'])
+  })
+
   it('knows pools by namespace and name only', () => {
     const queue = new WarmQueue()
     queue.add('ns/p', item('a'))

@@ -24,13 +24,16 @@ interface PoolQueue {
 /**
  * Warm sandboxes waiting for a claim, one line per pool (`namespace/pool`). Taking spreads over nodes: the oldest of the
  * node with most of them, or the oldest at all while none is on a node. A taken item is gone until somebody adds it back.
+ * Those that have no address yet stand aside: there may be many, and every claim would have to look at each of them.
  */
 export class WarmQueue {
   readonly #pools = new Map<ObjectKey, PoolQueue>()
+  readonly #aside = new Map<ObjectKey, Map<ObjectKey, WarmItem>>()
   #order = 0
 
   /** Puts the item at the end. One that is in line already keeps its place and learns its node. */
   add(pool: ObjectKey, item: WarmItem): void {
+    this.#comeBack(pool, item.key)
     const queue = this.#pools.get(pool) ?? { entries: new Map(), byNode: new Map() }
     this.#pools.set(pool, queue)
     const known = queue.entries.get(item.key)
@@ -39,6 +42,19 @@ export class WarmQueue {
     const entry = { ...item, order: known?.order ?? this.#order++ }
     queue.entries.set(entry.key, entry)
     joinNode(queue, entry)
+  }
+
+  /** Keeps the item out of the line until it is added. */
+  setAside(pool: ObjectKey, item: WarmItem): void {
+    this.remove(pool, item.key)
+    const aside = this.#aside.get(pool) ?? new Map<ObjectKey, WarmItem>()
+    this.#aside.set(pool, aside)
+    aside.set(item.key, item)
+  }
+
+  /** Those that stand aside, oldest first. */
+  aside(pool: ObjectKey): Iterable<WarmItem> {
+    return this.#aside.get(pool)?.values() ?? []
   }
 
   /** The next item, out of the line. */
@@ -52,6 +68,7 @@ export class WarmQueue {
   }
 
   remove(pool: ObjectKey, key: ObjectKey): void {
+    this.#comeBack(pool, key)
     const queue = this.#pools.get(pool)
     const entry = queue?.entries.get(key)
     if (queue && entry) this.#drop(pool, queue, entry)
@@ -59,10 +76,17 @@ export class WarmQueue {
 
   removePool(pool: ObjectKey): void {
     this.#pools.delete(pool)
+    this.#aside.delete(pool)
   }
 
+  /** All of them, in line or not. */
   size(pool: ObjectKey): number {
-    return this.#pools.get(pool)?.entries.size ?? 0
+    return (this.#pools.get(pool)?.entries.size ?? 0) + (this.#aside.get(pool)?.size ?? 0)
+  }
+
+  #comeBack(pool: ObjectKey, key: ObjectKey): void {
+    const aside = this.#aside.get(pool)
+    if (aside?.delete(key) && aside.size === 0) this.#aside.delete(pool)
   }
 
   #drop(pool: ObjectKey, queue: PoolQueue, entry: Entry): void {
