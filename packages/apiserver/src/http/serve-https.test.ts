@@ -113,6 +113,22 @@ describe('authentication', () => {
 })
 
 describe('bodies', () => {
+  it('text beyond ASCII arrives as it is, in the body and in a warning', async () => {
+    const body = JSON.stringify({ metadata: { name: 'umlaut' }, data: { greeting: 'Grüß dich, 世界 🐎' }, größe: 1 })
+    const headers = { 'content-type': 'application/json' }
+    const { status, text, message } = await call('/api/v1/namespaces/default/configmaps', {
+      method: 'POST',
+      headers,
+      body,
+    })
+    expect(status).toBe(201)
+    expect(JSON.parse(text).data.greeting).toBe('Grüß dich, 世界 🐎')
+    expect(Buffer.from(String(message.headers.warning), 'latin1').toString('utf8')).toBe(
+      '299 - "unknown field \\"größe\\""',
+    )
+    expect(Number(message.headers['content-length'])).toBe(Buffer.byteLength(text))
+  })
+
   it('49: more than 3 MiB are refused with 413', async () => {
     const body = Buffer.alloc(3 * 1024 * 1024 + 1, ' ')
     const { status, text } = await call(configMaps, { method: 'POST', headers: json, body })

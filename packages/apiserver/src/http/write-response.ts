@@ -37,6 +37,8 @@ export async function writeResponse(
         content = await compress(content, { level: 1 })
         headers.push('content-encoding', 'gzip', 'vary', 'Accept-Encoding')
       }
+      // Node sends headers in the encoding of text that goes with them; a warning is made of bytes.
+      if (answer.headers.warning !== undefined) content = Buffer.from(content)
       headers.push('content-length', Buffer.byteLength(content))
       response.writeHead(status, headers)
       response.end(wishes.isHead ? undefined : content)
@@ -47,7 +49,9 @@ export async function writeResponse(
       await pump(response, body.chunks)
       return
     case 'watch':
-      response.writeHead(status, headers).flushHeaders()
+      response.writeHead(status, headers)
+      if (answer.headers.warning === undefined) response.flushHeaders()
+      else response.write(SPACE)
       await pumpFrames(response, body.frames)
   }
 }
