@@ -1,6 +1,6 @@
-import { SandboxClaims, Sandboxes, SandboxWarmPools } from '@corral/resources'
+import { ownerReferenceTo, SandboxClaims, Sandboxes, SandboxWarmPools } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { claim, condition, namespace } from './cluster.js'
+import { claim, condition, namespace, sandbox } from './cluster.js'
 import { ref } from './objects.js'
 import { type Passes, patchOf, refusal, refuse } from './passes.js'
 import { assigned, boundTo, line, member, newClaim, readClaim, started } from './warm-claims.js'
@@ -53,6 +53,19 @@ describe('conflicts', () => {
       (await stale).metadata.resourceVersion,
     )
     expect((await readClaim(passes)).status).toEqual(before.status)
+  })
+
+  it('a sandbox whose creation was never answered goes once the claim has a warm one', async () => {
+    await using passes = await started()
+    await member(passes, 'a')
+    const made = await newClaim(passes)
+    await passes.claim('c')
+    const own = sandbox('c')
+    const metadata = { ...own.metadata, ownerReferences: [ownerReferenceTo(made, SandboxClaims)] }
+    await passes.client.create(Sandboxes, { ...own, metadata })
+    await passes.claim('c')
+    expect(await passes.client.find(Sandboxes, ref('c'))).toBeUndefined()
+    expect([await boundTo(passes), (await passes.client.get(Sandboxes, ref('a'))).metadata.name]).toEqual(['a', 'a'])
   })
 
   it('scenario 124: an assigned Sandbox that is gone frees the claim for another', async () => {

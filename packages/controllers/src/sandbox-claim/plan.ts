@@ -21,6 +21,8 @@ export type Resolution =
 export interface ClaimPlan {
   /** The recorded assignment leads nowhere and is removed first. */
   dropReference?: { reference: Reference; failure: string }
+  /** A Sandbox that the claim has besides its own: the answer to its creation was lost, and a warm one came first. */
+  surplus?: Stored<Sandbox>
   next: Resolution
 }
 
@@ -31,6 +33,15 @@ export interface ClaimWorld {
 
 /** Finds the claim's sandbox in what is recorded: status first, then the assignment, then the claim's own name. */
 export function planClaim(world: ClaimWorld): ClaimPlan {
+  const plan = planBinding(world)
+  const { claim, findSandbox } = world
+  if (plan.next.kind !== 'use' || plan.next.sandbox.metadata.name === claim.metadata.name) return plan
+  const sameName = findSandbox(claim.metadata.name)
+  const isSurplus = sameName && isControlledBy(sameName, claim) && !sameName.metadata.deletionTimestamp
+  return isSurplus ? { ...plan, surplus: sameName } : plan
+}
+
+function planBinding(world: ClaimWorld): ClaimPlan {
   const { claim, findSandbox } = world
   const bound = claim.status?.sandbox?.name
   const boundSandbox = bound ? findSandbox(bound) : undefined

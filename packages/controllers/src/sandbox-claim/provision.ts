@@ -1,4 +1,4 @@
-import { type Sandbox, type SandboxClaim, Sandboxes, type Stored } from '@corral/resources'
+import { isConflict, isNotFound, type Sandbox, type SandboxClaim, Sandboxes, type Stored } from '@corral/resources'
 import { quote } from '../ownership.js'
 import { backfillLaunchType, keepMetadata } from './bound-sandbox.js'
 import { type ClaimDraft, dropReference, migrate, type Provision } from './claim-draft.js'
@@ -27,6 +27,7 @@ async function provisionOnce(
   const { clock } = ports
   const plan = await confirmedPlan(draft.claim, ports, signal)
   if (plan.dropReference) await dropReference(draft, plan.dropReference, ports, signal)
+  if (plan.surplus) await removeSurplus(plan.surplus, ports, signal)
 
   const { next } = plan
   switch (next.kind) {
@@ -51,6 +52,16 @@ async function provisionOnce(
     }
     case 'cold':
       return startCold(draft, ports, signal)
+  }
+}
+
+async function removeSurplus(sandbox: Stored<Sandbox>, { client }: ClaimPorts, signal: AbortSignal): Promise<void> {
+  const { name, namespace = '', uid } = sandbox.metadata
+  try {
+    await client.delete(Sandboxes, { name, namespace }, { preconditions: { uid }, signal })
+  } catch (error) {
+    // Gone, or another of the same name: either way no longer the one that was too many.
+    if (!isNotFound(error) && !isConflict(error)) throw error
   }
 }
 
