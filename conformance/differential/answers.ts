@@ -39,10 +39,15 @@ function maskedValue(value: unknown, field: string, namespace: string): unknown 
   if (typeof value === 'string') return maskedText(value, field, namespace)
   if (Array.isArray(value)) return value.map((item) => maskedValue(item, field, namespace))
   if (value === null || typeof value !== 'object') return value
-  // Columns are described in words of each server's own.
-  const entries = Object.entries(value).filter(([name]) => !(field === 'columnDefinitions' && name === 'description'))
+  const entries = Object.entries(value).filter(([name, item]) => !isOwn(field, name, item))
   const sorted = entries.sort(([a], [b]) => (a < b ? -1 : 1))
   return Object.fromEntries(sorted.map(([name, item]) => [name, maskedValue(item, name, namespace)]))
+}
+
+/** Columns are described in words of each server's own; the real one also guards volumes that pods may use. */
+function isOwn(parent: string, name: string, value: unknown): boolean {
+  if (parent === 'columnDefinitions') return name === 'description'
+  return name === 'finalizers' && Array.isArray(value) && value.join() === 'kubernetes.io/pvc-protection'
 }
 
 function maskedText(text: string, field: string, namespace: string): string {

@@ -1,4 +1,5 @@
 import type { Asked } from './asked.js'
+import { kinds } from './kind-requests.js'
 import { addresses, objects } from './object-requests.js'
 import { patches } from './patch-requests.js'
 import { lists, streams, tables } from './read-requests.js'
@@ -14,4 +15,5 @@ export const requests: readonly Asked[] = [
   ...lists,
   ...streams,
   ...tables,
+  ...kinds,
 ]

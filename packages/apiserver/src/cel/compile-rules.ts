@@ -112,6 +112,7 @@ function compileNode(
   const rules: CompiledRule[] = []
   const known = isResource ? withObjectMeta(schema) : schema
   for (const [i, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) {
+    if (!rule.rule) continue // refused with the schema
     const compiled = compileRule(rule, known, `${path}.x-kubernetes-validations[${i}]`, compileErrors)
     if (compiled) rules.push(compiled)
   }

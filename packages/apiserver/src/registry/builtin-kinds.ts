@@ -24,11 +24,20 @@ import {
   ValidatingWebhookConfigurations,
 } from '@corral/resources'
 import { crdKind } from '../crd/crd-kind.js'
-import { forbiddenField } from '../errors/api-error.js'
+import { forbiddenField, invalidValue } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
-import { configMapErrors, leaseErrors, secretErrors, volumeClaimErrors } from '../validation/data-kinds.js'
+import { bindingErrors, roleErrors } from '../validation/access-kinds.js'
+import {
+  claimChangeErrors,
+  configMapErrors,
+  leaseErrors,
+  secretErrors,
+  storageClassErrors,
+  volumeClaimErrors,
+} from '../validation/data-kinds.js'
 import { networkPolicyErrors, networkPolicyWarnings } from '../validation/network-policy.js'
 import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
+import { workloadErrors } from '../validation/workload.js'
 import { endpointSliceKind } from './endpoint-slice-kind.js'
 import { fromEventsV1, toEventsV1 } from './event-views.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
@@ -99,6 +108,12 @@ const namespaceKind = describeKind(Namespaces, {
   },
   prepareUpdate(next, old) {
     next.spec = old.spec
+  },
+  validateStatus: (next) => {
+    const { phase } = objectOf(next.status)
+    if (objectOf(next.metadata).deletionTimestamp || phase === 'Active') return []
+    const why = "may only be 'Active' if `deletionTimestamp` is empty"
+    return [invalidValue('status.Phase', phase ?? '', why)]
   },
   prepareDelete(namespace) {
     const { deletionGracePeriodSeconds: _grace, ...metadata } = namespace.metadata as JsonObject
@@ -177,7 +192,10 @@ const volumeKinds: KindDefinition[] = [
     defaults(claim) {
       if (isJsonObject(claim.spec)) claim.spec.volumeMode ??= 'Filesystem'
     },
-    validate: (next, old) => errorsOfChange(next, old, ['spec'], () => volumeClaimErrors(objectOf(next.spec))),
+    validate: (next, old) => [
+      ...errorsOfChange(next, old, ['spec'], () => volumeClaimErrors(objectOf(next.spec))),
+      ...(old ? claimChangeErrors(next, old) : []),
+    ],
     prepareCreate(claim) {
       claim.status = { phase: 'Pending' }
     },
@@ -196,6 +214,7 @@ const volumeKinds: KindDefinition[] = [
   }),
   describeKind(StorageClasses, {
     shortNames: ['sc'],
+    validate: storageClassErrors,
     defaults(storageClass) {
       storageClass.reclaimPolicy ??= 'Delete'
       storageClass.volumeBindingMode ??= 'Immediate'
@@ -247,6 +266,7 @@ const inertKinds: KindDefinition[] = [
     generation: 'spec',
     scale: { specReplicas: 'spec.replicas', statusReplicas: 'status.replicas' },
     subresources: [scaleRow()],
+    validate: (next, old) => workloadErrors(next, old, 'deployment'),
     prepareCreate(deployment) {
       deployment.status = {}
     },
@@ -267,6 +287,7 @@ const inertKinds: KindDefinition[] = [
     scale: { specReplicas: 'spec.replicas', statusReplicas: 'status.replicas' },
     subresources: [scaleRow()],
     defaults: defaultWorkload,
+    validate: (next, old) => workloadErrors(next, old, 'replica set'),
     prepareCreate(set) {
       set.status = { replicas: 0 }
     },
@@ -279,12 +300,17 @@ const inertKinds: KindDefinition[] = [
       budget.status = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 }
     },
   }),
-  inert(Roles, { nameRule: 'path' }),
-  inert(RoleBindings, { nameRule: 'path', defaults: defaultSubjects }),
-  inert(ClusterRoles, { nameRule: 'path' }),
+  inert(Roles, { nameRule: 'path', validate: (role) => roleErrors(role, true) }),
+  inert(RoleBindings, {
+    nameRule: 'path',
+    defaults: defaultSubjects,
+    validate: (next, old) => bindingErrors(next, old, true),
+  }),
+  inert(ClusterRoles, { nameRule: 'path', validate: (role) => roleErrors(role, false) }),
   inert(ClusterRoleBindings, {
     nameRule: 'path',
     defaults: defaultSubjects,
+    validate: (next, old) => bindingErrors(next, old, false),
   }),
   inert(ValidatingWebhookConfigurations, {
     generation: 'content',
@@ -308,7 +334,9 @@ function defaultWorkload(workload: JsonObject): void {
 }
 
 function defaultSubjects(binding: JsonObject): void {
-  if (isJsonObject(binding.roleRef)) binding.roleRef.apiGroup ??= 'rbac.authorization.k8s.io'
+  const roleRef = isJsonObject(binding.roleRef) ? binding.roleRef : {}
+  binding.roleRef = roleRef
+  roleRef.apiGroup ??= 'rbac.authorization.k8s.io'
   for (const subject of Array.isArray(binding.subjects) ? binding.subjects : []) {
     if (isJsonObject(subject) && subject.kind !== 'ServiceAccount') subject.apiGroup ??= 'rbac.authorization.k8s.io'
   }

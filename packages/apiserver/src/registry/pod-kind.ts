@@ -174,9 +174,16 @@ function validateSpecChange(next: JsonObject, old: JsonObject): FieldError[] {
     if (objectsIn(next[list]).length !== objectsIn(old[list]).length)
       return [forbiddenField(`spec.${list}`, 'pod updates may not add or remove containers')]
   }
+  const kept = objectsIn(next.tolerations).map(withoutSeconds)
+  if (!objectsIn(old.tolerations).every((each) => kept.some((other) => equalJson(other, withoutSeconds(each))))) {
+    const why = 'existing toleration can not be modified except its tolerationSeconds'
+    return [forbiddenField('spec.tolerations', why)]
+  }
   if (equalJson(frozenPart(next, old), frozenPart(old, old))) return []
   return [forbiddenField('spec', CHANGE_TEXT)]
 }
+
+const withoutSeconds = ({ tolerationSeconds: _seconds, ...rest }: JsonObject): JsonObject => rest
 
 /** The spec without what may change: images, deadline, tolerations, and gates that were only removed. */
 function frozenPart(spec: JsonObject, old: JsonObject): JsonObject {

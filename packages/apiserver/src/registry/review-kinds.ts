@@ -8,17 +8,22 @@ import {
   TokenReviews,
 } from '@corral/resources'
 import { mayDo } from '../auth/access.js'
+import { badRequest, type FieldError, invalid } from '../errors/api-error.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { accessReviewErrors } from '../validation/access-kinds.js'
 import { describeKind, type KindDefinition, type ReviewContext } from './kind-definition.js'
 
 function reviewKind(
   kind: ResourceKind,
   answer: (spec: JsonObject, context: ReviewContext) => JsonObject | Promise<JsonObject>,
+  errorsOf: (spec: JsonObject) => FieldError[] = () => [],
 ): KindDefinition {
   return describeKind(kind, {
     verbs: ['create'],
     async review(body, context) {
       const spec = isJsonObject(body.spec) ? body.spec : {}
+      const errors = errorsOf(spec)
+      if (errors.length > 0) throw invalid({ group: kind.group, kind: '' }, '', errors)
       return { ...body, status: await answer(spec, context) }
     },
   })
@@ -26,13 +31,20 @@ function reviewKind(
 
 /** Questions about who may do what: answered from the one rule there is, and never stored. */
 export const reviewKinds: KindDefinition[] = [
-  reviewKind(SelfSubjectAccessReviews, (spec, { user }) => accessAnswer(user.name, user.groups, spec)),
+  reviewKind(
+    SelfSubjectAccessReviews,
+    (spec, { user }) => accessAnswer(user.name, user.groups, spec),
+    (spec) => accessReviewErrors(spec, true),
+  ),
   ...[SubjectAccessReviews, LocalSubjectAccessReviews].map((kind) =>
-    reviewKind(kind, (spec) =>
-      accessAnswer(String(spec.user ?? ''), (spec.groups as string[] | undefined) ?? [], spec),
+    reviewKind(
+      kind,
+      (spec) => accessAnswer(String(spec.user ?? ''), (spec.groups as string[] | undefined) ?? [], spec),
+      (spec) => accessReviewErrors(spec, false),
     ),
   ),
-  reviewKind(SelfSubjectRulesReviews, (_spec, { user }) => {
+  reviewKind(SelfSubjectRulesReviews, (spec, { user }) => {
+    if (!spec.namespace) throw badRequest('no namespace on request')
     const everything = mayDo(user, { verb: '*', group: '*', resource: '*' })
     return {
       resourceRules: everything ? [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }] : [],
@@ -44,6 +56,7 @@ export const reviewKinds: KindDefinition[] = [
     userInfo: { username: user.name, groups: [...user.groups] },
   })),
   reviewKind(TokenReviews, async (spec, { verifyToken }) => {
+    if (!spec.token) throw badRequest('token is required for TokenReview in authentication')
     const user = await verifyToken(String(spec.token ?? ''))
     if (!user) return { user: {}, error: 'invalid bearer token' }
     return {

@@ -49,6 +49,8 @@ export const serviceKind: KindDefinition = describeKind(Services, {
   prepareUpdate(next, old) {
     const spec = next.spec as Record<string, unknown>
     const before = isJsonObject(old.spec) ? old.spec : {}
+    if (spec.type === 'ExternalName' && before.type !== 'ExternalName')
+      for (const field of ADDRESS_FIELDS) delete spec[field]
     for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) {
       if (spec.type !== 'ExternalName' && before[field] !== undefined) spec[field] ??= before[field]
     }
@@ -58,12 +60,15 @@ export const serviceKind: KindDefinition = describeKind(Services, {
     const errors = errorsOfChange(service, old, ['spec'], () => serviceSpecErrors(spec))
     const before = isJsonObject(old?.spec) ? old.spec.clusterIP : undefined
     if (before && spec.clusterIP !== before && spec.type !== 'ExternalName') {
-      errors.push(invalidValue('spec.clusterIPs[0]', spec.clusterIP, 'may not change once set'))
+      errors.push(invalidValue('spec.clusterIPs[0]', [spec.clusterIP], 'may not change once set'))
     }
     return errors
   },
   warnings: (service) => serviceWarnings(objectOf(service.spec)),
 })
+
+/** What a Service without an address of its own does not have. */
+const ADDRESS_FIELDS = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy']
 
 const hasEntries = (value: unknown): boolean => isJsonObject(value) && Object.keys(value).length > 0
 

@@ -89,18 +89,29 @@ function checkExtensions(schema: JsonSchema, path: string, errors: FieldError[])
       )
     }
   }
-  if (schema['x-kubernetes-int-or-string'] && schema.type) {
-    errors.push(forbidden(`${path}.type`, 'must be empty if x-kubernetes-int-or-string is true'))
-  }
   if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
     errors.push(invalidValue(`${path}.x-kubernetes-preserve-unknown-fields`, false, 'must be true or undefined'))
   }
   checkListType(schema, path, errors)
+  checkRules(schema, path, errors)
   const mapType = schema['x-kubernetes-map-type']
   if (mapType !== undefined && schema.type !== 'object') {
     errors.push(invalidValue(`${path}.type`, schema.type ?? '', 'must be object if x-kubernetes-map-type is specified'))
   }
 }
+
+const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
+
+/** The rules of a schema apart from what they say, which their compiler looks at. */
+function checkRules(schema: JsonSchema, path: string, errors: FieldError[]): void {
+  for (const [i, { rule, reason }] of (schema['x-kubernetes-validations'] ?? []).entries()) {
+    const at = `${path}.x-kubernetes-validations[${i}]`
+    if (!rule?.trim()) errors.push(requiredValue(`${at}.rule`, 'rule is not specified'))
+    if (reason !== undefined && !REASONS.includes(reason)) errors.push(notSupported(`${at}.reason`, reason, REASONS))
+  }
+}
+
+const LIST_TYPES: readonly string[] = ['atomic', 'set', 'map']
 
 function checkListType(schema: JsonSchema, path: string, errors: FieldError[]): void {
   const listType = schema['x-kubernetes-list-type']
@@ -108,6 +119,15 @@ function checkListType(schema: JsonSchema, path: string, errors: FieldError[]): 
   if (listType !== undefined && schema.type !== 'array') {
     errors.push(invalidValue(`${path}.type`, schema.type ?? '', 'must be array if x-kubernetes-list-type is specified'))
     return
+  }
+  if (listType !== undefined && !LIST_TYPES.includes(listType)) {
+    errors.push(notSupported(`${path}.x-kubernetes-list-type`, listType, LIST_TYPES))
+    return
+  }
+  if (listType === 'set' && schema.items?.type === 'object' && schema.items['x-kubernetes-map-type'] !== 'atomic') {
+    const why = 'must be atomic as item of a list with x-kubernetes-list-type=set'
+    const mapType = schema.items['x-kubernetes-map-type'] ?? null
+    errors.push(invalidValue(`${path}.items.x-kubernetes-map-type`, mapType, why))
   }
   if (listType !== 'map') {
     if (keys)

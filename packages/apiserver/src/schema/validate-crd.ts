@@ -18,6 +18,7 @@ export function validateCrd(crd: JsonRecord): FieldError[] {
   const metadata = isRecord(crd.metadata) ? crd.metadata : {}
   const errors: FieldError[] = []
   checkNames(metadata, spec, errors)
+  checkApproval(metadata, spec, errors)
   checkVersions(spec, errors)
   checkConversion(spec, errors)
   return errors
@@ -68,6 +69,16 @@ function checkNames(metadata: JsonRecord, spec: JsonRecord, errors: FieldError[]
   }
 }
 
+const APPROVAL = 'api-approved.kubernetes.io'
+
+/** Groups of the Kubernetes community are for definitions it has looked at. */
+function checkApproval(metadata: JsonRecord, { group }: JsonRecord, errors: FieldError[]): void {
+  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(String(group))) return
+  if (isRecord(metadata.annotations) && metadata.annotations[APPROVAL]) return
+  const why = `protected groups must have approval annotation "${APPROVAL}", see https://github.com/kubernetes/enhancements/pull/1111`
+  errors.push(requiredValue(`metadata.annotations[${APPROVAL}]`, why))
+}
+
 function checkVersions(spec: JsonRecord, errors: FieldError[]): void {
   const versions = Array.isArray(spec.versions) ? spec.versions.filter(isRecord) : []
   const seen = new Set<unknown>()
@@ -102,7 +113,11 @@ function checkVersions(spec: JsonRecord, errors: FieldError[]): void {
   }
   if (spec.preserveUnknownFields === true) {
     errors.push(
-      invalidValue('spec.preserveUnknownFields', true, 'must be false in order to use defaults in the schema'),
+      invalidValue(
+        'spec.preserveUnknownFields',
+        true,
+        'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
+      ),
     )
   }
 }
@@ -131,6 +146,8 @@ function checkColumns(version: JsonRecord, path: string, errors: FieldError[]): 
     if (!isRecord(column)) continue
     if (!column.name) errors.push(requiredValue(`${at}.name`))
     if (!column.jsonPath) errors.push(requiredValue(`${at}.jsonPath`))
+    else if (!String(column.jsonPath).startsWith('.'))
+      errors.push(invalidValue(`${at}.jsonPath`, column.jsonPath, 'must be a simple json path starting with .'))
     const types = ['boolean', 'date', 'integer', 'number', 'string']
     if (!column.type) errors.push(requiredValue(`${at}.type`, `must be one of ${types.join(',')}`))
     else if (!types.includes(String(column.type))) {

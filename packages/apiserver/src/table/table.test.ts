@@ -252,7 +252,7 @@ describe('what a row carries of its object', () => {
   it.each([
     { include: 'Metadata', carries: toPartialObjectMetadata(object) },
     { include: 'Object', carries: object },
-    { include: 'None', carries: undefined },
+    { include: 'None', carries: null },
   ] as const)('includeObject=$include', ({ include, carries }) => {
     expect(toTable([object], { printer, now, includeObject: include }).rows[0]?.object).toEqual(carries)
   })

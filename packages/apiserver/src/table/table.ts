@@ -57,6 +57,7 @@ function toRow(object: KubeObject, options: TableOptions, metaVersion: MetaVersi
   return {
     cells: printer.cells(object, now),
     ...(conditions && { conditions }),
+    ...(includeObject === 'None' && { object: null }),
     ...(includeObject === 'Object' && { object }),
     ...(includeObject === 'Metadata' && { object: toPartialObjectMetadata(object, metaVersion) }),
   }

@@ -1,7 +1,7 @@
-import { parseQuantity } from '@corral/resources'
-import { type FieldError, invalidValue, notSupported, required } from '../errors/api-error.js'
-import type { JsonObject } from '../store/plain-json.js'
-import { nonNegative, objectOf } from './rules.js'
+import { parseQuantity, qualifiedNameError } from '@corral/resources'
+import { type FieldError, forbiddenField, invalidValue, notSupported, required } from '../errors/api-error.js'
+import { equalJson, type JsonObject } from '../store/plain-json.js'
+import { nonNegative, objectOf, oneOf } from './rules.js'
 
 const KEY_TEXT =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -63,6 +63,38 @@ export function volumeClaimErrors({ accessModes, resources }: JsonObject): Field
   else if (quantity && quantity.nanos <= 0)
     errors.push(invalidValue('spec.resources[storage]', String(storage), 'must be greater than zero'))
   return errors
+}
+
+const CLAIM_TEXT =
+  'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
+
+/** A claim keeps its spec, but for the volume and the class it is given, and once bound for its size. */
+export function claimChangeErrors(next: JsonObject, old: JsonObject): FieldError[] {
+  const before = objectOf(old.spec)
+  const isBound = objectOf(old.status).phase === 'Bound'
+  const frozen = (spec: JsonObject): JsonObject => {
+    const { volumeName, storageClassName, resources, volumeAttributesClassName, ...rest } = spec
+    const { requests, ...others } = objectOf(resources)
+    const size = isBound ? { resources: others } : { resources: { ...others, requests }, volumeAttributesClassName }
+    return {
+      ...rest,
+      ...size,
+      ...(before.volumeName ? { volumeName } : {}),
+      ...(before.storageClassName === undefined ? {} : { storageClassName }),
+    }
+  }
+  return equalJson(frozen(objectOf(next.spec)), frozen(before)) ? [] : [forbiddenField('spec', CLAIM_TEXT)]
+}
+
+/** What is wrong with a StorageClass. */
+export function storageClassErrors({ provisioner, reclaimPolicy, volumeBindingMode }: JsonObject): FieldError[] {
+  const problem = provisioner ? qualifiedNameError(String(provisioner).toLowerCase()) : undefined
+  return [
+    ...(provisioner ? [] : [required('provisioner')]),
+    ...(problem ? [invalidValue('provisioner', provisioner, problem)] : []),
+    ...oneOf('reclaimPolicy', reclaimPolicy, ['Delete', 'Retain']),
+    ...oneOf('volumeBindingMode', volumeBindingMode, ['Immediate', 'WaitForFirstConsumer']),
+  ]
 }
 
 /** What is wrong with the spec of a Lease. */

@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectMeta } from '@corral/resources'
-import { badRequest, conflict, invalid, invalidValue, notFound, notSupported } from '../errors/api-error.js'
+import { badRequest, conflict, forbidden, invalid, invalidValue, notFound, notSupported } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
 import type { ServerContext } from '../server-context.js'
@@ -53,6 +53,8 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   }
 }
 
+const IMMORTAL = ['default', 'kube-system', 'kube-public']
+
 /** Deletes an object, at once or by marking it. Synchronous up to durability. */
 export function deleteObject(
   context: ServerContext,
@@ -63,6 +65,8 @@ export function deleteObject(
 ): DeleteOutcome {
   const live = context.store.collection(kind.collection).findHead(namespace, name)
   if (!live) throw notFound(kind, name)
+  if (kind.collection === 'namespaces' && IMMORTAL.includes(name))
+    throw forbidden(kind, name, 'this namespace may not be deleted')
   checkPreconditions(kind, name, live.metadata ?? {}, options)
   const marked = markDeleted(kind, live, options, context.clock.now())
   if (isFinished(kind, marked)) {

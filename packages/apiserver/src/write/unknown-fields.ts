@@ -97,7 +97,8 @@ class Walk {
       case 'time':
       case 'microTime':
         if (typeof value !== 'string') throw this.mismatch(value, path, 'a string')
-        if (!TIME.test(value)) throw this.unreadable(`parsing time ${JSON.stringify(value)}: it is not RFC 3339`)
+        if (!TIME.test(value) || (scalar === 'microTime' && !MICROSECONDS.test(value)))
+          throw this.unreadable(`parsing time ${JSON.stringify(value)}: it is not RFC 3339`)
         return value
       case 'bytes':
         if (typeof value !== 'string') throw this.mismatch(value, path, 'a string')
@@ -169,6 +170,8 @@ function isEmpty(value: object): boolean {
 const quantities = new Map<string, string>()
 
 const TIME = /^\d{4}-(0\d|1[0-2])-([0-2]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+/** Go reads these times by their exact form. */
+const MICROSECONDS = /\.\d{6}(Z|[+-]\d\d:\d\d)$/
 /** By length and alphabet: lines may be broken anywhere. */
 function isBase64(text: string): boolean {
   const plain = /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, '') : text

@@ -1,0 +1,137 @@
+import { type Asked, container, core, create, group, of, patch, pod, store } from './asked.js'
+
+const apps = group('apps/v1')
+const rbac = group('rbac.authorization.k8s.io/v1')
+const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [container] } }
+const deployment = (spec: object): object => ({
+  ...of('apps/v1', 'Deployment'),
+  spec: { selector: { matchLabels: { a: 'b' } }, template, ...spec },
+})
+const named = (name: string, object: object): object => ({ ...object, metadata: { name } })
+const ask = (method: string, path: string, body?: unknown): Asked => ({ method, path, body })
+
+/** Kinds that nothing acts on here are still refused where Kubernetes refuses them. */
+const inert: readonly Asked[] = [
+  ...[
+    { replicas: -1 },
+    { selector: {} },
+    { selector: undefined },
+    { selector: { matchLabels: { x: 'y' } } },
+    { strategy: { type: 'Other' } },
+    { strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } },
+    { template: { ...template, spec: { containers: [] } } },
+    { template: { ...template, spec: { ...template.spec, restartPolicy: 'Never' } } },
+    { minReadySeconds: -1 },
+    { template: undefined },
+  ].map((spec) => create(`${apps}/deployments`, deployment(spec))),
+  ...[
+    { rules: [{}] },
+    { rules: [{ verbs: ['get'] }] },
+    { rules: [{ verbs: ['get'], resources: ['pods'] }] },
+    { rules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }] },
+  ].map((part) => create(`${rbac}/roles`, of('rbac.authorization.k8s.io/v1', 'Role', part))),
+  ...[
+    {},
+    { roleRef: { kind: 'Other', name: 'y' } },
+    { roleRef: { kind: 'Role', name: 'y' }, subjects: [{ kind: 'Other', name: 'y' }] },
+    { roleRef: { kind: 'Role', name: 'y' }, subjects: [{ kind: 'Group', name: 'y', apiGroup: 'x' }] },
+  ].map((part) => create(`${rbac}/rolebindings`, of('rbac.authorization.k8s.io/v1', 'RoleBinding', part))),
+  ...[
+    {},
+    { provisioner: 'a b' },
+    { provisioner: 'x', reclaimPolicy: 'Other' },
+    { provisioner: 'x', volumeBindingMode: 'Other' },
+  ].map((part) => create('/apis/storage.k8s.io/v1/storageclasses', of('storage.k8s.io/v1', 'StorageClass', part))),
+]
+
+const reviews: readonly Asked[] = [
+  ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec: {} }),
+  ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+    spec: { resourceAttributes: { verb: 'get', resource: 'pods' }, nonResourceAttributes: { path: '/x' } },
+  }),
+  ask('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec: { resourceAttributes: { verb: 'get' } } }),
+  ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', { spec: {} }),
+  ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: {} }),
+]
+
+const namespaces: readonly Asked[] = [
+  ask('DELETE', '/api/v1/namespaces/default?dryRun=All'),
+  ask('DELETE', '/api/v1/namespaces/kube-system?dryRun=All'),
+  patch('/api/v1/namespaces/{ns}/status', 'merge', { status: { phase: 'Other' } }),
+  patch('/api/v1/namespaces/{ns}', 'merge', { spec: { finalizers: [] } }),
+  patch('/api/v1/namespaces/{ns}', 'merge', { metadata: { labels: { 'kubernetes.io/metadata.name': 'x' } } }),
+]
+
+const claim = of('v1', 'PersistentVolumeClaim', {
+  spec: { accessModes: ['ReadWriteOnce'], storageClassName: 'x', resources: { requests: { storage: '1Gi' } } },
+})
+const binding = of('rbac.authorization.k8s.io/v1', 'RoleBinding', { roleRef: { kind: 'ClusterRole', name: 'view' } })
+
+/** Fields that stay what they are. */
+const immutable: readonly Asked[] = [
+  store(`${core}/configmaps`, {
+    ...of('v1', 'ConfigMap', { data: { a: 'b' }, immutable: true }),
+    metadata: { name: 'fixed' },
+  }),
+  store(`${core}/secrets`, named('typed', of('v1', 'Secret', { type: 'x' }))),
+  store(`${core}/services`, named('address', of('v1', 'Service', { spec: { ports: [{ port: 80 }] } }))),
+  store(`${core}/pods`, pod({ tolerations: [{ key: 'q', operator: 'Exists' }] }, { name: 'fixed' })),
+  patch(`${core}/configmaps/fixed`, 'merge', { data: { a: 'c' } }),
+  patch(`${core}/configmaps/fixed`, 'merge', { immutable: false }),
+  patch(`${core}/configmaps/fixed`, 'merge', { metadata: { labels: { x: 'y' } } }),
+  patch(`${core}/secrets/typed`, 'merge', { type: 'y' }),
+  patch(`${core}/services/address`, 'merge', { spec: { clusterIP: '10.0.0.200' } }),
+  patch(`${core}/services/address`, 'merge', { spec: { clusterIP: 'None' } }),
+  patch(`${core}/services/address`, 'merge', { spec: { ports: null } }),
+  patch(`${core}/pods/fixed`, 'merge', { spec: { terminationGracePeriodSeconds: 5 } }),
+  patch(`${core}/pods/fixed`, 'merge', { spec: { activeDeadlineSeconds: 5 } }),
+  patch(`${core}/pods/fixed`, 'merge', { spec: { tolerations: [] } }),
+  patch(`${core}/pods/fixed`, 'merge', { status: { phase: 'Running' } }),
+  store(`${core}/persistentvolumeclaims`, named('fixed', claim)),
+  patch(`${core}/persistentvolumeclaims/fixed`, 'merge', { spec: { resources: { requests: { storage: '2Gi' } } } }),
+  patch(`${core}/persistentvolumeclaims/fixed`, 'merge', { spec: { storageClassName: 'y' } }),
+  store(`${rbac}/rolebindings`, named('fixed', binding)),
+  patch(`${rbac}/rolebindings/fixed`, 'merge', { roleRef: { name: 'edit' } }),
+  create(`${group('coordination.k8s.io/v1')}/leases`, {
+    ...of('coordination.k8s.io/v1', 'Lease'),
+    spec: { acquireTime: '2026-01-01T00:00:00Z' },
+  }),
+]
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const definition = (spec: object, schema: object = { type: 'object' }): object => ({
+  ...of('apiextensions.k8s.io/v1', 'CustomResourceDefinition'),
+  metadata: { name: 'things.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'things', kind: 'Thing' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    ...spec,
+  },
+})
+const withField = (field: object): object =>
+  definition({}, { type: 'object', properties: { spec: { type: 'object', properties: { a: field } } } })
+
+/** Definitions that make no sense. */
+const refusedDefinitions: readonly Asked[] = [
+  ...[
+    { scope: 'Other' },
+    { names: { plural: 'Things', kind: 'Thing' } },
+    { names: { plural: 'things', kind: 'Thing', listKind: 'Thing' } },
+    { preserveUnknownFields: true },
+  ].map((spec) => create(definitions, definition(spec))),
+  ...[
+    { type: 'strnig' },
+    { type: 'array' },
+    { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'other' },
+    { type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'set' },
+    { type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'map' },
+    { type: 'object', properties: { b: { type: 'string' } }, additionalProperties: { type: 'string' } },
+    { type: 'string', 'x-kubernetes-validations': [{}] },
+    { type: 'string', 'x-kubernetes-validations': [{ rule: 'true', reason: 'Other' }] },
+  ].map((field) => create(definitions, withField(field))),
+  create(definitions, { ...definition({ group: 'example.k8s.io' }), metadata: { name: 'things.example.k8s.io' } }),
+]
+
+export const kinds: readonly Asked[] = [...inert, ...reviews, ...namespaces, ...immutable, ...refusedDefinitions]
