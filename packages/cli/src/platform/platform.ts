@@ -1,11 +1,10 @@
 import { rmSync } from 'node:fs'
-import { createApiServer, serveHttps, writeKubeconfig } from '@corral/apiserver'
+import { createApiServer, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
 import { defaultManagerOptions, startManager, startShadowPools } from '@corral/controllers'
 import { inProcessKubeClient } from '@corral/kube'
 import { type Isolation, pickIsolation, processIsolation, startNode, type Tier } from '@corral/node'
 import { embeddedCrds, type Logger, systemClock } from '@corral/resources'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { apiStorage } from './api-storage.js'
 import { daemonImages } from './daemon-image.js'
 import {
   type DataDirectory,
@@ -21,7 +20,7 @@ import {
 import { ensureDefaults } from './defaults.js'
 import { listenRemembered } from './free-port.js'
 import { brokerService, brokerServicePort, platformNamespace } from './names.js'
-import { installRuntime, isolationFiles, type RuntimeFiles } from './runtime-files.js'
+import { installRuntime, isolationFiles, journalThread, type RuntimeFiles } from './runtime-files.js'
 import { startTaskPlatform } from './task-platform.js'
 
 export interface PlatformOptions {
@@ -89,7 +88,8 @@ async function assemble(
   const picking = pick(options, directory)
   picking.catch(() => undefined) // looked at below; an earlier failure must not leave it unowned
   const api = await createApiServer({
-    storage: apiStorage(directory),
+    // Controllers, node and tasks share this thread: the journal gets one of its own.
+    storage: sqliteStorage({ directory: directory.api, ...journalThread() }),
     crds: embeddedCrds(),
     log: log.child({ part: 'apiserver' }),
     tokenKey: Buffer.from(ensureSecret(directory, 'secrets/service-account-key')),

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { createApiServer, memoryStorage, serveHttps, writeKubeconfig } from '@corral/apiserver'
+import { createApiServer, memoryStorage, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
 import { inProcessKubeClient } from '@corral/kube'
 import { embeddedCrds } from '@corral/resources'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger } from '../output/logger.js'
-import { apiStorage } from './api-storage.js'
 import { dataDirectoryAt, defaultDataDirectory, ensureSecret, prepareDataDirectory } from './data-directory.js'
 import { kubeletStreams } from './kubelet-streams.js'
 import { announce, type PartOptions } from './part.js'
@@ -22,7 +21,7 @@ export async function runApiServer(options: ApiServerCommandOptions): Promise<vo
   prepareDataDirectory(directory)
   const log = jsonLogger(options.logLevel)
   const server = await createApiServer({
-    storage: options.memory ? memoryStorage() : apiStorage(directory),
+    storage: options.memory ? memoryStorage() : sqliteStorage({ directory: directory.api }),
     crds: embeddedCrds(),
     log,
     tokenKey: Buffer.from(ensureSecret(directory, 'secrets/service-account-key')),

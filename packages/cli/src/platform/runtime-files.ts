@@ -62,10 +62,10 @@ export function isolationFiles({ cradle, supervisor, supervisorScript }: Runtime
   }
 }
 
-/** The program of the journal's thread; undefined where it is not built, which costs speed only. */
-export function journalProgram(): string | undefined {
-  const program = join(bundleDirectory(), 'journal.mjs')
-  return existsSync(program) ? program : undefined
+/** The program of the journal's thread, for storage; nothing where it is not built, which costs speed only. */
+export function journalThread(): { threadProgram?: string } {
+  const threadProgram = join(bundleDirectory(), 'journal.mjs')
+  return existsSync(threadProgram) ? { threadProgram } : {}
 }
 
 /** Where the bundles lie: beside this file once bundled, below `dist` when run from source. */
