@@ -44,6 +44,21 @@ const inert: readonly Asked[] = [
   ].map((part) => create('/apis/storage.k8s.io/v1/storageclasses', of('storage.k8s.io/v1', 'StorageClass', part))),
 ]
 
+const budgets: readonly Asked[] = [
+  { minAvailable: -1 },
+  { minAvailable: 1, maxUnavailable: 1 },
+  { minAvailable: 'x' },
+  { minAvailable: '50%' },
+  { unhealthyPodEvictionPolicy: 'Other' },
+].map((part) => {
+  const spec = { selector: { matchLabels: { a: 'b' } }, ...part }
+  return create(`${group('policy/v1')}/poddisruptionbudgets`, of('policy/v1', 'PodDisruptionBudget', { spec }))
+})
+
+const events: readonly Asked[] = ['other', ''].map((namespace) =>
+  create(`${core}/events`, of('v1', 'Event', { involvedObject: { kind: 'Pod', name: 'p', namespace } })),
+)
+
 const reviews: readonly Asked[] = [
   ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec: {} }),
   ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
@@ -131,7 +146,22 @@ const refusedDefinitions: readonly Asked[] = [
     { type: 'string', 'x-kubernetes-validations': [{}] },
     { type: 'string', 'x-kubernetes-validations': [{ rule: 'true', reason: 'Other' }] },
   ].map((field) => create(definitions, withField(field))),
+  create(
+    definitions,
+    definition(
+      {},
+      { type: 'object', properties: { metadata: { type: 'object', properties: { labels: { type: 'object' } } } } },
+    ),
+  ),
   create(definitions, { ...definition({ group: 'example.k8s.io' }), metadata: { name: 'things.example.k8s.io' } }),
 ]
 
-export const kinds: readonly Asked[] = [...inert, ...reviews, ...namespaces, ...immutable, ...refusedDefinitions]
+export const kinds: readonly Asked[] = [
+  ...inert,
+  ...budgets,
+  ...events,
+  ...reviews,
+  ...namespaces,
+  ...immutable,
+  ...refusedDefinitions,
+]

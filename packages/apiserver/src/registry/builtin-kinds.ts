@@ -30,6 +30,7 @@ import { bindingErrors, roleErrors } from '../validation/access-kinds.js'
 import {
   claimChangeErrors,
   configMapErrors,
+  eventErrors,
   leaseErrors,
   secretErrors,
   storageClassErrors,
@@ -37,7 +38,7 @@ import {
 } from '../validation/data-kinds.js'
 import { networkPolicyErrors, networkPolicyWarnings } from '../validation/network-policy.js'
 import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
-import { workloadErrors } from '../validation/workload.js'
+import { disruptionBudgetErrors, workloadErrors } from '../validation/workload.js'
 import { endpointSliceKind } from './endpoint-slice-kind.js'
 import { fromEventsV1, toEventsV1 } from './event-views.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
@@ -232,6 +233,7 @@ const eventKinds: KindDefinition[] = [
       ...fieldReaders('reason', 'type', 'reportingComponent', ...INVOLVED.map((field) => `involvedObject.${field}`)),
       source: (event) => fieldReader('source.component')(event) || fieldReader('reportingComponent')(event),
     },
+    validate: (event, old) => (old ? [] : eventErrors(event)),
     prepareCreate(event) {
       event.source ??= {}
       event.firstTimestamp ??= null
@@ -296,6 +298,7 @@ const inertKinds: KindDefinition[] = [
     shortNames: ['pdb'],
     hasStatus: true,
     generation: 'spec',
+    validate: (next, old) => errorsOfChange(next, old, ['spec'], () => disruptionBudgetErrors(objectOf(next.spec))),
     prepareCreate(budget) {
       budget.status = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 }
     },

@@ -135,6 +135,12 @@ function checkSchema(version: JsonRecord, path: string, isOnly: boolean, errors:
   }
   // A definition with one version is judged in its internal form, which has the schema outside the version.
   const at = isOnly ? 'spec.validation.openAPIV3Schema' : `${path}.schema.openAPIV3Schema`
+  const metadata = isRecord(schema.properties) ? schema.properties.metadata : undefined
+  const fields = isRecord(metadata) && isRecord(metadata.properties) ? Object.keys(metadata.properties) : []
+  if (fields.some((field) => field !== 'name' && field !== 'generateName')) {
+    const why = 'must not specify anything other than name and generateName, but metadata is implicitly specified'
+    errors.push(forbidden(`${at}.properties[metadata]`, why))
+  }
   // The shape of a schema is what checkStructural is about to judge; unknown keywords are ignored.
   errors.push(...checkStructural(schema as JsonSchema, at))
 }

@@ -58,13 +58,15 @@ async function readScale(resource: ResourceRequest, current: JsonObject): Promis
 
 function checkScale(kind: KindDefinition, name: string, wanted: JsonObject, current: JsonObject): number {
   const metadata = isJsonObject(wanted.metadata) ? wanted.metadata : {}
+  if (metadata.name && metadata.name !== name)
+    throw badRequest('the name of the scale does not match the one in the path')
   const version = (current.metadata as { resourceVersion?: string }).resourceVersion
   if (metadata.resourceVersion && metadata.resourceVersion !== version) throw conflict(kind, name)
   const replicas = isJsonObject(wanted.spec) ? (wanted.spec.replicas ?? 0) : 0
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
   if (replicas < 0) {
     throw invalid({ group: 'autoscaling', kind: 'Scale' }, name, [
-      invalidValue('spec.replicas', replicas, 'should be a non-negative integer'),
+      invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'),
     ])
   }
   return replicas

@@ -1,7 +1,7 @@
 import { type FieldError, forbiddenField, invalidValue, notSupported, required } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { podSpecErrors } from './pod-spec.js'
-import { nonNegative, objectOf } from './rules.js'
+import { nonNegative, objectOf, oneOf } from './rules.js'
 
 /** What is wrong with a Deployment or ReplicaSet; `kind` is how messages call it. */
 export function workloadErrors(next: JsonObject, old: JsonObject | undefined, kind: string): FieldError[] {
@@ -27,6 +27,31 @@ export function workloadErrors(next: JsonObject, old: JsonObject | undefined, ki
   if (old && !equalJson(selector ?? null, objectOf(old.spec).selector ?? null))
     errors.push(invalidValue('spec.selector', selector, 'field is immutable'))
   return errors
+}
+
+const PERCENT_TEXT =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+
+/** What is wrong with the spec of a PodDisruptionBudget. */
+export function disruptionBudgetErrors(spec: JsonObject): FieldError[] {
+  const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy } = spec
+  const policies = ['AlwaysAllow', 'IfHealthyBudget']
+  const errors: FieldError[] = []
+  if (minAvailable !== undefined && maxUnavailable !== undefined) {
+    const value = {
+      MinAvailable: minAvailable,
+      Selector: selector ?? null,
+      MaxUnavailable: maxUnavailable,
+      UnhealthyPodEvictionPolicy: unhealthyPodEvictionPolicy ?? null,
+    }
+    errors.push(invalidValue('spec', value, 'minAvailable and maxUnavailable cannot be both set'))
+  }
+  for (const [field, value] of Object.entries({ minAvailable, maxUnavailable })) {
+    if (typeof value === 'string' && !/^[0-9]+%$/.test(value))
+      errors.push(invalidValue(`spec.${field}`, value, PERCENT_TEXT))
+    errors.push(...nonNegative(`spec.${field}`, value))
+  }
+  return [...errors, ...oneOf('spec.unhealthyPodEvictionPolicy', unhealthyPodEvictionPolicy, policies)]
 }
 
 const isEmptySelector = ({ matchLabels, matchExpressions }: JsonObject): boolean =>
