@@ -1,15 +1,7 @@
-import type { StorageOperation } from './storage.js'
+import type { StorageWrite } from './storage.js'
 
 /** A write as the journal keeps it: the object as JSON. */
-export interface JournalEntry {
-  readonly rv: number
-  readonly collection: string
-  readonly namespace: string
-  readonly name: string
-  readonly operation: StorageOperation
-  readonly previousRv: number
-  readonly json: string
-}
+export type JournalEntry = Omit<StorageWrite, 'object'> & { readonly json: string }
 
 /** What a journal knows besides its entries. */
 export interface JournalState {
