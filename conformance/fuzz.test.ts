@@ -6,7 +6,8 @@ import type { ServerUnderTest } from './harness/server-under-test.js'
 
 const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 const mutations = isFull ? 10_000 : 1_000
-const seed = Number(process.env.CORRAL_TEST_SEED ?? Date.now() % 1_000_000)
+// The same requests in every quick run: what fails there was changed there. The full size looks for news.
+const seed = Number(process.env.CORRAL_TEST_SEED ?? (isFull ? Date.now() % 1_000_000 : 20_261))
 
 describe('mutated requests', () => {
   let server: ServerUnderTest
