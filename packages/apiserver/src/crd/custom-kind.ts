@@ -10,6 +10,7 @@ import {
 import { fieldReader } from '../registry/selectable-fields.js'
 import { compileSchema, type JsonSchema } from '../schema/index.js'
 import type { JsonObject } from '../store/plain-json.js'
+import { Stamp } from '../store/stamp.js'
 import { converterFor } from './conversion.js'
 import { prepareEngines } from './prepare-definition.js'
 import { scaleErrors } from './scale-errors.js'
@@ -61,10 +62,11 @@ function customKind(crd: CustomResourceDefinition, version: Version, storageVers
             warnsOnRead: true,
           }
         : {}),
+      isOwnView: (stored) => stored.apiVersion === apiVersion && completedBy.get(stored) === schema,
       toVersion: (stored) => readAs(stored, apiVersion, convert, schema),
       fromVersion: (object) => {
         const stored = object.apiVersion === storageApiVersion ? object : convert(object, storageApiVersion)
-        if (stored === object) schema.completed.add(object)
+        if (stored === object && Object.isExtensible(object)) completedBy.set(object, schema)
         return stored
       },
     },
@@ -89,32 +91,28 @@ const SCALE_ROW: SubresourceDefinition = {
   verbs: ['get', 'patch', 'update'],
 }
 
-interface LazySchema extends KindSchema {
-  /** Objects known to have this schema's defaults, because they were written through it. */
-  readonly completed: WeakSet<object>
-}
+/** The schema whose defaults an object is known to have, because it was written through it. */
+const completedBy = new Stamp<KindSchema>()
 
 function readAs(
   stored: KubeObject,
   apiVersion: string,
   convert: (object: KubeObject, apiVersion: string) => KubeObject,
-  schema: LazySchema,
+  schema: KindSchema,
 ): KubeObject {
-  if (stored.apiVersion === apiVersion && schema.completed.has(stored)) return stored
   const converted = stored.apiVersion === apiVersion ? stored : convert(stored, apiVersion)
   return schema.applyDefaults(converted as JsonObject) as KubeObject
 }
 
 const ROOT_FIELDS = ['apiVersion', 'kind', 'metadata'] as const
 
-function lazySchema(schema: JsonSchema, scale: ScalePaths | undefined): LazySchema {
+function lazySchema(schema: JsonSchema, scale: ScalePaths | undefined): KindSchema {
   let compiled: ReturnType<typeof compileSchema> | undefined
   let rules: CelRules | undefined
   let isPrepared = false
   const get = (): ReturnType<typeof compileSchema> => (compiled ??= compileSchema(schema))
   return {
     raw: schema as JsonObject,
-    completed: new WeakSet(),
     prepare() {
       if (isPrepared) return undefined
       return prepareEngines(schema).then(() => {

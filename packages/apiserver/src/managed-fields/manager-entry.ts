@@ -1,5 +1,6 @@
 import type { ManagedFieldsEntry } from '@corral/resources'
 import { freezeJson } from '../store/plain-json.js'
+import { Stamp } from '../store/stamp.js'
 import { type FieldSet, parseFieldSet, sameSets, unionSets } from './field-set.js'
 import { internSet, isInterned, isOrderedSet, orderedSet } from './interned-sets.js'
 
@@ -22,14 +23,17 @@ const ANCIENT = 'ancient-changes'
 export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefined): Manager[] | undefined {
   const managers: Manager[] = []
   for (const entry of entries ?? []) {
-    const manager = decoded.get(entry) ?? decodeManager(entry)
+    const manager = writtenFor.get(entry) ?? decoded.get(entry) ?? decodeManager(entry)
     if (!manager) return undefined
     managers.push(manager)
   }
   return managers
 }
 
-/** What entries of stored objects, which are frozen, decode to. */
+/** The manager an entry was made for. */
+const writtenFor = new Stamp<Manager>()
+
+/** What entries that came with objects, and are frozen by now, decode to. */
 const decoded = new WeakMap<ManagedFieldsEntry, Manager>()
 
 function decodeManager(entry: ManagedFieldsEntry): Manager | undefined {
@@ -69,7 +73,7 @@ function compareText(a = '', b = ''): number {
 
 function encodeManager(manager: Manager): ManagedFieldsEntry {
   if (manager.entry) return manager.entry
-  const entry: ManagedFieldsEntry = freezeJson({
+  const entry: ManagedFieldsEntry = {
     manager: manager.manager,
     operation: manager.operation,
     apiVersion: manager.apiVersion,
@@ -77,9 +81,9 @@ function encodeManager(manager: Manager): ManagedFieldsEntry {
     fieldsType: 'FieldsV1',
     fieldsV1: orderedSet(manager.fields),
     ...(manager.subresource !== '' && { subresource: manager.subresource }),
-  })
-  manager.entry = entry
-  decoded.set(entry, manager)
+  }
+  writtenFor.set(entry, manager)
+  manager.entry = freezeJson(entry)
   return entry
 }
 

@@ -6,7 +6,7 @@ const views = new WeakMap<KindDefinition, WeakMap<KubeObject, KubeObject>>()
 
 /** A stored object in the kind's version, frozen. Made once per object and version, so its JSON is too. */
 export function viewOf(kind: KindDefinition, stored: KubeObject): KubeObject {
-  if (!kind.toVersion) return stored
+  if (!kind.toVersion || kind.isOwnView?.(stored)) return stored
   let byObject = views.get(kind)
   if (!byObject) {
     byObject = new WeakMap()

@@ -74,6 +74,8 @@ export interface KindDefinition extends ResourceKind {
   readonly printerColumns?: readonly PrinterColumn[]
   readonly schema?: KindSchema
   readonly selectable: Readonly<Record<string, (object: KubeObject) => string>>
+  /** Whether a stored object is known to be what `toVersion` would make of it. */
+  isOwnView?(stored: KubeObject): boolean
   /** From what is stored to this version, and back. Absent: stored as is. */
   toVersion?(stored: KubeObject): KubeObject
   fromVersion?(object: KubeObject): KubeObject
