@@ -85,7 +85,7 @@ async function measureRequests(
   directory: string,
   options: BenchOptions,
 ): Promise<void> {
-  const rounds = options.isFull ? 8 : 2
+  const rounds = options.isFull ? 8 : 5
   const roundMs = options.isFull ? 5_000 : 1_500
   const targets: ApiTarget[] = [await startEmbedded(join(directory, 'requests'))]
   try {
