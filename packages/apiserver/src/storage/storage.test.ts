@@ -222,6 +222,17 @@ describe('SQLite storage beyond the suite', () => {
     }
   })
 
+  it('refuses a database with an entry that is no JSON, leaving nothing behind that keeps it', async () => {
+    const directory = newDirectory()
+    await written(directory, (rv) => [write(rv + 1, 'a', 'create')])
+    const database = new DatabaseSync(join(directory, 'state.db'))
+    database.exec("UPDATE cur SET v = '{'")
+    database.close()
+    for (const options of [{ directory }, { directory, threadProgram }, { directory }]) {
+      await expect(sqliteStorage(options).open()).rejects.toMatchObject({ code: 'StorageCorrupt' })
+    }
+  })
+
   it('fails every later write, and still closes, once its thread is gone', async () => {
     const directory = newDirectory()
     const dying = join(programs, 'dying.mjs')

@@ -34,6 +34,7 @@ export class ThreadJournal implements Journal {
   private readonly waiting: Waiting[] = []
   private onEntries: (entries: readonly JournalEntry[]) => void = () => {}
   private ended: Error | undefined
+  private unreadable: StorageError | undefined
 
   constructor(
     private readonly program: string,
@@ -48,6 +49,7 @@ export class ThreadJournal implements Journal {
     worker.on('error', (error) => this.end(error))
     worker.on('exit', (code) => this.end(new Error(`the thread of the journal ended with ${code}`)))
     const state = await this.ask({ type: 'open' })
+    if (this.unreadable) throw this.unreadable
     if (!state) throw new StorageError('StorageCorrupt', 'the journal opened without a state')
     return state
   }
@@ -80,12 +82,23 @@ export class ThreadJournal implements Journal {
 
   private receive(reply: ThreadReply): void {
     if (reply.type === 'entries') {
-      this.onEntries(reply.entries)
+      this.tell(reply.entries)
       return
     }
     const waiting = this.waiting.shift()
     if (reply.type === 'done') waiting?.resolve(reply.state)
     else waiting?.reject(reply.code ? new StorageError(reply.code, reply.message) : new Error(reply.message))
+  }
+
+  /** An entry that cannot be read fails whoever opens, once the thread is done with it: here nobody would hear of it. */
+  private tell(entries: readonly JournalEntry[]): void {
+    if (this.unreadable) return
+    try {
+      this.onEntries(entries)
+    } catch (cause) {
+      const message = `cannot read the database in ${this.options.directory}`
+      this.unreadable = new StorageError('StorageCorrupt', message, { cause })
+    }
   }
 
   private end(error: Error): void {
