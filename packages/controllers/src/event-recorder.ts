@@ -26,8 +26,8 @@ export const silentRecorder: EventRecorder = { record() {} }
 
 const maxWaiting = 10_000
 const maxInFlight = 4
-/** Notes longer than this are refused by the API. */
-const maxNoteLength = 1024
+/** Notes longer than this are refused by the API, which counts bytes. */
+const maxNoteBytes = 1024
 
 /** Sends events in the background, a few at a time; a server that stays away costs events and nothing else. */
 export function eventSink(ports: { client: KubeClient; clock: Clock; log: Logger; instance: string }): EventSink {
@@ -116,6 +116,10 @@ function eventFor(
     type: note.type,
     reason: note.reason,
     action: note.action,
-    note: note.note.slice(0, maxNoteLength),
+    note: shortened(note.note),
   }
 }
+
+/** The note up to its last whole character that fits. */
+const shortened = (text: string): string =>
+  new TextDecoder().decode(Buffer.from(text).subarray(0, maxNoteBytes), { stream: true })
