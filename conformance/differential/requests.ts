@@ -1,4 +1,5 @@
 import type { Asked } from './asked.js'
+import { eventRequests } from './event-requests.js'
 import { kinds } from './kind-requests.js'
 import { addresses, objects } from './object-requests.js'
 import { patches } from './patch-requests.js'
@@ -16,4 +17,5 @@ export const requests: readonly Asked[] = [
   ...streams,
   ...tables,
   ...kinds,
+  ...eventRequests,
 ]

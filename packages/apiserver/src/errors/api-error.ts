@@ -13,6 +13,13 @@ interface ErrorTarget {
   readonly kind: string
 }
 
+interface InvalidTarget {
+  readonly group: string
+  readonly kind: string
+  /** The group to name instead of the kind's own. */
+  readonly validatedAs?: string
+}
+
 /** A refusal with Kubernetes' Status as its body. `code` is the reason, `status.code` the HTTP status. */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
@@ -117,17 +124,14 @@ export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
   )
 
 /** 422 with one cause per field; the message lists them the way kubectl users know it. */
-export function invalid(
-  target: { group: string; kind: string },
-  name: string,
-  errors: readonly FieldError[],
-): ApiError {
+export function invalid(target: InvalidTarget, name: string, errors: readonly FieldError[]): ApiError {
   const lines = errors.map((error) => `${error.field}: ${error.message}`)
   const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
-  const kind = target.group ? `${target.kind}.${target.group}` : target.kind
+  const group = target.validatedAs ?? target.group
+  const kind = group ? `${target.kind}.${group}` : target.kind
   return apiError(422, 'Invalid', `${kind} ${JSON.stringify(name)} is invalid: ${text}`, {
     ...(name ? { name } : {}),
-    ...(target.group ? { group: target.group } : {}),
+    ...(group ? { group } : {}),
     ...(target.kind ? { kind: target.kind } : {}),
     causes: errors.map(({ reason, message, field }) => ({ reason, message, field })),
   })

@@ -4,8 +4,6 @@ import {
   ConfigMaps,
   Deployments,
   EndpointsKind,
-  Events,
-  EventsV1,
   Leases,
   MutatingWebhookConfigurations,
   Namespaces,
@@ -30,7 +28,6 @@ import { bindingErrors, roleErrors } from '../validation/access-kinds.js'
 import {
   claimChangeErrors,
   configMapErrors,
-  eventErrors,
   leaseErrors,
   secretErrors,
   storageClassErrors,
@@ -40,7 +37,7 @@ import { networkPolicyErrors, networkPolicyWarnings } from '../validation/networ
 import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
 import { disruptionBudgetErrors, workloadErrors } from '../validation/workload.js'
 import { endpointSliceKind } from './endpoint-slice-kind.js'
-import { fromEventsV1, toEventsV1 } from './event-views.js'
+import { eventKinds } from './event-kinds.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
 import { defaultPodSpec, podKind } from './pod-kind.js'
 import { reviewKinds } from './review-kinds.js'
@@ -220,36 +217,6 @@ const volumeKinds: KindDefinition[] = [
       storageClass.reclaimPolicy ??= 'Delete'
       storageClass.volumeBindingMode ??= 'Immediate'
     },
-  }),
-]
-
-const INVOLVED = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
-
-const eventKinds: KindDefinition[] = [
-  describeKind(Events, {
-    shortNames: ['ev'],
-    createsOnUpdate: true,
-    selectable: {
-      ...fieldReaders('reason', 'type', 'reportingComponent', ...INVOLVED.map((field) => `involvedObject.${field}`)),
-      source: (event) => fieldReader('source.component')(event) || fieldReader('reportingComponent')(event),
-    },
-    validate: (event, old) => (old ? [] : eventErrors(event)),
-    prepareCreate(event) {
-      event.source ??= {}
-      event.firstTimestamp ??= null
-      event.lastTimestamp ??= null
-      event.eventTime ??= null
-      event.reportingComponent ??= ''
-      event.reportingInstance ??= ''
-    },
-  }),
-  describeKind(EventsV1, {
-    shortNames: ['ev'],
-    createsOnUpdate: true,
-    collection: 'events',
-    selectable: fieldReaders('reason', 'type', 'reportingController', ...INVOLVED.map((field) => `regarding.${field}`)),
-    toVersion: toEventsV1,
-    fromVersion: fromEventsV1,
   }),
 ]
 

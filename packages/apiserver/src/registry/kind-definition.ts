@@ -59,6 +59,8 @@ export interface KindDefinition extends ResourceKind {
   readonly subresources: readonly SubresourceDefinition[]
   /** Where its objects are stored; two kinds may be views of one collection. */
   readonly collection: string
+  /** The group a 422 names, where it is not the kind's own: that of the version in which objects are stored. */
+  readonly validatedAs?: string
   readonly isCustom: boolean
   readonly hasStatus: boolean
   /** Whether generation counts: of `spec`, or of everything but metadata and status, or not at all. */

@@ -111,7 +111,8 @@ const PREFIX_TEXT = "with an optional DNS subdomain prefix and '/' (e.g. 'exampl
 const NAME_TEXT =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 
-function checkQualifiedName(key: string, field: string): FieldError[] {
+/** What is wrong with a name that may have a domain before it. */
+export function checkQualifiedName(key: string, field: string): FieldError[] {
   if (NAME_PART.test(key) && key.length <= 63) return []
   return qualifiedNameProblems(key).map((problem) => invalidValue(field, key, problem))
 }

@@ -97,14 +97,6 @@ export function storageClassErrors({ provisioner, reclaimPolicy, volumeBindingMo
   ]
 }
 
-/** An event lies where its object does; of objects without a namespace, in the default one. */
-export function eventErrors({ metadata, involvedObject }: JsonObject): FieldError[] {
-  const { namespace: own } = objectOf(metadata)
-  const { namespace = '' } = objectOf(involvedObject)
-  if (namespace === own || (namespace === '' && own === 'default')) return []
-  return [invalidValue('involvedObject.namespace', namespace, 'does not match event.namespace')]
-}
-
 /** What is wrong with the spec of a Lease. */
 export function leaseErrors({ leaseDurationSeconds, leaseTransitions }: JsonObject): FieldError[] {
   const field = 'spec.leaseDurationSeconds'
