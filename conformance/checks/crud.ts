@@ -223,13 +223,18 @@ export const crud: readonly Check[] = [
     equal(at(stored, 'spec.renewTime'), '2026-01-02T03:04:05.678901Z')
     equal((await t.put(await t.core('configmaps', 'one'), configMap('one'))).is(404).reason, 'NotFound')
   }),
-  check(49, 'a body over 3 MiB is 413; annotations over 256 KiB are 422', async (t) => {
+  check(49, 'a body over 3 MiB is 413; annotations over 256 KiB and data over 1 MiB are 422', async (t) => {
     const path = await t.core('configmaps')
     const huge = (await t.post(path, configMap('huge', { a: 'x'.repeat(3 * 1024 * 1024 + 10) }))).is(413)
     equal(huge.reason, 'RequestEntityTooLarge')
     const annotations = { a: 'x'.repeat(256 * 1024 + 1) }
     const error = (await t.post(path, { metadata: { name: 'big', annotations } })).is(422)
     match(error.message, /metadata\.annotations: Too long: may not be more than 262144 bytes/)
+    const much = 'x'.repeat(1024 * 1024 + 1)
+    const refused = (await t.post(path, configMap('much', { a: much }))).is(422)
+    deepEqual(refused.details.causes?.[0]?.reason, 'FieldValueTooLong')
+    const secret = { metadata: { name: 'much' }, stringData: { a: much } }
+    equal((await t.post(await t.core('secrets'), secret)).is(422).details.causes?.[0]?.field, 'data')
   }),
   check(50, 'dryRun=All leaves no trace and no event', async (t) => {
     const path = await t.core('configmaps')

@@ -14,7 +14,17 @@ function keyErrors(field: string, value: unknown): FieldError[] {
   )
 }
 
-/** What is wrong with the keys of a ConfigMap. */
+const MAX_DATA_BYTES = 1024 * 1024
+
+function tooMuch(field: string, bytes: number): FieldError[] {
+  if (bytes <= MAX_DATA_BYTES) return []
+  return [{ reason: 'FieldValueTooLong', field, message: `Too long: may not be more than ${MAX_DATA_BYTES} bytes` }]
+}
+
+const bytesIn = (value: unknown, encoding: 'utf8' | 'base64'): number =>
+  Object.values(objectOf(value)).reduce<number>((sum, each) => sum + Buffer.byteLength(String(each), encoding), 0)
+
+/** What is wrong with the keys of a ConfigMap, and with all its values together. */
 export function configMapErrors({ data, binaryData }: JsonObject): FieldError[] {
   const binary = objectOf(binaryData)
   const twice = Object.keys(objectOf(data)).filter((key) => key in binary)
@@ -22,6 +32,7 @@ export function configMapErrors({ data, binaryData }: JsonObject): FieldError[] 
     ...keyErrors('data', data),
     ...twice.map((key) => invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData')),
     ...keyErrors('binaryData', binaryData),
+    ...tooMuch('[]', bytesIn(data, 'utf8') + bytesIn(binaryData, 'base64')),
   ]
 }
 
@@ -43,6 +54,7 @@ export function secretErrors({ type, data, metadata }: JsonObject): FieldError[]
   const isUnbound = type === 'kubernetes.io/service-account-token' && !objectOf(objectOf(metadata).annotations)[ACCOUNT]
   return [
     ...keyErrors('data', data),
+    ...tooMuch('data', bytesIn(data, 'base64')),
     ...missing.map((key) => required(`data[${key}]`)),
     ...(isUnbound ? [required(`metadata.annotations[${ACCOUNT}]`)] : []),
   ]
