@@ -5,7 +5,7 @@ export interface Answered {
   readonly body: unknown
 }
 
-const times = new Set(['creationTimestamp', 'deletionTimestamp', 'time'])
+const times = new Set(['creationTimestamp', 'deletionTimestamp', 'lastTransitionTime', 'time'])
 const identity = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const versionInText = /(object meta: |in record \()\d+/g
 /** The warning of kinds the embedded server keeps without acting on them. */

@@ -3,6 +3,7 @@ import { eventRequests } from './event-requests.js'
 import { kinds } from './kind-requests.js'
 import { addresses, objects } from './object-requests.js'
 import { patches } from './patch-requests.js'
+import { podRequests } from './pod-requests.js'
 import { lists, streams, tables } from './read-requests.js'
 import { kept, refusals } from './refused-requests.js'
 
@@ -18,4 +19,5 @@ export const requests: readonly Asked[] = [
   ...tables,
   ...kinds,
   ...eventRequests,
+  ...podRequests,
 ]

@@ -19,7 +19,7 @@ import { discoveryResponse } from './discovery/discovery.js'
 import { OpenApiPages } from './discovery/open-api.js'
 import { openApiV2Response } from './discovery/open-api-v2.js'
 import { dispatchResource, resolveResource } from './dispatch.js'
-import { apiError, unauthorized, unknownPath } from './errors/api-error.js'
+import { apiError, methodNotAllowed, unauthorized, unknownPath } from './errors/api-error.js'
 import { builtinKinds } from './registry/builtin-kinds.js'
 import { ClusterIpRange } from './registry/cluster-ip-range.js'
 import { KindRegistry } from './registry/kind-registry.js'
@@ -169,7 +169,7 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   private async respond(request: ApiRequest): Promise<ApiResponse> {
-    const isOpen = this.openResponse(request.path, request.query)
+    const isOpen = this.openResponse(request)
     if (isOpen) return isOpen
     if (!request.user) throw unauthorized()
     if (!this.isReady) {
@@ -177,8 +177,8 @@ class EmbeddedApiServer implements ApiServer {
     }
     const resource = resolveResource(this.context, this.withClosing(request))
     if (resource) return dispatchResource(resource)
-    if (request.method !== 'GET') throw unknownPath()
     const discovery = discoveryResponse(this.context.registry, request.path, request.headers.accept ?? '')
+    if (request.method !== 'GET') throw discovery ? methodNotAllowed() : unknownPath()
     if (discovery) return discovery
     const openApiV2 = openApiV2Response(request.path, request.headers.accept ?? '')
     if (openApiV2) return openApiV2
@@ -188,7 +188,7 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   /** Health and version: what anybody may ask. */
-  private openResponse(path: string, query: URLSearchParams): ApiResponse | undefined {
+  private openResponse({ path, query, method }: ApiRequest): ApiResponse | undefined {
     switch (path) {
       case '/livez/ping':
       case '/healthz/ping':
@@ -202,6 +202,7 @@ class EmbeddedApiServer implements ApiServer {
         return textResponse(200, query.has('verbose') ? '[+]ping ok\n[+]storage ok\nreadyz check passed\n' : 'ok')
       case '/version':
       case '/version/':
+        if (method !== 'GET') throw methodNotAllowed()
         return objectResponse(200, this.version)
       default:
         return undefined

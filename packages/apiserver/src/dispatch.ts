@@ -74,6 +74,8 @@ export function dispatchResource(resource: ResourceRequest): Promise<ApiResponse
         throw methodNotAllowed()
     }
   }
+  // What is answered and never stored has no name to be found under.
+  if (resource.kind.review) throw unknownPath()
   switch (request.method) {
     case 'GET':
       return queryFlag(request.query, 'watch') ? watchVerb(resource) : getVerb(resource)

@@ -1,9 +1,12 @@
 import { type KubeObject, Pods } from '@corral/resources'
-import { type FieldError, forbiddenField } from '../errors/api-error.js'
-import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { forbiddenField } from '../errors/api-error.js'
+import { GATED_TEXT } from '../schedule/plan-binding.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { podChangeErrors } from '../validation/pod-change.js'
 import { podSpecErrors } from '../validation/pod-spec.js'
 import { podWarnings } from '../validation/pod-warnings.js'
 import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
+import { timestamp } from '../write/timestamps.js'
 import { describeKind, type KindDefinition, type SubresourceDefinition } from './kind-definition.js'
 import { preparePodStatus, validatePodStatus } from './pod-status.js'
 import { fieldReader } from './selectable-fields.js'
@@ -48,16 +51,16 @@ export const podKind: KindDefinition = describeKind(Pods, {
     for (const container of containersOf(pod.spec)) requestLimits(container)
     pod.spec.enableServiceLinks ??= true
   },
-  prepareCreate(pod) {
+  prepareCreate(pod, { now }) {
     const spec = isJsonObject(pod.spec) ? pod.spec : {}
     admitPodSpec(spec)
-    pod.status = { phase: 'Pending', qosClass: qosClass(spec) }
+    pod.status = { phase: 'Pending', ...heldBack(spec, now), qosClass: qosClass(spec) }
   },
   validate(pod, old) {
     const errors = errorsOfChange(pod, old, ['spec'], () => podSpecErrors(objectOf(pod.spec)))
     if (!old && objectsIn(objectOf(pod.spec).ephemeralContainers).length > 0)
       errors.push(forbiddenField('spec.ephemeralContainers', 'cannot be set on create'))
-    if (old && isJsonObject(pod.spec) && isJsonObject(old.spec)) errors.push(...validateSpecChange(pod.spec, old.spec))
+    if (old && isJsonObject(pod.spec) && isJsonObject(old.spec)) errors.push(...podChangeErrors(pod.spec, old.spec))
     return errors
   },
   warnings: podWarnings,
@@ -71,6 +74,20 @@ export const podKind: KindDefinition = describeKind(Pods, {
     return seconds < 0 ? 1 : seconds
   },
 })
+
+/** A pod with a gate says from the start that it waits for its removal. */
+function heldBack(spec: JsonObject, now: Date): JsonObject {
+  if (objectsIn(spec.schedulingGates).length === 0) return {}
+  const condition = {
+    type: 'PodScheduled',
+    status: 'False',
+    lastProbeTime: null,
+    lastTransitionTime: timestamp(now),
+    reason: 'SchedulingGated',
+    message: GATED_TEXT,
+  }
+  return { conditions: [condition] }
+}
 
 const TOLERATED = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
 
@@ -164,39 +181,6 @@ function defaultVolume(volume: JsonObject): void {
 
 function containersOf(spec: JsonObject): JsonObject[] {
   return [...objectsIn(spec.initContainers), ...objectsIn(spec.containers)]
-}
-
-const CHANGE_TEXT =
-  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
-
-function validateSpecChange(next: JsonObject, old: JsonObject): FieldError[] {
-  for (const list of ['containers', 'initContainers']) {
-    if (objectsIn(next[list]).length !== objectsIn(old[list]).length)
-      return [forbiddenField(`spec.${list}`, 'pod updates may not add or remove containers')]
-  }
-  const kept = objectsIn(next.tolerations).map(withoutSeconds)
-  if (!objectsIn(old.tolerations).every((each) => kept.some((other) => equalJson(other, withoutSeconds(each))))) {
-    const why = 'existing toleration can not be modified except its tolerationSeconds'
-    return [forbiddenField('spec.tolerations', why)]
-  }
-  if (equalJson(frozenPart(next, old), frozenPart(old, old))) return []
-  return [forbiddenField('spec', CHANGE_TEXT)]
-}
-
-const withoutSeconds = ({ tolerationSeconds: _seconds, ...rest }: JsonObject): JsonObject => rest
-
-/** The spec without what may change: images, deadline, tolerations, and gates that were only removed. */
-function frozenPart(spec: JsonObject, old: JsonObject): JsonObject {
-  const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...rest } = spec
-  const gates = objectsIn(old.schedulingGates).map((gate) => gate.name)
-  const added = objectsIn(spec.schedulingGates).filter((gate) => !gates.includes(gate.name))
-  const strip = (list: unknown): JsonObject[] => objectsIn(list).map(({ image: _image, ...container }) => container)
-  return {
-    ...rest,
-    schedulingGates: added,
-    containers: strip(spec.containers),
-    initContainers: strip(spec.initContainers),
-  }
 }
 
 /** Kubernetes' quality-of-service class from requests and limits of cpu and memory. */

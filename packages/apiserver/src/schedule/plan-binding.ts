@@ -22,11 +22,14 @@ export type Binding =
 
 const NONE: Binding = { type: 'none' }
 
+/** What a pod is told that a gate holds back. */
+export const GATED_TEXT = 'Scheduling is blocked due to non-empty scheduling gates'
+
 /** Where a pod goes: the first ready node that its node selector allows. Pure; a pod that waits already gets no news. */
 export function planBinding(pod: SchedulingPod, nodes: readonly SchedulingNode[]): Binding {
   if (!isWaiting(pod)) return NONE
   if ((pod.spec?.schedulingGates?.length ?? 0) > 0) {
-    return news(pod, 'SchedulingGated', 'Scheduling is blocked due to non-empty scheduling gates')
+    return news(pod, 'SchedulingGated', GATED_TEXT)
   }
   const node = nodes.find((each) => isUsable(each) && matches(pod, each))
   if (node) return { type: 'bind', node: node.metadata?.name ?? '' }

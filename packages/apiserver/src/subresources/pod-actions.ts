@@ -4,6 +4,7 @@ import { hasBody, readObject } from '../request/body.js'
 import { parseWriteOptions } from '../request/query.js'
 import { objectResponse, successStatus } from '../request/responses.js'
 import { bindPod } from '../schedule/bind-pod.js'
+import type { SchedulingPod } from '../schedule/plan-binding.js'
 import { isJsonObject } from '../store/plain-json.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
 import { deleteObject, parseDeleteOptions } from '../write/delete-object.js'
@@ -13,7 +14,7 @@ export async function evictionVerb(resource: ResourceRequest): Promise<ApiRespon
   const { request, context, kind, namespace = '', name = '' } = resource
   if (request.method !== 'POST') throw methodNotAllowed()
   const body = hasBody(request) ? await readObject(request) : {}
-  if (isJsonObject(body.metadata) && body.metadata.name !== name)
+  if (!isJsonObject(body.metadata) || body.metadata.name !== name)
     throw badRequest('name in URL does not match name in Eviction object')
   const options = parseDeleteOptions(request.query, isJsonObject(body.deleteOptions) ? body.deleteOptions : undefined)
   await deleteObject(context, kind, namespace, name, options).committed
@@ -28,13 +29,15 @@ export async function bindingVerb(resource: ResourceRequest): Promise<ApiRespons
   if (!isJsonObject(body.metadata) || body.metadata.name !== name) {
     throw badRequest('name in URL does not match name in Binding object')
   }
-  const node = isJsonObject(body.target) ? body.target.name : undefined
+  const { name: node, kind: targetKind } = isJsonObject(body.target) ? body.target : {}
+  if (targetKind && targetKind !== 'Node') throw badRequest('target.kind must be Node or empty')
   if (typeof node !== 'string' || node === '') throw badRequest('target.name must name a node')
   const pod = context.store.collection(kind.collection).findHead(namespace, name)
   if (!pod) throw notFound(kind, name)
-  const { nodeName } = (pod as { spec?: { nodeName?: string } }).spec ?? {}
-  if (nodeName)
-    throw conflict({ ...kind, plural: 'pods/binding' }, name, `pod ${name} is already assigned to node "${nodeName}"`)
+  const { nodeName, schedulingGates = [] } = (pod as SchedulingPod).spec ?? {}
+  const refused = (why: string): Error => conflict({ ...kind, plural: 'pods/binding' }, name, `pod ${name} ${why}`)
+  if (nodeName) throw refused(`is already assigned to node "${nodeName}"`)
+  if (schedulingGates.length > 0) throw refused('has non-empty .spec.schedulingGates')
   if (!parseWriteOptions(request.query, 'CreateOptions').dryRun) await bindPod(context, pod, node).committed
   return objectResponse(201, successStatus(undefined, 201))
 }

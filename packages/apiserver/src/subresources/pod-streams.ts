@@ -1,6 +1,6 @@
 import type { ApiConnection, KubeObject, PodRef, PodStreams } from '@corral/resources'
 import { type PortUpgrade, type ProcessUpgrade, processStreams } from '@corral/streams'
-import { apiError, badRequest, notFound, unknownPath } from '../errors/api-error.js'
+import { apiError, badRequest, methodNotAllowed, notFound, unknownPath } from '../errors/api-error.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
 
 interface PodShape extends KubeObject {
@@ -23,6 +23,8 @@ export interface StreamTarget {
 
 /** Exec, attach and port-forward without an upgrade: what is wrong with the request itself is said first. */
 export function upgradeRequired(resource: ResourceRequest): never {
+  const { method } = resource.request
+  if (method !== 'GET' && method !== 'POST') throw methodNotAllowed()
   if (resource.subresource === 'portforward') checkPortForward(resource)
   else checkProcess(resource)
   throw badRequest('Upgrade request required')

@@ -1,6 +1,14 @@
 import type { ApiResponse, KubeObject } from '@corral/resources'
 import { prepareWrite } from '../crd/prepare-definition.js'
-import { badRequest, conflict, invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
+import {
+  badRequest,
+  conflict,
+  invalid,
+  invalidPatch,
+  invalidValue,
+  methodNotAllowed,
+  notFound,
+} from '../errors/api-error.js'
 import { presentObject, wantedForm } from '../read/presentation.js'
 import { viewOf } from '../read/view.js'
 import type { KindDefinition, ScalePaths } from '../registry/kind-definition.js'
@@ -51,10 +59,21 @@ const scaleKindOf = (kind: KindDefinition): KindDefinition => ({
 
 async function readScale(resource: ResourceRequest, current: JsonObject): Promise<JsonObject> {
   const { request, kind } = resource
-  if (request.method === 'PUT') return readObject(request)
+  if (request.method === 'PUT') {
+    const sent = await readObject(request)
+    if (isScale(sent)) return sent
+    throw badRequest(`${String(sent.kind)} in version ${String(sent.apiVersion)} cannot be handled as a Scale`)
+  }
   const patch = await readPatchBody(request, scaleKindOf(kind), 'scale')
-  return patch.type === 'apply' ? { ...current, ...patch.body } : patch.apply(current)
+  const patched = patch.type === 'apply' ? { ...current, ...patch.body } : patch.apply(current)
+  if (typeof replicasOf(patched) === 'number') return patched
+  throw invalidPatch('spec.replicas must be a number')
 }
+
+const isScale = ({ kind, apiVersion }: JsonObject): boolean =>
+  (!kind || kind === 'Scale') && (!apiVersion || String(apiVersion).startsWith('autoscaling/'))
+
+const replicasOf = ({ spec }: JsonObject): unknown => (isJsonObject(spec) ? (spec.replicas ?? 0) : 0)
 
 function checkScale(kind: KindDefinition, name: string, wanted: JsonObject, current: JsonObject): number {
   const metadata = isJsonObject(wanted.metadata) ? wanted.metadata : {}
@@ -62,7 +81,7 @@ function checkScale(kind: KindDefinition, name: string, wanted: JsonObject, curr
     throw badRequest('the name of the scale does not match the one in the path')
   const version = (current.metadata as { resourceVersion?: string }).resourceVersion
   if (metadata.resourceVersion && metadata.resourceVersion !== version) throw conflict(kind, name)
-  const replicas = isJsonObject(wanted.spec) ? (wanted.spec.replicas ?? 0) : 0
+  const replicas = replicasOf(wanted)
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
   if (replicas < 0) {
     throw invalid({ group: 'autoscaling', kind: 'Scale' }, name, [
@@ -74,12 +93,14 @@ function checkScale(kind: KindDefinition, name: string, wanted: JsonObject, curr
 
 function toScale(object: KubeObject, paths: ScalePaths): JsonObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata ?? {}
+  const replicas = Number(fieldReader(paths.specReplicas)(object) || 0)
   const selector = paths.selector ? fieldReader(paths.selector)(object) : labelsSelected(object)
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
-    spec: { replicas: Number(fieldReader(paths.specReplicas)(object) || 0) },
+    // None is the zero value, which Kubernetes leaves out.
+    spec: replicas === 0 ? {} : { replicas },
     status: {
       replicas: Number(fieldReader(paths.statusReplicas)(object) || 0),
       ...(selector ? { selector } : {}),

@@ -9,8 +9,11 @@ export function podSpecErrors(spec: JsonObject): FieldError[] {
   const errors = volumeErrors(spec)
   if (objectsIn(spec.containers).length === 0) errors.push(required('spec.containers'))
   for (const list of ['initContainers', 'containers']) {
-    for (const [index, container] of objectsIn(spec[list]).entries())
-      errors.push(...containerErrors(container, volumes, `spec.${list}[${index}]`))
+    for (const [index, container] of objectsIn(spec[list]).entries()) {
+      const path = `spec.${list}[${index}]`
+      errors.push(...containerErrors(container, volumes, path))
+      if (spec.hostNetwork === true) errors.push(...hostPortErrors(container, path))
+    }
   }
   errors.push(
     ...repeatedNames(spec),
@@ -27,6 +30,14 @@ export function podSpecErrors(spec: JsonObject): FieldError[] {
     ...objectsIn(spec.hostAliases).flatMap(({ ip }, index) => ipAddress(`spec.hostAliases[${index}].ip`, ip)),
   )
   return errors
+}
+
+function hostPortErrors({ ports }: JsonObject, path: string): FieldError[] {
+  return objectsIn(ports).flatMap(({ hostPort, containerPort }, index) => {
+    if (!hostPort || hostPort === containerPort) return []
+    const why = 'must match `containerPort` when `hostNetwork` is true'
+    return [invalidValue(`${path}.ports[${index}].hostPort`, hostPort, why)]
+  })
 }
 
 function dnsErrors({ dnsPolicy, dnsConfig }: JsonObject): FieldError[] {

@@ -52,7 +52,7 @@ export function portName(field: string, value: string): FieldError[] {
   if (value.length > 15) problems.push('must be no more than 15 characters')
   if (!/^[-a-z0-9]+$/.test(value))
     problems.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
-  else if (!/[a-z]/.test(value)) problems.push('must contain at least one letter (a-z)')
+  if (!/[a-z]/.test(value)) problems.push('must contain at least one letter (a-z)')
   if (value.includes('--')) problems.push('must not contain consecutive hyphens')
   if (/^-|-$/.test(value)) problems.push('must not begin or end with a hyphen')
   return problems.map((problem) => invalidValue(field, value, problem))
