@@ -23,6 +23,7 @@ import { apiError, methodNotAllowed, unauthorized, unknownPath } from './errors/
 import { builtinKinds } from './registry/builtin-kinds.js'
 import { ClusterIpRange } from './registry/cluster-ip-range.js'
 import { KindRegistry } from './registry/kind-registry.js'
+import { inWantedFormat } from './request/answer-format.js'
 import { errorResponse, isApiError, objectResponse, textResponse } from './request/responses.js'
 import { startScheduler } from './schedule/scheduler.js'
 import { seedObjects } from './seed.js'
@@ -137,11 +138,13 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   async handle(request: ApiRequest): Promise<ApiResponse> {
+    let response: ApiResponse
     try {
-      return await this.respond(request)
+      response = await this.respond(request)
     } catch (error) {
-      return this.refuse(request.method === 'GET' ? error : await this.onceVisible(error), request)
+      response = this.refuse(request.method === 'GET' ? error : await this.onceVisible(error), request)
     }
+    return inWantedFormat(request, response)
   }
 
   async connect(request: ApiRequest): Promise<ApiConnection | ApiResponse> {

@@ -2,6 +2,7 @@ import type { ApiResponse } from '@corral/resources'
 import { unknownPath } from '../errors/api-error.js'
 import type { KindDefinition, SubresourceDefinition } from '../registry/kind-definition.js'
 import type { KindRegistry } from '../registry/kind-registry.js'
+import { type AcceptClause, acceptClauses, isKnownForm, notAcceptable } from '../request/accept.js'
 import { jsonHeaders, objectResponse } from '../request/responses.js'
 import { jsonText } from '../store/json-text.js'
 
@@ -11,12 +12,14 @@ type AggregatedVersion = 'v2' | 'v2beta1'
 export function discoveryResponse(registry: KindRegistry, path: string, accept: string): ApiResponse | undefined {
   const segments = path.split('/').filter((segment) => segment !== '')
   if (segments.length === 0) return objectResponse(200, { paths: allPaths(registry) })
+  if (segments[0] !== 'api' && segments[0] !== 'apis') return undefined
+  const clauses = servedClauses(accept)
   if (segments[0] === 'api') {
-    if (segments.length === 1) return rootResponse(registry, accept, true)
+    if (segments.length === 1) return rootResponse(registry, clauses, true)
     if (segments.length === 2) return resourceListResponse(registry, segments[1]!)
   }
   if (segments[0] === 'apis') {
-    if (segments.length === 1) return rootResponse(registry, accept, false)
+    if (segments.length === 1) return rootResponse(registry, clauses, false)
     if (segments.length === 2) return groupResponse(registry, segments[1]!)
     if (segments.length === 3) return resourceListResponse(registry, `${segments[1]}/${segments[2]}`)
   }
@@ -31,8 +34,8 @@ function allPaths(registry: KindRegistry): string[] {
   return ['/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version', ...groups].sort()
 }
 
-function rootResponse(registry: KindRegistry, accept: string, isCore: boolean): ApiResponse {
-  const aggregated = aggregatedVersion(accept)
+function rootResponse(registry: KindRegistry, clauses: readonly AcceptClause[], isCore: boolean): ApiResponse {
+  const aggregated = aggregatedVersion(clauses)
   if (aggregated) {
     const value = aggregatedDocument(registry, isCore, aggregated)
     const contentType = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`
@@ -55,16 +58,19 @@ function rootResponse(registry: KindRegistry, accept: string, isCore: boolean): 
   return objectResponse(200, { kind: 'APIGroupList', apiVersion: 'v1', groups })
 }
 
-/** The first clause of the Accept header that is ours to serve decides; unknown parameters do not matter. */
-export function aggregatedVersion(accept: string): AggregatedVersion | undefined {
-  for (const clause of accept.split(',')) {
-    const [type, ...parameters] = clause.split(';').map((part) => part.trim())
-    if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
-    if (!parameters.includes('as=APIGroupDiscoveryList')) return undefined
-    if (parameters.includes('v=v2')) return 'v2'
-    if (parameters.includes('v=v2beta1')) return 'v2beta1'
-  }
-  return undefined
+/** The most wanted clause decides: the aggregated document in one of its versions, or the separate ones. */
+function aggregatedVersion(clauses: readonly AcceptClause[]): AggregatedVersion | undefined {
+  const wanted = clauses.find((clause) => clause.format !== 'protobuf') ?? clauses[0]
+  return wanted?.parameters.has('as') ? (wanted.parameters.get('v') as AggregatedVersion) : undefined
+}
+
+/** What the client asks for that discovery has a document for; 406 when that is nothing. */
+function servedClauses(accept: string): AcceptClause[] {
+  const isOurs = (clause: AcceptClause): boolean =>
+    isKnownForm(clause) && (clause.parameters.get('g') ?? 'apidiscovery.k8s.io') === 'apidiscovery.k8s.io'
+  const clauses = acceptClauses(accept).filter(isOurs)
+  if (clauses.length === 0) throw notAcceptable()
+  return clauses
 }
 
 function apiGroup(group: string, versions: readonly string[]): object {

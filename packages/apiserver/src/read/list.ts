@@ -208,7 +208,20 @@ async function waitForVersion(context: ServerContext, version: number, signal?: 
 }
 
 /** The list as it is answered. */
-export function listValue(kind: KindDefinition, listing: Listing): object {
+export function listValue(kind: KindDefinition, listing: Listing): ListValue {
   const head = { kind: kind.listKind, apiVersion: kind.apiVersion, metadata: listing.metadata }
   return Object.freeze({ ...head, items: Object.freeze(listing.items) })
+}
+
+interface ListValue {
+  readonly items: readonly KubeObject[]
+}
+
+/** The list as it is sent. What the items of a built-in kind are is said once, by the list; custom ones say it again. */
+export function listText(kind: KindDefinition, list: ListValue): string {
+  return JSON.stringify(kind.isCustom ? list : { ...list, items: list.items.map(withoutType) })
+}
+
+function withoutType({ apiVersion: _version, kind: _kind, ...rest }: KubeObject): object {
+  return rest
 }

@@ -1,6 +1,7 @@
 import type { ApiRequest, Clock, KubeObject } from '@corral/resources'
-import { apiError } from '../errors/api-error.js'
+import { apiError, badRequest, invalidValue } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
+import { type AcceptClause, acceptClauses, isKnownForm, notAcceptable } from '../request/accept.js'
 import { queryFlag } from '../request/query.js'
 import {
   builtInPrinter,
@@ -23,43 +24,36 @@ export type WantedForm =
 
 const PLAIN: WantedForm = { type: 'plain' }
 
-/** The first clause of the Accept header that can be served decides; 406 when there is none, or none of a list or object. */
+/** The most wanted clause of the Accept header that can be served decides; 406 when there is none. */
 export function wantedForm(request: ApiRequest, isList = false): WantedForm {
-  const accept = request.headers.accept
+  const { accept } = request.headers
   if (accept === undefined || accept === '' || accept === 'application/json') return PLAIN
+  const isWatch = isList && queryFlag(request.query, 'watch')
   let isAcceptable = false
-  for (const clause of accept.split(',')) {
-    const [type, ...parameters] = clause.split(';').map((part) => part.trim())
-    if (type === 'application/vnd.kubernetes.protobuf') {
-      // Clients that ask for it can read JSON as well; they only prefer the other.
-      isAcceptable = true
-      continue
-    }
-    if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
-    const form = formOf(parameters, request, isList)
-    if (form) return form
+  for (const clause of acceptClauses(accept)) {
+    if (clause.format === 'protobuf') isAcceptable = true
+    else if (isKnownForm(clause) && !(isWatch && clause.format === 'yaml'))
+      return formOf(clause, request, isList, isWatch)
   }
   if (isAcceptable) return PLAIN
-  throw apiError(406, 'NotAcceptable', 'only the following media types are accepted: application/json')
+  throw notAcceptable(isWatch ? 'application/json;stream=watch' : undefined)
 }
 
-function formOf(parameters: readonly string[], request: ApiRequest, isList: boolean): WantedForm | undefined {
-  const as = parameters.find((parameter) => parameter.startsWith('as='))?.slice(3)
-  if (as === undefined) return PLAIN
-  const version = parameters.find((parameter) => parameter.startsWith('v='))?.slice(2) ?? 'v1'
-  if (version !== 'v1' && version !== 'v1beta1') return undefined
-  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
-    const isWatch = isList && queryFlag(request.query, 'watch')
-    if ((as === 'PartialObjectMetadataList') === isList || isWatch) return { type: 'partial', version }
-    throw apiError(
-      406,
-      'NotAcceptable',
-      `you requested ${as}, but the requested object is ${isList ? '' : 'not '}a list`,
-    )
-  }
-  if (as !== 'Table') return undefined
-  const include = request.query.get('includeObject')
-  return { type: 'table', version, include: include === 'None' || include === 'Object' ? include : 'Metadata' }
+function formOf({ parameters }: AcceptClause, request: ApiRequest, isList: boolean, isWatch: boolean): WantedForm {
+  const as = parameters.get('as')
+  if (as === undefined || as === 'APIGroupDiscoveryList') return PLAIN
+  const version = parameters.get('v') === 'v1beta1' ? 'v1beta1' : 'v1'
+  if (as === 'Table') return { type: 'table', version, include: includedObject(request.query) }
+  if ((as === 'PartialObjectMetadataList') === isList || isWatch) return { type: 'partial', version }
+  const why = `you requested ${as}, but the requested object is ${isList ? '' : 'not '}a list`
+  throw apiError(406, 'NotAcceptable', why)
+}
+
+function includedObject(query: URLSearchParams): IncludeObject {
+  const wish = query.get('includeObject') || 'Metadata'
+  if (wish === 'None' || wish === 'Metadata' || wish === 'Object') return wish
+  const { field, message } = invalidValue('includeObject', wish, "must be 'Metadata', 'Object', 'None', or empty")
+  throw badRequest(`Unable to convert to Table as requested: ${field}: ${message}`)
 }
 
 type Shown = Exclude<WantedForm, { type: 'plain' }>

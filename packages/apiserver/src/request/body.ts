@@ -17,7 +17,7 @@ export function hasBody(request: ApiRequest): boolean {
 
 /**
  * The body as a fresh object nobody else holds; 400 when it cannot be decoded, 415 for a type we do not read. Fields that
- * stand twice in a JSON text are added to `duplicates`, where the caller wants to know.
+ * stand twice in the text are added to `duplicates`, where the caller wants to know.
  */
 export async function readObject(request: ApiRequest, duplicates?: string[]): Promise<JsonObject> {
   const value = await readValue(request, mediaType(request), duplicates)
@@ -40,7 +40,7 @@ async function readValue(request: ApiRequest, type: string, duplicates?: string[
       return parseJson(body, duplicates)
     case 'application/yaml':
     case 'application/apply-patch+yaml':
-      return parseYaml(body)
+      return parseYaml(body, duplicates)
     case 'application/vnd.kubernetes.protobuf': {
       const { decodeProtobuf } = await import('../protobuf/index.js')
       return decodeProtobuf(body)
@@ -61,20 +61,18 @@ function parseJson(bytes: Uint8Array, duplicates?: string[]): unknown {
   }
 }
 
-async function parseYaml(bytes: Uint8Array): Promise<unknown> {
+async function parseYaml(bytes: Uint8Array, duplicates?: string[]): Promise<unknown> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   // Most "YAML" bodies are JSON, and then the YAML parser need not be loaded.
   if (text.trimStart().startsWith('{')) {
     try {
-      return JSON.parse(text)
+      const value: unknown = JSON.parse(text)
+      duplicates?.push(...duplicateFields(text))
+      return value
     } catch {
       // Flow-style YAML looks alike: the YAML parser decides.
     }
   }
-  const { load } = await import('js-yaml')
-  try {
-    return copyJson(load(text))
-  } catch (error) {
-    throw badRequest(`error converting YAML to JSON: ${(error as Error).message.split('\n')[0]}`)
-  }
+  const { parseYamlText } = await import('./yaml-body.js')
+  return parseYamlText(text, duplicates)
 }

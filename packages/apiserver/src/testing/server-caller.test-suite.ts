@@ -6,10 +6,12 @@ import { memoryStorage } from '../storage/memory-storage.js'
 // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the server answers, by path
 export type Answer = { status: number; value: any; response: ApiResponse }
 
+type Headers = Readonly<Record<string, string>>
+
 /** A server and a terse way to call it in process, as an administrator. */
 export interface ServerCaller {
   readonly server: ApiServer
-  call(method: string, url: string, body?: object, contentType?: string): Promise<Answer>
+  call(method: string, url: string, body?: object, contentType?: string, headers?: Headers): Promise<Answer>
   /** Events of a watch up to `count`, then the watch is given up. */
   events(url: string, count: number): Promise<{ type: string; object: KubeObject }[]>
 }
@@ -22,13 +24,14 @@ export async function openServer(options: Partial<ApiServerOptions> = {}): Promi
     url: string,
     body?: object,
     contentType = 'application/json',
+    headers: Headers = {},
   ): Promise<Answer> => {
     const [path = '', search = ''] = url.split('?')
     const request: ApiRequest = {
       method,
       path,
       query: new URLSearchParams(search),
-      headers: { 'content-type': contentType },
+      headers: { 'content-type': contentType, ...headers },
       user: systemUser,
       ...(body ? { body } : {}),
     }

@@ -1,11 +1,12 @@
 import type { ApiResponse, KubeObject } from '@corral/resources'
 import { methodNotAllowed } from '../errors/api-error.js'
-import { listObjects, listValue, parseSelection } from '../read/list.js'
+import { listObjects, parseSelection } from '../read/list.js'
 import { viewOf } from '../read/view.js'
 import { hasBody, readObject } from '../request/body.js'
 import { objectResponse, successStatus } from '../request/responses.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { deleteObject, parseDeleteOptions } from '../write/delete-object.js'
+import { listResponse } from './list-response.js'
 import type { ResourceRequest } from './resource-request.js'
 
 /** DELETE on an object. */
@@ -40,7 +41,7 @@ export async function deleteCollectionVerb(resource: ResourceRequest): Promise<A
   await Promise.all(outcomes.map((outcome) => outcome.committed))
   const items: KubeObject[] = outcomes.map((outcome) => viewOf(kind, outcome.object))
   const answer = { metadata: { resourceVersion: String(context.store.head) }, items }
-  return objectResponse(200, listValue(kind, answer))
+  return listResponse(kind, answer)
 }
 
 async function readOptions({ request }: ResourceRequest): Promise<JsonObject | undefined> {

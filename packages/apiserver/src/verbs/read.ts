@@ -1,11 +1,12 @@
 import type { ApiResponse } from '@corral/resources'
 import { methodNotAllowed, notFound } from '../errors/api-error.js'
-import { listObjects, listValue, parseSelection } from '../read/list.js'
+import { listObjects, parseSelection } from '../read/list.js'
 import { presentEvents, presentList, presentObject, wantedForm } from '../read/presentation.js'
 import { viewOf } from '../read/view.js'
 import { openWatch } from '../read/watch.js'
 import { queryFlag, queryInteger } from '../request/query.js'
 import { jsonHeaders, objectResponse } from '../request/responses.js'
+import { listResponse } from './list-response.js'
 import type { ResourceRequest } from './resource-request.js'
 
 /** GET on an object, or a watch of that one object. */
@@ -33,7 +34,7 @@ export async function listVerb(resource: ResourceRequest): Promise<ApiResponse> 
   const listing = await listObjects(context, kind, selection, request.query, request.signal)
   const warnings = readWarnings(resource)
   if (form.type !== 'plain') return objectResponse(200, presentList(kind, listing, form, context.clock.now()), warnings)
-  return objectResponse(200, listValue(kind, listing), warnings)
+  return listResponse(kind, listing, warnings)
 }
 
 /** A watch of a collection, or of one object when the path names it. */
