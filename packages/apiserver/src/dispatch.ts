@@ -1,14 +1,14 @@
 import type { ApiRequest, ApiResponse, ApiUser } from '@corral/resources'
 import { mayDo } from './auth/access.js'
 import { apiError, forbidden, methodNotAllowed, unauthorized, unknownPath } from './errors/api-error.js'
-import { queryFlag } from './request/query.js'
+import { isApiError } from './request/responses.js'
 import { parseResourcePath, type ResourceRoute } from './request/route.js'
 import type { ServerContext } from './server-context.js'
 import { subresourceVerb } from './subresources/subresource-verb.js'
 import { createVerb } from './verbs/create.js'
 import { deleteCollectionVerb, deleteVerb } from './verbs/delete.js'
 import { patchVerb } from './verbs/patch.js'
-import { getVerb, listVerb, watchVerb } from './verbs/read.js'
+import { getVerb, listVerb } from './verbs/read.js'
 import type { ResourceRequest } from './verbs/resource-request.js'
 import { updateVerb } from './verbs/update.js'
 
@@ -58,8 +58,22 @@ function checkAccess({ request, kind, name, user }: ResourceRequest): void {
   )
 }
 
-/** Carries out a request on a resource. */
+/** Carries out a request on a resource. A deprecated version says so whatever becomes of the request. */
 export function dispatchResource(resource: ResourceRequest): Promise<ApiResponse> | ApiResponse {
+  const { warning, warnsOnRead } = resource.kind
+  return warnsOnRead && warning ? warningAnyway(resource, warning) : carryOut(resource)
+}
+
+async function warningAnyway(resource: ResourceRequest, warning: string): Promise<ApiResponse> {
+  try {
+    return await carryOut(resource)
+  } catch (error) {
+    if (isApiError(error) && !error.warnings?.includes(warning)) error.warnings = [warning, ...(error.warnings ?? [])]
+    throw error
+  }
+}
+
+function carryOut(resource: ResourceRequest): Promise<ApiResponse> | ApiResponse {
   const { request, name, subresource } = resource
   if (subresource !== '') return subresourceVerb(resource)
   if (name === undefined) {
@@ -78,7 +92,7 @@ export function dispatchResource(resource: ResourceRequest): Promise<ApiResponse
   if (resource.kind.review) throw unknownPath()
   switch (request.method) {
     case 'GET':
-      return queryFlag(request.query, 'watch') ? watchVerb(resource) : getVerb(resource)
+      return getVerb(resource)
     case 'PUT':
       return updateVerb(resource)
     case 'PATCH':

@@ -45,6 +45,10 @@ describe('list', () => {
     { query: 'fieldSelector=data.x=1', status: 400 },
     { query: 'resourceVersionMatch=Exact', status: 422 },
     { query: 'sendInitialEvents=true', status: 422 },
+    { query: 'sendInitialEvents=false', status: 422 },
+    { query: 'watch=1&continue=x', status: 422 },
+    { query: 'watch=1&sendInitialEvents=true&resourceVersionMatch=Exact', status: 422 },
+    { query: 'fieldSelector= metadata.name=c', status: 400 },
     { query: 'watch=1&sendInitialEvents=true', status: 422 },
     { query: 'resourceVersion=abc', status: 400 },
     { query: 'limit=abc', status: 400 },
@@ -71,6 +75,7 @@ describe('list', () => {
     const { status, value } = await api.call('GET', `${url}?resourceVersion=9007199254740990`)
     expect(status).toBe(504)
     expect(value.details.causes[0].reason).toBe('ResourceVersionTooLarge')
+    expect(value.message).toMatch(/^Timeout: Too large resource version: 9007199254740990, current: \d+$/)
   })
 })
 
@@ -120,6 +125,26 @@ describe('watch', () => {
     await api.call('POST', '/api/v1/namespaces', { metadata: { name: 'news' } })
     expect(await next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'news' } } })
     await frames.return?.()
+  })
+
+  it.each(['', '&resourceVersion=0', '&allowWatchBookmarks=true'])(
+    'who declines the initial state and names no version hears only news (%s)',
+    async (more) => {
+      const url = `${configMaps}?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan${more}`
+      const name = `declined${more.length}`
+      const events = api.events(url, 1)
+      await api.call('POST', configMaps, configMap(name))
+      expect(await events).toMatchObject([{ type: 'ADDED', object: { metadata: { name } } }])
+    },
+  )
+
+  it('one object is not watched by its path: the answer is the object', async () => {
+    await api.call('POST', configMaps, configMap('alone'))
+    expect(await api.call('GET', `${configMaps}/alone?watch=1`)).toMatchObject({
+      status: 200,
+      value: { kind: 'ConfigMap' },
+    })
+    expect(await api.call('GET', `${configMaps}/nobody?watch=1`)).toMatchObject({ status: 404 })
   })
 
   it('88: a reader that stops reading is cut off instead of growing the server', async () => {

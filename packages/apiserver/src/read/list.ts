@@ -1,7 +1,7 @@
-import type { KubeObject, ListMeta } from '@corral/resources'
+import { type KubeObject, type ListMeta, SelectorError } from '@corral/resources'
 import { apiError, badRequest, expired, type FieldError, forbiddenField, invalid } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import { queryFlag, queryInteger } from '../request/query.js'
+import { queryInteger } from '../request/query.js'
 import { type FieldSelector, parseFieldSelector } from '../selectors/field-selector.js'
 import { type LabelMatcher, parseLabelSelector } from '../selectors/label-selector.js'
 import type { ServerContext } from '../server-context.js'
@@ -23,10 +23,11 @@ export interface Listing {
 
 /** Reads the selectors of a request; 400 when one is malformed or not supported. */
 export function parseSelection(kind: KindDefinition, namespace: string | undefined, query: URLSearchParams): Selection {
-  return {
-    namespace,
-    labels: parseLabelSelector(query.get('labelSelector')),
-    fields: parseFieldSelector(query.get('fieldSelector'), kind),
+  try {
+    const labels = parseLabelSelector(query.get('labelSelector'))
+    return { namespace, labels, fields: parseFieldSelector(query.get('fieldSelector'), kind) }
+  } catch (error) {
+    throw error instanceof SelectorError ? badRequest(error.message) : error
   }
 }
 
@@ -161,9 +162,6 @@ function checkListOptions(query: URLSearchParams): void {
   const match = query.get('resourceVersionMatch') ?? ''
   const version = query.get('resourceVersion') ?? ''
   const errors: FieldError[] = []
-  if (query.has('sendInitialEvents') && queryFlag(query, 'sendInitialEvents')) {
-    errors.push(forbiddenField('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
-  }
   if (match !== '') {
     const field = 'resourceVersionMatch'
     if (match !== 'Exact' && match !== 'NotOlderThan') {
@@ -180,6 +178,9 @@ function checkListOptions(query: URLSearchParams): void {
     if (match === 'Exact' && version === '0') {
       errors.push(forbiddenField(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
+  }
+  if (query.has('sendInitialEvents')) {
+    errors.push(forbiddenField('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
   }
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
@@ -201,7 +202,7 @@ async function waitForVersion(context: ServerContext, version: number, signal?: 
     }
   })
   if (arrived) return
-  throw apiError(504, 'Timeout', `Too large resource version: ${version}, current: ${store.head}`, {
+  throw apiError(504, 'Timeout', `Timeout: Too large resource version: ${version}, current: ${store.head}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     retryAfterSeconds: 1,
   })

@@ -1,5 +1,5 @@
 import type { ApiResponse, KubeObject, Status, WatchFrame, WatchFrames } from '@corral/resources'
-import { expired, type FieldError, forbiddenField, invalid } from '../errors/api-error.js'
+import { expired, type FieldError, forbiddenField, invalid, notSupported } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
 import { jsonHeaders } from '../request/responses.js'
@@ -25,15 +25,16 @@ export function openWatch(
 ): ApiResponse {
   checkWatchOptions(query)
   const wantsBookmarks = queryFlag(query, 'allowWatchBookmarks')
-  const sendsInitial = queryFlag(query, 'sendInitialEvents')
   const version = versionOf(query)
+  // Who says nothing else begins with what is there; who declines it and names no version begins now.
+  const sendsInitial = query.has('sendInitialEvents') ? queryFlag(query, 'sendInitialEvents') : !version
   const { store } = context
   const collection = store.collection(kind.collection)
-  const fromState = sendsInitial || version === undefined || version === 0
+  const after = version || store.head
 
-  if (!fromState && (version > store.head || version < collection.ring.floorRv)) {
+  if (!sendsInitial && (after > store.head || after < collection.ring.floorRv)) {
     return watchResponse(
-      only(errorFrame(expired(`too old resource version: ${version} (${collection.ring.floorRv})`).status)),
+      only(errorFrame(expired(`too old resource version: ${after} (${collection.ring.floorRv})`).status)),
     )
   }
 
@@ -52,7 +53,7 @@ export function openWatch(
   // A kind whose definition changes or goes has other objects, or none: its watchers begin anew.
   const forgetKind = kind.isCustom ? context.registry.onRemoved(kind, onAbort) : () => {}
 
-  if (fromState) {
+  if (sendsInitial) {
     const initial = currentObjects(context, kind, selection)
     queue.prefill(initial.map((object) => makeFrame('ADDED', representation.show(object))))
     if (wantsBookmarks) {
@@ -60,7 +61,7 @@ export function openWatch(
       queue.prefill([makeFrame('BOOKMARK', representation.bookmark(String(store.head), annotations))])
     }
   } else {
-    for (const event of collection.ring.after(version) ?? []) {
+    for (const event of collection.ring.after(after) ?? []) {
       const frame = frameOf(kind, selection, representation, event)
       if (frame) queue.prefill([frame])
     }
@@ -149,6 +150,10 @@ function checkWatchOptions(query: URLSearchParams): void {
       ),
     )
   }
+  if (match !== '' && match !== 'NotOlderThan')
+    errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']))
+  if (query.get('continue'))
+    errors.push(forbiddenField('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'))
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 

@@ -12,10 +12,10 @@ export interface FieldSelector {
 export function parseFieldSelector(text: string | null, kind: KindDefinition): FieldSelector | undefined {
   if (text === null || text.trim() === '') return undefined
   const terms = parseRequirements(text).map(({ field, operator, value }) => ({
-    field: field.trim(),
+    field,
     isNegated: operator === '!=',
     value,
-    read: readerOf(field.trim(), kind),
+    read: readerOf(field, kind),
   }))
   const name = terms.find((term) => term.field === 'metadata.name' && !term.isNegated)?.value
   return {

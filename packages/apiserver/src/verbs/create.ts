@@ -1,6 +1,6 @@
 import type { ApiResponse } from '@corral/resources'
 import { prepareWrite } from '../crd/prepare-definition.js'
-import { badRequest, methodNotAllowed } from '../errors/api-error.js'
+import { methodNotAllowed } from '../errors/api-error.js'
 import { presentWritten, wantedForm } from '../read/presentation.js'
 import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
@@ -16,7 +16,7 @@ export async function createVerb(resource: ResourceRequest): Promise<ApiResponse
   const form = wantedForm(request)
   const body = await readObject(request, write.duplicates)
   if (kind.review) return reviewResponse(resource, body)
-  if (kind.namespaced && namespace === undefined) throw badRequest('the namespace of the object must be in the path')
+  if (kind.namespaced && namespace === undefined) throw methodNotAllowed()
   try {
     const object = identify(kind, body, namespace, undefined)
     await prepareWrite(kind, object)

@@ -2,6 +2,7 @@ import type { ApiResponse, KubeObject } from '@corral/resources'
 import { methodNotAllowed } from '../errors/api-error.js'
 import { listObjects, parseSelection } from '../read/list.js'
 import { viewOf } from '../read/view.js'
+import type { KindDefinition } from '../registry/kind-definition.js'
 import { hasBody, readObject } from '../request/body.js'
 import { objectResponse, successStatus } from '../request/responses.js'
 import type { JsonObject } from '../store/plain-json.js'
@@ -16,7 +17,7 @@ export async function deleteVerb(resource: ResourceRequest): Promise<ApiResponse
   const options = parseDeleteOptions(request.query, await readOptions(resource))
   const outcome = deleteObject(context, kind, namespace, name, options)
   await outcome.committed
-  const warnings = kind.warnsOnRead && kind.warning ? [kind.warning] : []
+  const warnings = warningsOf(kind)
   if (!outcome.isRemoved || kind.answersDeleteWithObject) {
     return objectResponse(200, viewOf(kind, outcome.object), warnings)
   }
@@ -28,7 +29,8 @@ export async function deleteVerb(resource: ResourceRequest): Promise<ApiResponse
 /** DELETE on a collection: everything selected, and the answer lists it. */
 export async function deleteCollectionVerb(resource: ResourceRequest): Promise<ApiResponse> {
   const { request, context, kind, namespace } = resource
-  if (!kind.verbs.includes('deletecollection')) throw methodNotAllowed()
+  const isAcrossNamespaces = kind.namespaced && namespace === undefined
+  if (!kind.verbs.includes('deletecollection') || isAcrossNamespaces) throw methodNotAllowed()
   const options = parseDeleteOptions(request.query, await readOptions(resource))
   const selection = parseSelection(kind, namespace, request.query)
   const listing = await listObjects(context, kind, selection, new URLSearchParams(), request.signal)
@@ -41,8 +43,10 @@ export async function deleteCollectionVerb(resource: ResourceRequest): Promise<A
   await Promise.all(outcomes.map((outcome) => outcome.committed))
   const items: KubeObject[] = outcomes.map((outcome) => viewOf(kind, outcome.object))
   const answer = { metadata: { resourceVersion: String(context.store.head) }, items }
-  return listResponse(kind, answer)
+  return listResponse(kind, answer, warningsOf(kind))
 }
+
+const warningsOf = ({ warnsOnRead, warning }: KindDefinition): string[] => (warnsOnRead && warning ? [warning] : [])
 
 async function readOptions({ request }: ResourceRequest): Promise<JsonObject | undefined> {
   return hasBody(request) ? readObject(request) : undefined

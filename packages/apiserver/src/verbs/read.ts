@@ -9,7 +9,7 @@ import { jsonHeaders, objectResponse } from '../request/responses.js'
 import { listResponse } from './list-response.js'
 import type { ResourceRequest } from './resource-request.js'
 
-/** GET on an object, or a watch of that one object. */
+/** GET on an object, which is not watched: the flag counts on collections only. */
 export function getVerb(resource: ResourceRequest): ApiResponse {
   const { request, context, kind, namespace = '', name = '' } = resource
   if (!kind.verbs.includes('get')) throw methodNotAllowed()
@@ -37,23 +37,16 @@ export async function listVerb(resource: ResourceRequest): Promise<ApiResponse> 
   return listResponse(kind, listing, warnings)
 }
 
-/** A watch of a collection, or of one object when the path names it. */
-export function watchVerb(resource: ResourceRequest): ApiResponse {
-  const { request, context, kind, namespace, name } = resource
+/** A watch of a collection; one object is watched by a field selector on its name. */
+function watchVerb(resource: ResourceRequest): ApiResponse {
+  const { request, context, kind, namespace } = resource
   if (!kind.verbs.includes('watch')) throw methodNotAllowed()
-  const query = name === undefined ? request.query : withName(request.query, name)
+  const { query } = request
   const selection = parseSelection(kind, kind.namespaced ? namespace : undefined, query)
   const form = wantedForm(request, true)
   const response = openWatch(context, kind, selection, query, presentEvents(kind, form, context.clock), request.signal)
   const warnings = readWarnings(resource)
   return warnings.length === 0 ? response : { ...response, headers: jsonHeaders(warnings) }
-}
-
-function withName(query: URLSearchParams, name: string): URLSearchParams {
-  const copy = new URLSearchParams(query)
-  const selector = copy.get('fieldSelector')
-  copy.set('fieldSelector', `metadata.name=${name}${selector ? `,${selector}` : ''}`)
-  return copy
 }
 
 const readWarnings = ({ kind }: ResourceRequest): string[] => (kind.warnsOnRead && kind.warning ? [kind.warning] : [])
