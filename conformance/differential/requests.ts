@@ -1,4 +1,5 @@
 import type { Asked } from './asked.js'
+import { definitionRequests } from './definition-requests.js'
 import { eventRequests } from './event-requests.js'
 import { kinds } from './kind-requests.js'
 import { addresses, objects } from './object-requests.js'
@@ -20,4 +21,5 @@ export const requests: readonly Asked[] = [
   ...kinds,
   ...eventRequests,
   ...podRequests,
+  ...definitionRequests,
 ]

@@ -7,11 +7,16 @@ type Scope = ReadonlyMap<string, JsonSchema | undefined>
 
 const MACROS = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
 
+/** Calls whose argument is a regular expression, under the names the engine knows. */
+const PATTERN_CALLS = new Set(['re2Matches', 'find'])
+
 /** What the tree of an expression says about the variables it reads. */
 export interface ExpressionFields {
   readonly usesOldSelf: boolean
   /** CEL names of the fields read from `self` and `oldSelf`; undefined when they are used as a whole. */
   readonly only: ReadonlySet<string> | undefined
+  /** Regular expressions that stand in the text. */
+  readonly patterns: readonly string[]
   /** Fields selected that the schema does not have. */
   readonly undefinedFields: readonly string[]
 }
@@ -20,6 +25,7 @@ export interface ExpressionFields {
 export function inspectExpression(ast: ASTNode, schema: JsonSchema): ExpressionFields {
   const names = new Set<string>()
   const undefinedFields: string[] = []
+  const patterns: string[] = []
   let usesOldSelf = false
   let usesWhole = false
 
@@ -59,6 +65,8 @@ export function inspectExpression(ast: ASTNode, schema: JsonSchema): ExpressionF
   const visitCall = ([name, receiver, args]: [string, ASTNode, ASTNode[]], scope: Scope): undefined => {
     const of = visit(receiver, scope)
     const [variable, ...bodies] = args
+    if (PATTERN_CALLS.has(name) && variable?.op === 'value' && typeof variable.args === 'string')
+      patterns.push(variable.args)
     if (!MACROS.has(name) || variable?.op !== 'id') {
       for (const argument of args) visit(argument, scope)
       return undefined
@@ -76,7 +84,7 @@ export function inspectExpression(ast: ASTNode, schema: JsonSchema): ExpressionF
       ['oldSelf', schema],
     ]),
   )
-  return { usesOldSelf, only: usesWhole ? undefined : names, undefinedFields }
+  return { usesOldSelf, only: usesWhole ? undefined : names, undefinedFields, patterns }
 }
 
 function fieldSchema(schema: JsonSchema, field: string): JsonSchema | 'undefined' | 'unknown' {

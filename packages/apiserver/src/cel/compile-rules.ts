@@ -10,9 +10,10 @@ import { type JsonSchema, someSchema, type ValidationRule } from '../schema/json
 import { isRecord, jsonEqual, ownValue } from '../schema/json-value.js'
 import { correlateItems } from '../schema/list-type.js'
 import { loadPatternEngine } from '../schema/pattern.js'
-import { inspectExpression, withObjectMeta } from './cel-fields.js'
+import { withObjectMeta } from './cel-fields.js'
 import { toCelValue } from './cel-value.js'
-import { type CelExpression, compileExpression, loadCelEngine, type SelfType } from './engine.js'
+import { type CompiledRule, compileRule, firstLine } from './compile-rule.js'
+import { type CelExpression, loadCelEngine } from './engine.js'
 
 /** The CEL rules of a schema, ready to run. */
 export interface CelRules {
@@ -23,14 +24,6 @@ export interface CelRules {
 }
 
 type NodeCheck = (value: unknown, old: unknown, path: string, errors: FieldError[]) => void
-
-interface CompiledRule {
-  readonly rule: ValidationRule
-  readonly run: CelExpression
-  readonly message?: CelExpression
-  readonly usesOldSelf: boolean
-  readonly only: ReadonlySet<string> | undefined
-}
 
 /** Whether a schema has CEL rules at all. */
 export function hasCelRules(schema: JsonSchema): boolean {
@@ -160,56 +153,6 @@ function* childSchemas({
   if (items) yield ['', items]
 }
 
-function compileRule(
-  rule: ValidationRule,
-  schema: JsonSchema,
-  path: string,
-  errors: FieldError[],
-): CompiledRule | undefined {
-  try {
-    const self = selfType(schema)
-    const run = compileExpression(rule.rule, 'bool', self)
-    const fields = inspectExpression(run.ast, schema)
-    if (fields.undefinedFields.length > 0) throw new Error(`undefined field '${fields.undefinedFields[0]}'`)
-    const message = rule.messageExpression ? compileExpression(rule.messageExpression, 'string', self) : undefined
-    // A message may look at other fields than its rule does.
-    const only = message ? undefined : fields.only
-    return { rule, run, usesOldSelf: fields.usesOldSelf, only, ...(message && { message }) }
-  } catch (error) {
-    errors.push(invalidValue(`${path}.rule`, internalRule(rule), compileMessage(error)))
-    return undefined
-  }
-}
-
-function selfType({ type, format, nullable }: JsonSchema): SelfType {
-  if (nullable || format === 'date-time' || format === 'date' || format === 'byte' || format === 'datetime')
-    return 'dyn'
-  if (type === 'integer') return 'int'
-  if (type === 'number') return 'double'
-  if (type === 'boolean') return 'bool'
-  return type === 'string' ? 'string' : 'dyn'
-}
-
-/** A rule as Kubernetes prints it in an error: its internal form. */
-function internalRule(rule: ValidationRule): Record<string, unknown> {
-  return {
-    Rule: rule.rule,
-    Message: rule.message ?? '',
-    MessageExpression: rule.messageExpression ?? '',
-    Reason: rule.reason ?? null,
-    FieldPath: rule.fieldPath ?? '',
-    OptionalOldSelf: rule.optionalOldSelf ?? null,
-  }
-}
-
-function compileMessage(error: unknown): string {
-  const text = firstLine(error)
-  if (text.startsWith('cel expression')) return text
-  const unknown = /^found no matching overload for '(?:\w+\.)?(\w+)\(/.exec(text)?.[1]
-  const reason = unknown ? `undeclared reference to '${unknown}' (in container '')` : text
-  return `compilation failed: ERROR: <input>: ${reason}`
-}
-
 function runRules(
   rules: readonly CompiledRule[],
   schema: JsonSchema,
@@ -271,10 +214,4 @@ function errorFor(rule: ValidationRule, path: string, type: string, text: string
     default:
       return invalidValue(path, type, text)
   }
-}
-
-function firstLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error)
-  const line = text.split('\n')[0]!.replaceAll('re2Matches', 'matches')
-  return line.charAt(0).toLowerCase() + line.slice(1)
 }

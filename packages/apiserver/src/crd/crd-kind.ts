@@ -4,6 +4,7 @@ import type { FieldError } from '../errors/api-error.js'
 import { describeKind, type KindDefinition } from '../registry/kind-definition.js'
 import { validateCrd } from '../schema/index.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { objectOf } from '../validation/rules.js'
 import { timestamp } from '../write/timestamps.js'
 import { versionSchemas } from './prepare-definition.js'
 
@@ -26,6 +27,8 @@ export const crdKind: KindDefinition = describeKind(CustomResourceDefinitions, {
       names.listKind ??= `${names.kind}List`
     }
     if (!isJsonObject(spec.conversion)) spec.conversion = { strategy: 'None' }
+    const { service } = objectOf(objectOf(objectOf(spec.conversion).webhook).clientConfig)
+    if (isJsonObject(service)) service.port ??= 443
   },
   prepareCreate(crd, { now }) {
     crd.status = establishedStatus(crd, undefined, now)

@@ -1,6 +1,6 @@
 import { prepareCel } from '../cel/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import { type JsonSchema, prepareSchema } from '../schema/index.js'
+import { type JsonSchema, prepareSchema, schemaPath } from '../schema/index.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 
 /** Loads the engines that the patterns and rules of a schema need; nothing where it has none. */
@@ -26,6 +26,6 @@ export function versionSchemas(crd: JsonObject): { schema: JsonSchema; path: str
   return versions.flatMap((version: unknown, index) => {
     const schema = isJsonObject(version) && isJsonObject(version.schema) ? version.schema.openAPIV3Schema : undefined
     if (!isJsonObject(schema)) return []
-    return [{ schema: schema as JsonSchema, path: `spec.versions[${index}].schema.openAPIV3Schema` }]
+    return [{ schema: schema as JsonSchema, path: schemaPath(index, versions.length === 1) }]
   })
 }

@@ -69,7 +69,7 @@ describe('a CustomResourceDefinition is refused when', () => {
   const spec = {
     group: 'example.org',
     scope: 'Namespaced',
-    names: { plural: 'things', kind: 'Thing' },
+    names: { plural: 'things', singular: 'x', kind: 'Thing', listKind: 'XList' },
     versions: [version],
   }
   const crd = (change: JsonRecord): JsonRecord => ({
@@ -99,7 +99,7 @@ describe('a CustomResourceDefinition is refused when', () => {
     {
       because: 'a column has an unknown type',
       change: { versions: [{ ...version, additionalPrinterColumns: [{ name: 'a', type: 'colour', jsonPath: '.a' }] }] },
-      field: 'spec.versions[0].additionalPrinterColumns[0].type',
+      field: 'spec.additionalPrinterColumns[0].type',
     },
     {
       because: 'scale points outside spec',
@@ -108,7 +108,7 @@ describe('a CustomResourceDefinition is refused when', () => {
           { ...version, subresources: { scale: { specReplicasPath: '.x', statusReplicasPath: '.status.r' } } },
         ],
       },
-      field: 'spec.versions[0].subresources.scale.specReplicasPath',
+      field: 'spec.subresources.scale.specReplicasPath',
     },
     {
       because: 'its conversion is unknown',

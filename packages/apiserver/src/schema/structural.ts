@@ -1,6 +1,8 @@
+import { checkExtensions } from './check-extensions.js'
 import { compileSchema } from './compile.js'
 import { type FieldError, forbidden, invalidValue, notSupported, requiredValue } from './field-error.js'
 import { type JsonSchema, mapValueSchema } from './json-schema.js'
+import { isRecord } from './json-value.js'
 import { patternMatcher } from './pattern.js'
 
 /** What stands where in the tree decides which rules apply. */
@@ -22,9 +24,25 @@ const NAMES: Record<Place, string> = {
 export function checkStructural(schema: JsonSchema, path = 'openAPIV3Schema'): FieldError[] {
   const errors: FieldError[] = []
   checkNode(schema, path, 'root', errors)
+  checkRoot(schema, path, errors)
   // Defaults are values of their schema, which makes sense to ask only of a schema that makes sense.
   if (errors.length === 0) checkDefaults(schema, path, errors)
   return errors
+}
+
+const ROOT_TYPES = { apiVersion: 'string', kind: 'string', metadata: 'object' } as const
+
+/** What every object has is of one type; it cannot be null, and a default of all of it would lack its identity. */
+function checkRoot(schema: JsonSchema, path: string, errors: FieldError[]): void {
+  if (schema.nullable) errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'))
+  for (const [name, wanted] of Object.entries(ROOT_TYPES)) {
+    const type = schema.properties?.[name]?.type
+    if (type && type !== wanted)
+      errors.push(invalidValue(`${path}.properties[${name}].type`, type, `must be ${wanted}`))
+  }
+  if (!isRecord(schema.default)) return
+  for (const name of ['apiVersion', 'kind'])
+    if (!schema.default[name]) errors.push(requiredValue(`${path}.default.${name}`))
 }
 
 function checkDefaults(schema: JsonSchema, path: string, errors: FieldError[]): void {
@@ -56,115 +74,28 @@ function checkNode(schema: JsonSchema, path: string, place: Place, errors: Field
     if (place === 'root') errors.push(forbidden(`${path}.additionalProperties`, 'must not be used at the root'))
     checkNode(values, `${path}.additionalProperties`, 'value', errors)
   }
-  if (schema.items) checkNode(schema.items, `${path}.items`, 'item', errors)
+  if (Array.isArray(schema.items))
+    errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'))
+  else if (schema.items) checkNode(schema.items, `${path}.items`, 'item', errors)
   else if (schema.type === 'array') errors.push(requiredValue(`${path}.items`, 'must be specified'))
-  checkJunctors(schema, path, errors)
+  checkJunctors(schema, path, place, errors)
 }
 
 function checkType(schema: JsonSchema, path: string, place: Place, errors: FieldError[]): void {
+  if (schema.$ref !== undefined) return // refused for that
   const isOpen = schema['x-kubernetes-int-or-string'] || schema['x-kubernetes-preserve-unknown-fields']
   if (!schema.type && (place === 'root' || !isOpen)) errors.push(requiredValue(`${path}.type`, NAMES[place]))
   if (place === 'root' && schema.type && schema.type !== 'object') {
     errors.push(invalidValue(`${path}.type`, schema.type, 'must be object at the root'))
   }
   if (schema.type && !TYPES.includes(schema.type)) errors.push(notSupported(`${path}.type`, schema.type, TYPES))
-  if (schema.properties && schema.additionalProperties) {
+  if (schema.properties && mapValueSchema(schema)) {
     errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
   }
 }
 
-function checkExtensions(schema: JsonSchema, path: string, errors: FieldError[]): void {
-  if (schema['x-kubernetes-embedded-resource']) {
-    if (schema.type !== 'object') {
-      errors.push(
-        invalidValue(`${path}.type`, schema.type ?? '', 'must be object if x-kubernetes-embedded-resource is true'),
-      )
-    }
-    if (!schema['x-kubernetes-preserve-unknown-fields'] && !Object.keys(schema.properties ?? {}).length) {
-      errors.push(
-        requiredValue(
-          `${path}.properties`,
-          'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields',
-        ),
-      )
-    }
-  }
-  if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
-    errors.push(invalidValue(`${path}.x-kubernetes-preserve-unknown-fields`, false, 'must be true or undefined'))
-  }
-  checkListType(schema, path, errors)
-  checkRules(schema, path, errors)
-  const mapType = schema['x-kubernetes-map-type']
-  if (mapType !== undefined && schema.type !== 'object') {
-    errors.push(invalidValue(`${path}.type`, schema.type ?? '', 'must be object if x-kubernetes-map-type is specified'))
-  }
-}
-
-const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
-
-/** The rules of a schema apart from what they say, which their compiler looks at. */
-function checkRules(schema: JsonSchema, path: string, errors: FieldError[]): void {
-  for (const [i, { rule, reason }] of (schema['x-kubernetes-validations'] ?? []).entries()) {
-    const at = `${path}.x-kubernetes-validations[${i}]`
-    if (!rule?.trim()) errors.push(requiredValue(`${at}.rule`, 'rule is not specified'))
-    if (reason !== undefined && !REASONS.includes(reason)) errors.push(notSupported(`${at}.reason`, reason, REASONS))
-  }
-}
-
-const LIST_TYPES: readonly string[] = ['atomic', 'set', 'map']
-
-function checkListType(schema: JsonSchema, path: string, errors: FieldError[]): void {
-  const listType = schema['x-kubernetes-list-type']
-  const keys = schema['x-kubernetes-list-map-keys']
-  if (listType !== undefined && schema.type !== 'array') {
-    errors.push(invalidValue(`${path}.type`, schema.type ?? '', 'must be array if x-kubernetes-list-type is specified'))
-    return
-  }
-  if (listType !== undefined && !LIST_TYPES.includes(listType)) {
-    errors.push(notSupported(`${path}.x-kubernetes-list-type`, listType, LIST_TYPES))
-    return
-  }
-  if (listType === 'set' && schema.items?.type === 'object' && schema.items['x-kubernetes-map-type'] !== 'atomic') {
-    const why = 'must be atomic as item of a list with x-kubernetes-list-type=set'
-    const mapType = schema.items['x-kubernetes-map-type'] ?? null
-    errors.push(invalidValue(`${path}.items.x-kubernetes-map-type`, mapType, why))
-  }
-  if (listType !== 'map') {
-    if (keys)
-      errors.push(
-        forbidden(`${path}.x-kubernetes-list-map-keys`, 'may only be used when x-kubernetes-list-type is map'),
-      )
-    return
-  }
-  if (!keys?.length) {
-    errors.push(
-      requiredValue(`${path}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'),
-    )
-    return
-  }
-  const properties = schema.items?.properties ?? {}
-  for (const [i, key] of keys.entries()) {
-    const property = properties[key]
-    const at = `${path}.x-kubernetes-list-map-keys[${i}]`
-    if (!property) errors.push(invalidValue(at, key, 'entries must all be names of item properties'))
-    else if (property.type === 'object' || property.type === 'array') {
-      errors.push(
-        invalidValue(
-          `${path}.items.properties[${key}].type`,
-          property.type,
-          "must be a scalar type if parent array's x-kubernetes-list-type is map",
-        ),
-      )
-    } else if (property.default === undefined && !schema.items?.required?.includes(key)) {
-      errors.push(
-        requiredValue(
-          `${path}.items.properties[${key}].default`,
-          'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property',
-        ),
-      )
-    }
-  }
-}
+/** Keywords of JSON Schema that a definition may not use. */
+const UNSUPPORTED = ['id', 'definitions', 'dependencies', 'patternProperties']
 
 function checkKeywords(schema: JsonSchema, path: string, errors: FieldError[]): void {
   if (schema.$ref !== undefined) errors.push(forbidden(`${path}.$ref`, '$ref is not supported'))
@@ -175,9 +106,8 @@ function checkKeywords(schema: JsonSchema, path: string, errors: FieldError[]): 
         'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
       ),
     )
-  if (schema.additionalProperties === false) {
-    errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties cannot be set to false'))
-  }
+  for (const keyword of UNSUPPORTED)
+    if (keyword in schema) errors.push(forbidden(`${path}.${keyword}`, `${keyword} is not supported`))
   if (schema.pattern === undefined) return
   try {
     patternMatcher(schema.pattern)
@@ -204,37 +134,37 @@ const STRUCTURE = [
   'x-kubernetes-validations',
 ] as const
 
-function checkJunctors(schema: JsonSchema, path: string, errors: FieldError[]): void {
-  const allowsTypes = schema['x-kubernetes-int-or-string'] === true
+/** The schema that a part of a junctor adds to; below the root nobody asks whether it is there. */
+type Owner = JsonSchema | 'any' | undefined
+
+function checkJunctors(schema: JsonSchema, path: string, place: Place, errors: FieldError[]): void {
+  const owner = place === 'root' ? schema : 'any'
+  const isEither = schema.anyOf?.map(({ type }) => type).join() === 'integer,string'
+  const allowsTypes = schema['x-kubernetes-int-or-string'] === true || isEither
   for (const name of ['anyOf', 'oneOf', 'allOf'] as const) {
     for (const [i, part] of (schema[name] ?? []).entries()) {
-      checkJunctor(part, schema, `${path}.${name}[${i}]`, allowsTypes, errors)
+      checkJunctor(part, owner, `${path}.${name}[${i}]`, allowsTypes, errors)
     }
   }
-  if (schema.not) checkJunctor(schema.not, schema, `${path}.not`, false, errors)
+  if (schema.not) checkJunctor(schema.not, owner, `${path}.not`, false, errors)
 }
 
-function checkJunctor(
-  part: JsonSchema,
-  owner: JsonSchema | undefined,
-  path: string,
-  allowsTypes: boolean,
-  errors: FieldError[],
-): void {
+function checkJunctor(part: JsonSchema, owner: Owner, path: string, allowsTypes: boolean, errors: FieldError[]): void {
   if (part.type && !allowsTypes) errors.push(forbidden(`${path}.type`, 'must be empty to be structural'))
   if (part.nullable) errors.push(forbidden(`${path}.nullable`, 'must be false to be structural'))
   for (const keyword of STRUCTURE) {
-    if (part[keyword] !== undefined) errors.push(forbidden(`${path}.${keyword}`, 'must be undefined to be structural'))
+    const wanted = keyword === 'title' || keyword === 'description' ? 'empty' : 'undefined'
+    if (part[keyword] !== undefined) errors.push(forbidden(`${path}.${keyword}`, `must be ${wanted} to be structural`))
   }
   for (const [name, child] of Object.entries(part.properties ?? {})) {
     const at = `${path}.properties[${name}]`
-    const counterpart = owner?.properties?.[name]
-    if (!counterpart && !owner?.['x-kubernetes-preserve-unknown-fields']) {
+    const counterpart = owner === 'any' ? owner : owner?.properties?.[name]
+    if (!counterpart && !(owner as JsonSchema | undefined)?.['x-kubernetes-preserve-unknown-fields']) {
       errors.push(requiredValue(`properties[${name}]`, `because it is defined in ${at}`))
     }
     checkJunctor(child, counterpart, at, false, errors)
   }
-  if (part.items) checkJunctor(part.items, owner?.items, `${path}.items`, false, errors)
+  if (part.items) checkJunctor(part.items, owner === 'any' ? owner : owner?.items, `${path}.items`, false, errors)
   for (const name of ['anyOf', 'oneOf', 'allOf'] as const) {
     for (const [i, nested] of (part[name] ?? []).entries()) {
       checkJunctor(nested, owner, `${path}.${name}[${i}]`, allowsTypes, errors)
