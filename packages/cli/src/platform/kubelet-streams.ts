@@ -1,10 +1,11 @@
-import { httpTransport, type KubeClient, type KubeTransport, type TransportRequest } from '@corral/kube'
+import { createInformer, httpTransport, type KubeClient, type KubeTransport, type TransportRequest } from '@corral/kube'
 import {
   type AttachStreamOptions,
   type ByteStream,
   type DuplexProcess,
   KubeError,
   type LogStreamOptions,
+  type Node,
   Nodes,
   type PodRef,
   type PodStreams,
@@ -13,7 +14,7 @@ import {
 
 export interface KubeletStreamsOptions {
   /** Says on which node a pod runs, and where that node is. */
-  client: Pick<KubeClient, 'get'>
+  client: Pick<KubeClient, 'get' | 'observe'>
   /** What the API server shows to nodes, PEM. */
   cert: string
   key: string
@@ -26,19 +27,47 @@ export interface KubeletStreams extends PodStreams {
   close(): Promise<void>
 }
 
+interface Kubelet {
+  readonly server: string
+  readonly transport: KubeTransport
+}
+
 /** The streams of pods on nodes in other processes, by the kubelet's routes on the address each node has published. */
 export function kubeletStreams(options: KubeletStreamsOptions): KubeletStreams {
-  const kubelets = new Map<string, KubeTransport>()
+  /** By the name of the node. */
+  const kubelets = new Map<string, Kubelet>()
+  const closing = new Set<Promise<void>>()
+  const nodes = createInformer({ client: options.client, kind: Nodes })
+  nodes.subscribe({
+    update: (node) => letGo(node.metadata.name, serverOf(node)),
+    delete: (node) => letGo(node.metadata.name, 'nowhere'),
+  })
+
+  /** Closes the connections to a node that is no longer where they lead. */
+  function letGo(name: string, server: string | undefined): void {
+    const kubelet = kubelets.get(name)
+    if (!kubelet || server === undefined || kubelet.server === server) return
+    kubelets.delete(name)
+    // Nobody is left who could use the connections: how their end goes is no news.
+    const closed = kubelet.transport
+      .close()
+      .catch(() => {})
+      .finally(() => closing.delete(closed))
+    closing.add(closed)
+  }
 
   async function kubeletOf({ namespace, name }: PodRef): Promise<KubeTransport> {
     const { spec } = await options.client.get(Pods, { namespace, name })
-    const server = await serverOf(options.client, spec?.nodeName ?? '')
-    let kubelet = kubelets.get(server)
-    if (!kubelet) {
-      kubelet = connectionTo(new URL(server), options)
-      kubelets.set(server, kubelet)
-    }
-    return kubelet
+    const nodeName = spec?.nodeName ?? ''
+    const server = serverOf(await options.client.get(Nodes, { name: nodeName }))
+    if (server === undefined)
+      throw new KubeError('ServiceUnavailable', `node "${nodeName}" publishes no port for streams of pods`)
+    letGo(nodeName, server)
+    const known = kubelets.get(nodeName)
+    if (known) return known.transport
+    const transport = connectionTo(new URL(server), options)
+    kubelets.set(nodeName, { server, transport })
+    return transport
   }
 
   async function process(route: string, pod: PodRef, asked: AttachStreamOptions, command: readonly string[]) {
@@ -68,18 +97,17 @@ export function kubeletStreams(options: KubeletStreamsOptions): KubeletStreams {
       return connection.stream
     },
     async close() {
-      await Promise.all([...kubelets.values()].map((kubelet) => kubelet.close()))
+      await nodes.stop()
+      await Promise.all([...closing, ...[...kubelets.values()].map(({ transport }) => transport.close())])
     },
   }
 }
 
 /** Where the node listens, by what it says about itself. */
-async function serverOf(client: Pick<KubeClient, 'get'>, name: string): Promise<string> {
-  const { status } = await client.get(Nodes, { name })
+function serverOf({ status }: Node): string | undefined {
   const address = status?.addresses?.find(({ type }) => type === 'InternalIP')?.address
   const port = status?.daemonEndpoints?.kubeletEndpoint?.Port
-  if (!address || !port)
-    throw new KubeError('ServiceUnavailable', `node "${name}" publishes no port for streams of pods`)
+  if (!address || !port) return undefined
   return `https://${address.includes(':') ? `[${address}]` : address}:${port}`
 }
 
