@@ -1,7 +1,14 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Journal, JournalEntry, JournalState } from './journal.js'
-import { createTables, type Database, type JournalRow, prepareStatements, type Statements } from './sqlite-schema.js'
+import {
+  createTables,
+  type Database,
+  type JournalRow,
+  prepareStatements,
+  returnFreePages,
+  type Statements,
+} from './sqlite-schema.js'
 import { StorageError, type StorageOperation } from './storage.js'
 
 const RV_BLOCK = 10_000
@@ -39,10 +46,10 @@ export class SqliteJournal implements Journal {
       const DatabaseSync = await loadSqlite()
       const database = new DatabaseSync(this.path)
       this.database = database
-      database.exec(`PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA auto_vacuum=INCREMENTAL;
-        PRAGMA synchronous=NORMAL;
+      database.exec(`PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
         PRAGMA cache_size=-8192; PRAGMA wal_autocheckpoint=4000;`)
       createTables(database)
+      returnFreePages(database)
       this.statements = prepareStatements(database)
       return this.load(this.statements, onEntries)
     } catch (error) {

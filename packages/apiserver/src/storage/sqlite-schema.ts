@@ -71,6 +71,21 @@ const fromFirstSchema = `
   DROP TABLE log;
   DROP INDEX cur_key;`
 
+/** Pages that are free anyway are used again; only this many are worth making the file anew. */
+const MIN_FREE_PAGES = 1_024
+
+/**
+ * Gives the disk back what objects no longer take, when that is most of the file. Called once at the start: keeping
+ * pages in order all the time would cost every write.
+ */
+export function returnFreePages(database: Database): void {
+  const count = (name: string): number =>
+    Number(Object.values(database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[0])
+  const free = count('freelist_count')
+  if (free < MIN_FREE_PAGES || free * 2 < count('page_count')) return
+  database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
+}
+
 export function prepareStatements(database: Database): Statements {
   return {
     page: database.prepare(

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -146,6 +146,29 @@ describe('SQLite storage beyond the suite', () => {
     expect(history.at(-1)?.rv).toBe(rv)
     expect(history).toHaveLength(2_000)
     await again.close()
+  })
+
+  it('gives the disk back what most objects no longer take, at the next start', async () => {
+    const directory = newDirectory()
+    const storage = sqliteStorage({ directory, durability: 'normal' })
+    let { lastRv: rv } = await storage.open()
+    const writeAll = (operation: 'create' | 'update', size: number): Promise<void> | undefined =>
+      storage.commit(
+        Array.from({ length: 1_000 }, (_, index) => {
+          const object = { metadata: { name: `o${index}`, annotations: { text: 'x'.repeat(size) } } }
+          return { ...write(++rv, `o${index}`, operation, operation === 'create' ? 0 : rv - 1_000), object }
+        }),
+      )
+    const sizeOfFile = (): number => statSync(join(directory, 'state.db')).size
+    await writeAll('create', 16_000)
+    await writeAll('update', 10)
+    await storage.close()
+    expect(sizeOfFile()).toBeGreaterThan(16_000_000)
+    const again = sqliteStorage({ directory })
+    const { rows } = await again.open()
+    expect(rows).toHaveLength(1_000)
+    await again.close()
+    expect(sizeOfFile()).toBeLessThan(1_000_000)
   })
 
   it('tells the history without what was replaced, and what each write replaced', async () => {
