@@ -111,7 +111,9 @@ function ownEntry(
 ): Manager | undefined {
   if (!claimed) return undefined
   const isKept = last && isUnchanged && last.apiVersion === self.apiVersion && withFields(last, claimed) === last
-  return isKept ? last : { ...self, time: timestamp(now), fields: claimed }
+  if (isKept) return last
+  // The time is that of the last change to the object; who only joins the owners has none.
+  return { ...self, time: isUnchanged ? last?.time : timestamp(now), fields: claimed }
 }
 
 function withManagers(

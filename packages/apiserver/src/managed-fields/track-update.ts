@@ -21,7 +21,7 @@ export interface TrackUpdateInput {
 /**
  * `metadata.managedFields` after an ordinary write: the writer owns what it changed, others lose it. Undefined means
  * that the object has none. When ownership does not change, the entries of `before` come back as they are. An update
- * that sends its own entries sets them; `[{}]` clears them.
+ * that sends its own entries sets them; `[]` and `[{}]` clear them.
  */
 export function trackUpdate(input: TrackUpdateInput): ManagedFieldsEntry[] | undefined {
   const { before, after, type, now, subresource = '' } = input
@@ -96,5 +96,5 @@ function baseManagers(sent: ManagedFieldsEntry[] | undefined, live: ManagedField
 }
 
 function isReset(entries: readonly ManagedFieldsEntry[]): boolean {
-  return entries.length === 1 && Object.keys(entries[0]!).length === 0
+  return entries.length === 0 || (entries.length === 1 && Object.keys(entries[0]!).length === 0)
 }

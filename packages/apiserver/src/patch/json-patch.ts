@@ -34,7 +34,7 @@ function parseOperations(operations: unknown): Operation[] {
   if (operations.length > MAX_OPERATIONS) {
     throw new KubeError(
       'RequestEntityTooLarge',
-      `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${operations.length}`,
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${operations.length}`,
       { status: 413 },
     )
   }

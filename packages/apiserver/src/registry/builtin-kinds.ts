@@ -25,6 +25,7 @@ import { crdKind } from '../crd/crd-kind.js'
 import { forbiddenField, invalidValue } from '../errors/api-error.js'
 import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { bindingErrors, roleErrors } from '../validation/access-kinds.js'
+import { defaultWebhook, taintErrors, volumeErrors, webhookErrors } from '../validation/cluster-kinds.js'
 import {
   claimChangeErrors,
   configMapErrors,
@@ -57,10 +58,12 @@ export function builtinKinds(): KindDefinition[] {
     describeKind(Nodes, {
       shortNames: ['no'],
       hasStatus: true,
+      validate: (next, old) => errorsOfChange(next, old, ['spec'], () => taintErrors(objectOf(next.spec))),
       selectable: { 'spec.unschedulable': (node) => String(fieldReader('spec.unschedulable')(node) === 'true') },
     }),
     describeKind(EndpointsKind, {
       shortNames: ['ep'],
+      createsOnUpdate: true,
       warning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
       warnsOnRead: true,
     }),
@@ -201,17 +204,21 @@ const volumeKinds: KindDefinition[] = [
   describeKind(PersistentVolumes, {
     shortNames: ['pv'],
     hasStatus: true,
+    answersDeleteWithObject: true,
     defaults(volume) {
       if (!isJsonObject(volume.spec)) return
       volume.spec.volumeMode ??= 'Filesystem'
       volume.spec.persistentVolumeReclaimPolicy ??= 'Retain'
+      if (isJsonObject(volume.spec.hostPath)) volume.spec.hostPath.type ??= ''
     },
+    validate: (next, old) => errorsOfChange(next, old, ['spec'], () => volumeErrors(objectOf(next.spec))),
     prepareCreate(volume) {
       volume.status = { phase: 'Pending' }
     },
   }),
   describeKind(StorageClasses, {
     shortNames: ['sc'],
+    answersDeleteWithObject: true,
     validate: storageClassErrors,
     defaults(storageClass) {
       storageClass.reclaimPolicy ??= 'Delete'
@@ -225,6 +232,8 @@ const INERT = 'is stored but not acted upon by this server'
 function inert(kind: ResourceKind, options: Parameters<typeof describeKind>[1]): KindDefinition {
   return describeKind(kind, { ...options, warning: `${kind.kind} ${INERT}` })
 }
+
+const ACCESS = { nameRule: 'path', createsOnUpdate: true } as const
 
 /** Kinds that install manifests need; nothing here carries them out. */
 const inertKinds: KindDefinition[] = [
@@ -270,26 +279,29 @@ const inertKinds: KindDefinition[] = [
       budget.status = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 }
     },
   }),
-  inert(Roles, { nameRule: 'path', validate: (role) => roleErrors(role, true) }),
+  inert(Roles, { ...ACCESS, validate: (role) => roleErrors(role, true) }),
   inert(RoleBindings, {
-    nameRule: 'path',
+    ...ACCESS,
     defaults: defaultSubjects,
     validate: (next, old) => bindingErrors(next, old, true),
   }),
-  inert(ClusterRoles, { nameRule: 'path', validate: (role) => roleErrors(role, false) }),
+  inert(ClusterRoles, { ...ACCESS, validate: (role) => roleErrors(role, false) }),
   inert(ClusterRoleBindings, {
-    nameRule: 'path',
+    ...ACCESS,
     defaults: defaultSubjects,
     validate: (next, old) => bindingErrors(next, old, false),
   }),
-  inert(ValidatingWebhookConfigurations, {
-    generation: 'content',
-    categories: ['api-extensions'],
-  }),
-  inert(MutatingWebhookConfigurations, {
-    generation: 'content',
-    categories: ['api-extensions'],
-  }),
+  ...[ValidatingWebhookConfigurations, MutatingWebhookConfigurations].map((kind) =>
+    inert(kind, {
+      generation: 'content',
+      categories: ['api-extensions'],
+      defaults(configuration) {
+        for (const webhook of objectsIn(configuration.webhooks))
+          defaultWebhook(webhook, kind === MutatingWebhookConfigurations)
+      },
+      validate: (next, old) => errorsOfChange(next, old, ['webhooks'], () => webhookErrors(next)),
+    }),
+  ),
 ]
 
 function scaleRow(): KindDefinition['subresources'][number] {

@@ -12,6 +12,16 @@ export function checkName(kind: KindDefinition, name: string): FieldError[] {
   return problem ? [invalidValue('metadata.name', name, problem)] : []
 }
 
+/** What is wrong with the beginning of a name that the server is to complete. It may end in a dash. */
+export function checkGenerateName(kind: KindDefinition, base: string): FieldError[] {
+  const completed = base.length > 1 && base.endsWith('-') ? `${base.slice(0, -2)}a` : base
+  return checkName(kind, completed).map(({ reason, message }) => ({
+    reason,
+    field: 'metadata.generateName',
+    message: message.replace(JSON.stringify(completed), JSON.stringify(base)),
+  }))
+}
+
 function pathSegmentError(name: string): string | undefined {
   if (name === '.' || name === '..') return `may not be '${name}'`
   const bad = ['/', '%'].find((part) => name.includes(part))

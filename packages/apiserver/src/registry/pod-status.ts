@@ -1,13 +1,14 @@
-import { dns1123SubdomainError } from '@corral/resources'
+import { dns1123SubdomainError, type ObjectMeta } from '@corral/resources'
 import { type FieldError, invalidValue } from '../errors/api-error.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { ipAddress, ipFamily } from '../validation/rules.js'
 
 /**
  * One address in two fields: `podIP` is the first of `podIPs`, and where they differ the older field is believed. What a
- * node agent does not know of is kept.
+ * node agent does not know of is kept, and who owns the pod is none of its business.
  */
 export function preparePodStatus(pod: JsonObject, old: JsonObject): void {
+  keepOwners(pod.metadata as ObjectMeta, old.metadata as ObjectMeta)
   const before = isJsonObject(old.status) ? old.status : {}
   const { podIP, podIPs, ...rest } = isJsonObject(pod.status) ? pod.status : {}
   if (Array.isArray(rest.conditions)) rest.conditions = rest.conditions.map(withTimes)
@@ -21,6 +22,11 @@ export function preparePodStatus(pod: JsonObject, old: JsonObject): void {
       ...(list[0] ? { podIP: list[0] } : {}),
       podIPs: list.map((ip) => (ip === undefined ? {} : { ip })),
     }
+}
+
+function keepOwners(metadata: ObjectMeta, old: ObjectMeta): void {
+  if (old.ownerReferences) metadata.ownerReferences = old.ownerReferences
+  else delete metadata.ownerReferences
 }
 
 /** Times that were never set are shown. */

@@ -8,7 +8,7 @@ import type { PendingWrite } from '../store/object-store.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type ResourceRequest, writeRequest } from '../verbs/resource-request.js'
 import type { WriteRequest } from '../write/create-object.js'
-import { type Identified, identify } from '../write/identity.js'
+import { checkNamed, type Identified, identify } from '../write/identity.js'
 import { updateObject } from '../write/update-object.js'
 
 /** PUT on a namespace's finalize: the only way to change `spec.finalizers`. */
@@ -16,7 +16,9 @@ export async function finalizeVerb(resource: ResourceRequest): Promise<ApiRespon
   const { request, context, kind, name = '' } = resource
   if (request.method !== 'PUT') throw methodNotAllowed()
   const write = writeRequest(resource, 'UpdateOptions')
-  const body = identify(kind, await readObject(request), undefined, name)
+  const sent = await readObject(request)
+  checkNamed(sent, name)
+  const body = identify(kind, sent, undefined, name)
   const pending = finalizeNamespace(context, kind, name, write, () => body)
   await pending.committed
   return objectResponse(200, pending.object)

@@ -19,7 +19,8 @@ export async function deleteVerb(resource: ResourceRequest): Promise<ApiResponse
   await outcome.committed
   const warnings = warningsOf(kind)
   if (!outcome.isRemoved || kind.answersDeleteWithObject) {
-    return objectResponse(200, viewOf(kind, outcome.object), warnings)
+    const isLater = !outcome.isRemoved && options.orphanDependents === false
+    return objectResponse(isLater ? 202 : 200, viewOf(kind, outcome.object), warnings)
   }
   const { group, plural } = kind
   const uid = outcome.object.metadata?.uid ?? ''

@@ -14,7 +14,7 @@ import { presentWritten, wantedForm } from '../read/presentation.js'
 import { objectResponse } from '../request/responses.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { applyObject } from '../write/apply-object.js'
-import { type Identified, identify } from '../write/identity.js'
+import { checkNamed, type Identified, identify } from '../write/identity.js'
 import { readPatchBody } from '../write/patch-body.js'
 import { updateObject } from '../write/update-object.js'
 import { type ResourceRequest, writeRequest } from './resource-request.js'
@@ -61,11 +61,10 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
 }
 
 function identifyPatched({ kind, namespace = '', name = '' }: ResourceRequest, next: JsonObject): Identified {
+  checkNamed(next, name)
   if (next.apiVersion === undefined || next.kind === undefined)
     throw undecodable('the patch removes apiVersion or kind')
-  const identified = identify(kind, next, namespace, undefined)
-  if (identified.metadata.name !== name) throw badRequest('the patch may neither change nor remove the name')
-  return identified
+  return identify(kind, next, namespace, name)
 }
 
 /** The same trouble with reading an object has another status where the object is what a patch has left. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '@corral/resources'
-import { apiError, badRequest, notFound } from '../errors/api-error.js'
+import { apiError, badRequest, conflict, notFound } from '../errors/api-error.js'
 import { applyPatch } from '../managed-fields/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import type { ServerContext } from '../server-context.js'
@@ -48,6 +48,10 @@ export function applyObject(
 
   if (!context.store.collection(kind.collection).findHead(target.namespace, target.name)) {
     if (target.subresource !== '') throw notFound(kind, target.name)
+    const { uid } = body.metadata
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`
+    if (uid) throw conflict(kind, target.name, why)
+    delete applied.metadata.resourceVersion
     return { ...createObject(context, kind, merge(undefined), request, { keepsManagedFields: true }), isNew: true }
   }
   const change = (current: Record<string, unknown>): Identified => merge(current as KubeObject)

@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto'
 import type { ApiUser, KubeObject, ObjectMeta } from '@corral/resources'
 import { alreadyExists, apiError, forbidden, invalid, notFound, required } from '../errors/api-error.js'
 import type { KindDefinition, WriteContext } from '../registry/kind-definition.js'
-import { checkMetadata, checkName } from '../registry/names.js'
+import { checkGenerateName, checkMetadata, checkName } from '../registry/names.js'
 import type { FieldValidation } from '../request/query.js'
 import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
@@ -128,7 +128,9 @@ function stampMetadata(kind: KindDefinition, metadata: ObjectMeta, now: Date, ke
 }
 
 function validateNew(kind: KindDefinition, object: Identified): void {
+  const { generateName } = object.metadata
   const errors = [
+    ...(generateName ? checkGenerateName(kind, generateName) : []),
     ...checkName(kind, object.metadata.name!),
     ...checkMetadata(kind, object.metadata),
     ...(kind.schema?.validate(object as JsonObject, undefined) ?? []),

@@ -14,6 +14,8 @@ export interface DeleteOptions {
   readonly uid?: string
   readonly resourceVersion?: string
   readonly dryRun: boolean
+  /** The older way to name a policy. */
+  readonly orphanDependents?: boolean
 }
 
 /** What became of a delete: gone, or kept until its finalizers or its grace are over. */
@@ -23,6 +25,8 @@ export interface DeleteOutcome extends PendingWrite {
 
 /** Reads the options from the body, else from the query. */
 export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | undefined): DeleteOptions {
+  if (body?.kind && body.kind !== 'DeleteOptions')
+    throw badRequest(`the body of a delete holds DeleteOptions, not ${String(body.kind)}`)
   const preconditions = isJsonObject(body?.preconditions) ? body.preconditions : {}
   const bodyDryRun = Array.isArray(body?.dryRun) ? body.dryRun : []
   const dryRun = [...bodyDryRun, ...query.getAll('dryRun')].filter((value) => value !== '')
@@ -31,7 +35,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   const legacy =
     body?.orphanDependents ?? (query.has('orphanDependents') ? queryFlag(query, 'orphanDependents') : undefined)
   const errors = []
-  if (dryRun.some((value) => value !== 'All')) errors.push(notSupported('dryRun', dryRun.join(','), ['All']))
+  if (dryRun.some((value) => value !== 'All')) errors.push(notSupported('dryRun', dryRun, ['All']))
   if (policy && !['Background', 'Foreground', 'Orphan'].includes(String(policy))) {
     errors.push(notSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']))
   }
@@ -46,6 +50,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
   }
   return {
     dryRun: dryRun.length > 0,
+    ...(typeof legacy === 'boolean' ? { orphanDependents: legacy } : {}),
     ...(typeof grace === 'number' ? { gracePeriodSeconds: grace } : {}),
     ...(policy ? { propagationPolicy: String(policy) } : legacy === true ? { propagationPolicy: 'Orphan' } : {}),
     ...(typeof preconditions.uid === 'string' ? { uid: preconditions.uid } : {}),

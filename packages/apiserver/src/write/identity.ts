@@ -39,6 +39,12 @@ export function identify(
   return body as Identified
 }
 
+/** Makes sure that a body which replaces an object says which; 400 otherwise. */
+export function checkNamed({ metadata }: JsonObject, name: string): void {
+  if (isJsonObject(metadata) && metadata.name) return
+  throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+}
+
 /** No object keeps an empty map or list in its metadata: the last label takes `labels` with it. */
 export function dropEmptyMetadata(metadata: ObjectMeta): void {
   for (const field of ['labels', 'annotations'] as const) {

@@ -51,6 +51,7 @@ export function updateObject(
   if (kind.schema) next = kind.schema.applyDefaults(next as JsonObject) as Identified
   next = isolate(kind, target.subresource, next, old)
   dropEmptyMetadata(next.metadata)
+  const forged = options.isTrusted ? [] : forgedDeletion(next.metadata, old.metadata)
   keepServerFields(next.metadata, old.metadata)
   if (target.subresource === '') {
     kind.defaults?.(next)
@@ -60,7 +61,7 @@ export function updateObject(
   }
   bumpGeneration(kind, next, old)
   if (!options.isTrusted) {
-    validateChange(kind, target, next, old)
+    validateChange(kind, target, next, old, forged)
     if (target.subresource === '') request.warnings.push(...warningsOf(kind, next))
   }
   if (!options.keepsManagedFields) {
@@ -131,8 +132,16 @@ const SERVER_FIELDS = [
   'deletionGracePeriodSeconds',
   'generation',
   'resourceVersion',
-  'generateName',
 ] as const
+
+/** Only a delete marks an object as deleted; what a delete has set, updates may leave out. */
+function forgedDeletion(next: ObjectMeta, old: ObjectMeta): FieldError[] {
+  if (old.deletionTimestamp !== undefined) return []
+  return (['deletionTimestamp', 'deletionGracePeriodSeconds'] as const).flatMap((field) => {
+    const value = next[field] ?? undefined
+    return value === undefined ? [] : [invalidValue(`metadata.${field}`, value, 'field is immutable')]
+  })
+}
 
 function keepServerFields(next: ObjectMeta, old: ObjectMeta): void {
   delete next.selfLink
@@ -156,8 +165,15 @@ function bumpGeneration(kind: KindDefinition, next: Identified, old: JsonObject)
 const NOT_CONTENT: ReadonlySet<string> = new Set(['metadata', 'apiVersion', 'kind'])
 const NOT_CONTENT_NOR_STATUS: ReadonlySet<string> = new Set([...NOT_CONTENT, 'status'])
 
-function validateChange(kind: KindDefinition, target: UpdateTarget, next: Identified, old: JsonObject): void {
+function validateChange(
+  kind: KindDefinition,
+  target: UpdateTarget,
+  next: Identified,
+  old: JsonObject,
+  forged: readonly FieldError[],
+): void {
   const errors: FieldError[] = [
+    ...forged,
     ...checkMetadata(kind, next.metadata),
     ...checkFinalizers(next.metadata, old as Identified),
   ]

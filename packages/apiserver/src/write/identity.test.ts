@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  APPLY,
+  configMap,
+  configMaps,
+  MERGE,
+  openServer,
+  type ServerCaller,
+} from '../testing/server-caller.test-suite.js'
+
+let api: ServerCaller
+beforeAll(async () => {
+  api = await openServer()
+  await api.call('POST', configMaps, configMap('kept'))
+})
+afterAll(() => api.server.close())
+
+const kept = `${configMaps}/kept`
+const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
+const roles = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles'
+const endpoints = '/api/v1/namespaces/default/endpoints'
+
+describe('refused, because the body is not the object of the path or forges what only the server sets', () => {
+  it.each<{ what: string; method?: string; url?: string; body: object; type?: string; status: number; says: RegExp }>([
+    { what: 'PUT without a name', body: { data: {} }, status: 400, says: /kept based on URL.* name must be provided/ },
+    {
+      what: 'PUT of a namespace to finalize without a name',
+      url: '/api/v1/namespaces/default/finalize',
+      body: {},
+      status: 400,
+      says: /name must be provided/,
+    },
+    {
+      what: 'a patch that takes the name away',
+      method: 'PATCH',
+      body: { metadata: { name: null } },
+      status: 400,
+      says: /name must be provided/,
+    },
+    {
+      what: 'a patch that changes the name',
+      method: 'PATCH',
+      body: { metadata: { name: 'other' } },
+      status: 400,
+      says: /the name of the object \(other\) does not match the name on the URL \(kept\)/,
+    },
+    {
+      what: 'a deletion time nobody asked for',
+      method: 'PATCH',
+      body: { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } },
+      status: 422,
+      says: /metadata\.deletionTimestamp: Invalid value: "2026-01-01T00:00:00Z": field is immutable/,
+    },
+    {
+      what: 'a grace period nobody asked for',
+      body: { metadata: { name: 'kept', deletionGracePeriodSeconds: 5 } },
+      status: 422,
+      says: /metadata\.deletionGracePeriodSeconds: Invalid value: 5: field is immutable/,
+    },
+    {
+      what: 'PUT that would create, with a uid',
+      url: `${leases}/none`,
+      body: { metadata: { name: 'none', uid: 'u' } },
+      status: 409,
+      says: /UID in precondition: u/,
+    },
+    {
+      what: 'an apply that would create, with a uid',
+      method: 'PATCH',
+      url: `${configMaps}/none?fieldManager=me`,
+      type: APPLY,
+      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'none', uid: 'u' } },
+      status: 409,
+      says: /uid mismatch: the provided object specified uid u, and no existing object was found/,
+    },
+    {
+      what: 'the beginning of a name that no name may have',
+      method: 'POST',
+      url: configMaps,
+      body: { metadata: { generateName: 'Bad_' } },
+      status: 422,
+      says: /metadata\.generateName: Invalid value: "Bad_".*metadata\.name: Invalid value: "Bad_/,
+    },
+    {
+      what: 'a delete with an object for its options',
+      method: 'DELETE',
+      body: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'kept' } },
+      status: 400,
+      says: /DeleteOptions/,
+    },
+    {
+      what: 'a delete that tries something else than everything',
+      method: 'DELETE',
+      body: { dryRun: ['Some'] },
+      status: 422,
+      says: /dryRun: Unsupported value: \["Some"\]: supported values: "All"/,
+    },
+  ])('$what', async ({ method = 'PUT', url = kept, body, type, status, says }) => {
+    const answer = await api.call(method, url, body, type ?? (method === 'PATCH' ? MERGE : undefined))
+    expect([answer.status, answer.value.message]).toEqual([status, expect.stringMatching(says)])
+    expect((await api.call('GET', kept)).value.metadata.deletionTimestamp).toBeUndefined()
+  })
+})
+
+describe('accepted', () => {
+  it.each([
+    { what: 'a role', url: `${roles}/new`, body: { rules: [] } },
+    { what: 'endpoints', url: `${endpoints}/new`, body: {} },
+    { what: 'a lease, whatever version it is said to replace', url: `${leases}/new`, body: { spec: {} }, version: '5' },
+  ])('PUT creates $what', async ({ url, body, version }) => {
+    const metadata = { name: 'new', ...(version ? { resourceVersion: version } : {}) }
+    expect((await api.call('PUT', url, { ...body, metadata })).status).toBe(201)
+  })
+
+  it('a name with a dash to be completed, and an apply at a version of an object that is not there', async () => {
+    expect((await api.call('POST', configMaps, { metadata: { generateName: 'a-' } })).status).toBe(201)
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'applied', resourceVersion: '1' } }
+    expect((await api.call('PATCH', `${configMaps}/applied?fieldManager=me`, body, APPLY)).status).toBe(201)
+  })
+
+  it('202 for the older way to say that dependents go too, while a finalizer holds the object', async () => {
+    await api.call('POST', configMaps, { metadata: { name: 'held', finalizers: ['example.com/a'] } })
+    expect((await api.call('DELETE', `${configMaps}/held`, { orphanDependents: false })).status).toBe(202)
+    expect((await api.call('DELETE', `${configMaps}/held`)).status).toBe(200)
+    await api.call('PATCH', `${configMaps}/held`, { metadata: { finalizers: null } }, MERGE)
+  })
+
+  it('a status of a pod, but not its owners', async () => {
+    const pods = '/api/v1/namespaces/default/pods'
+    await api.call('POST', pods, { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } })
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'u' }
+    const body = { metadata: { labels: { a: 'b' }, ownerReferences: [owner] }, status: { phase: 'Running' } }
+    const { value } = await api.call('PATCH', `${pods}/p/status`, body, MERGE)
+    expect(value).toMatchObject({ metadata: { labels: { a: 'b' } }, status: { phase: 'Running' } })
+    expect(value.metadata.ownerReferences).toBeUndefined()
+  })
+})
+
+it.each([
+  { kind: 'PersistentVolume', url: '/api/v1/persistentvolumes', body: { spec: { capacity: { storage: '1Gi' } } } },
+  { kind: 'StorageClass', url: '/apis/storage.k8s.io/v1/storageclasses', body: { provisioner: 'example.com/p' } },
+])('a deleted $kind is answered with the object', async ({ kind, url, body }) => {
+  await api.call('POST', url, { metadata: { name: 'gone' }, ...body })
+  expect((await api.call('DELETE', `${url}/gone`)).value.kind).toBe(kind)
+})
