@@ -190,3 +190,47 @@ describe('the Agent Sandbox kinds', () => {
     }
   })
 })
+
+it('selectable fields select, in lists and in watches, and a missing value is empty', async () => {
+  const properties = { color: { type: 'string' }, count: { type: 'integer' }, isOn: { type: 'boolean' } }
+  const openAPIV3Schema = { type: 'object', properties: { spec: { type: 'object', properties } } }
+  const selectableFields = Object.keys(properties).map((name) => ({ jsonPath: `.spec.${name}` }))
+  const made = await api.call('POST', definitions, {
+    metadata: { name: 'lamps.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'lamps', kind: 'Lamp' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema }, selectableFields }],
+    },
+  })
+  expect(made.status).toBe(201)
+  const lamps = '/apis/example.com/v1/namespaces/default/lamps'
+  const lamp = (name: string, spec: object): object => ({
+    apiVersion: 'example.com/v1',
+    kind: 'Lamp',
+    metadata: { name },
+    spec,
+  })
+  await api.call('POST', lamps, lamp('a', { color: 'red', count: 0, isOn: true }))
+  await api.call('POST', lamps, lamp('b', { color: 'blue', isOn: false }))
+  for (const [selector, names] of [
+    ['spec.color=red', ['a']],
+    ['spec.color!=red', ['b']],
+    ['spec.count=0', ['a']],
+    ['spec.count=', ['b']],
+    ['spec.isOn=false,spec.color=blue', ['b']],
+  ] as const) {
+    const { value } = await api.call('GET', `${lamps}?fieldSelector=${selector}`)
+    expect(
+      value.items.map((item: { metadata: { name: string } }) => item.metadata.name),
+      selector,
+    ).toEqual(names)
+  }
+  const events = api.events(`${lamps}?watch=1&fieldSelector=spec.color=red`, 2)
+  await api.call('PATCH', `${lamps}/b`, { spec: { color: 'red' } }, MERGE)
+  expect((await events).map(({ type, object }) => `${type} ${object.metadata?.name}`)).toEqual(['ADDED a', 'ADDED b'])
+  expect((await api.call('GET', `${lamps}?fieldSelector=spec.size=1`)).value.message).toBe(
+    'field label not supported: spec.size',
+  )
+})

@@ -1,3 +1,4 @@
+import { checkSelectableFields } from './check-selectable-fields.js'
 import { type FieldError, forbidden, invalidValue, notSupported, requiredValue } from './field-error.js'
 import type { JsonSchema } from './json-schema.js'
 import { isRecord, type JsonRecord } from './json-value.js'
@@ -48,17 +49,6 @@ function checkScale(version: JsonRecord, path: string, errors: FieldError[]): vo
   check('specReplicasPath', ['.spec'], true)
   check('statusReplicasPath', ['.status'], true)
   check('labelSelectorPath', ['.spec', '.status'], false)
-}
-
-function checkSelectableFields(version: JsonRecord, path: string, errors: FieldError[]): void {
-  const fields = Array.isArray(version.selectableFields) ? version.selectableFields.filter(isRecord) : []
-  const schema = isRecord(version.schema) ? (version.schema.openAPIV3Schema as JsonSchema | undefined) : undefined
-  for (const [i, { jsonPath }] of fields.entries()) {
-    const at = `${path}.selectableFields[${i}].jsonPath`
-    if (!jsonPath) errors.push(requiredValue(at))
-    else if (schema && !fieldAt(schema, String(jsonPath)))
-      errors.push(invalidValue(at, jsonPath, 'is an invalid path: does not refer to a valid field'))
-  }
 }
 
 /** The schema a simple path leads to; undefined where it leads nowhere. */
