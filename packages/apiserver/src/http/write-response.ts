@@ -83,7 +83,10 @@ async function pumpFrames(response: ServerResponse, frames: WatchFrames): Promis
     for await (const frame of frames) {
       if (response.destroyed) break
       wroteLately = true
-      if (!response.write(linesFrom(frame, frames))) await drained(response)
+      const isTaken = response.write(linesFrom(frame, frames))
+      // Node holds what was written back until the turn ends, when the answers of a whole group have gone out before it.
+      response.socket?.uncork()
+      if (!isTaken) await drained(response)
     }
     response.end()
   } catch {
