@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 // Bundles what is started as a program: the CLI (quick to start), the thread of its journal, and the two programs that are
 // copied next to sandboxes and must stand alone, the daemon and the cradle.
-import { existsSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -36,18 +38,27 @@ const common = {
   absWorkingDir: root,
 }
 
-for (const name of ['corral.js', 'journal.mjs', 'daemon.mjs', 'cradle.mjs']) rmSync(join(out, name), { force: true })
-rmSync(join(out, 'chunks'), { recursive: true, force: true })
+for (const name of ['corral.js', 'main.cjs', 'main.cjs.compiled', 'journal.mjs', 'daemon.mjs', 'cradle.mjs'])
+  rmSync(join(out, name), { force: true })
 
 await build({
   ...common,
-  entryPoints: { corral: 'packages/cli/src/corral.ts' },
-  outdir: out,
-  splitting: true,
-  chunkNames: 'chunks/[name]-[hash]',
+  // One file whose code V8 can keep; modules that are imported when needed still run only then.
+  format: 'cjs',
+  supported: { 'dynamic-import': false },
+  charset: 'ascii',
+  define: { 'import.meta.url': 'corralUrl' },
+  banner: {
+    js: "(function (require, module, exports, __filename) {'use strict';const corralUrl = require('node:url').pathToFileURL(__filename).href;",
+  },
+  footer: { js: '})' },
+  entryPoints: ['packages/cli/src/corral.ts'],
+  outfile: join(out, 'main.cjs'),
   sourcemap: true,
   external: ['@photostructure/sqlite', '@lydell/node-pty'],
 })
+writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n')
+copyFileSync(join(root, 'packages/cli/launcher.cjs'), join(out, 'corral.js'))
 await build({
   ...common,
   entryPoints: ['packages/daemon/src/main.ts'],
@@ -68,3 +79,31 @@ if (existsSync(join(root, cradle)))
   await build({ ...common, entryPoints: [cradle], outfile: join(out, 'cradle.mjs'), minify: true })
 if (existsSync(join(root, supervisor)))
   await build({ ...common, entryPoints: [supervisor], outfile: join(out, 'supervisor.mjs'), minify: true })
+
+await writeCompiled()
+
+/** Runs the program once and keeps what V8 compiled for it. Where that fails the program starts more slowly, no more. */
+async function writeCompiled() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'corral-bundle-'))
+  const readyFile = join(dataDir, 'ready.json')
+  const program = [
+    join(out, 'corral.js'),
+    'apiserver',
+    '--data-dir',
+    dataDir,
+    '--api-port',
+    '0',
+    '--ready-file',
+    readyFile,
+  ]
+  const env = { ...process.env, CORRAL_WRITE_COMPILED: '1' }
+  const run = spawn(process.execPath, program, { env, stdio: 'ignore', timeout: 20_000 })
+  let isOver = false
+  const end = new Promise((resolve) => run.once('exit', resolve).once('error', resolve)).then(() => {
+    isOver = true
+  })
+  while (!isOver && !existsSync(readyFile)) await new Promise((resolve) => setTimeout(resolve, 20))
+  run.kill('SIGTERM')
+  await end
+  rmSync(dataDir, { recursive: true, force: true })
+}

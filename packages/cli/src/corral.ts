@@ -72,4 +72,4 @@ function report(error: unknown): number {
   return 1
 }
 
-await main()
+void main()
