@@ -67,6 +67,53 @@ const reviews: readonly Asked[] = [
   ask('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { spec: { resourceAttributes: { verb: 'get' } } }),
   ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', { spec: {} }),
   ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: {} }),
+  ask('POST', `${group('authorization.k8s.io/v1')}/localsubjectaccessreviews`, {
+    spec: { user: 'x', resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'other' } },
+  }),
+]
+
+const webhooks = '/apis/admissionregistration.k8s.io/v1'
+const webhook = {
+  name: 'a.b.c',
+  clientConfig: { service: { name: 'x', namespace: 'y' } },
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+  rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+}
+const volume = { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } }
+
+/** Kinds of a whole cluster: nodes, volumes, webhooks. */
+const clusterKinds: readonly Asked[] = [
+  ...['Validating', 'Mutating'].flatMap((kind) =>
+    [webhook, { name: 'x' }].map((part) =>
+      create(
+        `${webhooks}/${kind.toLowerCase()}webhookconfigurations`,
+        of('admissionregistration.k8s.io/v1', `${kind}WebhookConfiguration`, { webhooks: [part] }),
+      ),
+    ),
+  ),
+  ...[{}, volume, { ...volume, capacity: { storage: '0' }, hostPath: { path: '/x' } }].map((spec) =>
+    create('/api/v1/persistentvolumes', of('v1', 'PersistentVolume', { spec })),
+  ),
+  ...[{ key: 'a', effect: 'Nope' }, { key: 'a' }, { effect: 'NoSchedule' }].map((taint) =>
+    create('/api/v1/nodes', of('v1', 'Node', { spec: { taints: [taint] } })),
+  ),
+]
+
+const tokenRequest = (part: object): Asked =>
+  ask('POST', `${core}/serviceaccounts/default/token`, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    ...part,
+  })
+const bound = (part: object): Asked => tokenRequest({ spec: { boundObjectRef: { apiVersion: 'v1', ...part } } })
+
+/** Tokens that are to die with something which is not there, or are meant for another account. */
+const tokens: readonly Asked[] = [
+  tokenRequest({ metadata: { name: 'other' }, spec: {} }),
+  bound({ kind: 'Pod', name: 'none' }),
+  bound({ kind: 'Secret', name: 'none' }),
+  bound({ kind: 'Other', name: 'none' }),
 ]
 
 const namespaces: readonly Asked[] = [
@@ -161,6 +208,8 @@ export const kinds: readonly Asked[] = [
   ...budgets,
   ...events,
   ...reviews,
+  ...clusterKinds,
+  ...tokens,
   ...namespaces,
   ...immutable,
   ...refusedDefinitions,

@@ -59,6 +59,16 @@ const refused: readonly Asked[] = [
   ),
 ]
 
+const several = { containers: [container, { ...container, name: 'd' }] }
+const annotations = { 'kubectl.kubernetes.io/default-container': 'd' }
+
+/** Which of several containers is meant has to be said; only kubectl itself reads the annotation. */
+const unnamed: readonly Asked[] = [
+  store(`${core}/pods`, pod(several, { name: 'several', annotations })),
+  get(`${core}/pods/several/log`),
+  get(`${core}/pods/several/exec?command=x&stdout=1`),
+]
+
 const scale = `${group('apps/v1')}/deployments/kept/scale`
 const scaled = (part: object): object => ({
   ...of('autoscaling/v1', 'Scale'),
@@ -99,4 +109,12 @@ const methods: readonly Asked[] = [
   get('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews/x'),
 ]
 
-export const podRequests: readonly Asked[] = [...changes, ...gates, ...refused, ...actions, ...scales, ...methods]
+export const podRequests: readonly Asked[] = [
+  ...changes,
+  ...gates,
+  ...refused,
+  ...unnamed,
+  ...actions,
+  ...scales,
+  ...methods,
+]

@@ -8,7 +8,7 @@ import {
   TokenReviews,
 } from '@corral/resources'
 import { mayDo } from '../auth/access.js'
-import { badRequest, type FieldError, invalid } from '../errors/api-error.js'
+import { badRequest, type FieldError, invalid, invalidValue } from '../errors/api-error.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { accessReviewErrors } from '../validation/access-kinds.js'
 import { describeKind, type KindDefinition, type ReviewContext } from './kind-definition.js'
@@ -16,13 +16,13 @@ import { describeKind, type KindDefinition, type ReviewContext } from './kind-de
 function reviewKind(
   kind: ResourceKind,
   answer: (spec: JsonObject, context: ReviewContext) => JsonObject | Promise<JsonObject>,
-  errorsOf: (spec: JsonObject) => FieldError[] = () => [],
+  errorsOf: (spec: JsonObject, namespace: string) => FieldError[] = () => [],
 ): KindDefinition {
   return describeKind(kind, {
     verbs: ['create'],
     async review(body, context) {
       const spec = isJsonObject(body.spec) ? body.spec : {}
-      const errors = errorsOf(spec)
+      const errors = errorsOf(spec, context.namespace)
       if (errors.length > 0) throw invalid({ group: kind.group, kind: '' }, '', errors)
       return { ...body, status: await answer(spec, context) }
     },
@@ -40,7 +40,10 @@ export const reviewKinds: KindDefinition[] = [
     reviewKind(
       kind,
       (spec) => accessAnswer(String(spec.user ?? ''), (spec.groups as string[] | undefined) ?? [], spec),
-      (spec) => accessReviewErrors(spec, false),
+      (spec, namespace) => [
+        ...accessReviewErrors(spec, false),
+        ...(kind === LocalSubjectAccessReviews ? foreignNamespace(spec, namespace) : []),
+      ],
     ),
   ),
   reviewKind(SelfSubjectRulesReviews, (spec, { user }) => {
@@ -66,6 +69,13 @@ export const reviewKinds: KindDefinition[] = [
     }
   }),
 ]
+
+/** A local review is about the namespace it is asked in. */
+function foreignNamespace({ resourceAttributes }: JsonObject, namespace: string): FieldError[] {
+  const asked = isJsonObject(resourceAttributes) ? resourceAttributes.namespace : undefined
+  if (asked === namespace || !isJsonObject(resourceAttributes)) return []
+  return [invalidValue('spec.resourceAttributes.namespace', asked ?? '', 'must match metadata.namespace')]
+}
 
 function accessAnswer(name: string, groups: readonly string[], spec: JsonObject): JsonObject {
   const attributes = isJsonObject(spec.resourceAttributes) ? spec.resourceAttributes : {}

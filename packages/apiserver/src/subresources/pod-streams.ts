@@ -64,8 +64,6 @@ function containerOf(pod: PodShape, wanted: string | null): string {
     throw badRequest(`container ${wanted} is not valid for pod ${podName}`)
   }
   if (names.length === 1) return names[0]!
-  const annotated = pod.metadata?.annotations?.['kubectl.kubernetes.io/default-container']
-  if (annotated && names.includes(annotated)) return annotated
   const init = initNames.length > 0 ? ` or one of the init containers: [${initNames.join(' ')}]` : ''
   throw badRequest(`a container name must be specified for pod ${podName}, choose one of: [${names.join(' ')}]${init}`)
 }

@@ -1,9 +1,9 @@
 import type { ApiResponse } from '@corral/resources'
 import { TOKEN_ISSUER } from '../auth/token-authority.js'
-import { badRequest, invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
+import { badRequest, conflict, invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
 import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
-import { isJsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
 
 const MIN_EXPIRATION_SECONDS = 600
@@ -16,10 +16,12 @@ export async function tokenVerb(resource: ResourceRequest): Promise<ApiResponse>
   const body = await readObject(request)
   const account = context.store.collection(kind.collection).find(namespace, name)
   if (!account) throw notFound(kind, name)
+  checkName(body, name)
   const spec = isJsonObject(body.spec) ? body.spec : {}
   const audiences = Array.isArray(spec.audiences) ? spec.audiences.map(String) : []
   const seconds = typeof spec.expirationSeconds === 'number' ? spec.expirationSeconds : undefined
   if (seconds !== undefined) checkExpiration(seconds)
+  if (isJsonObject(spec.boundObjectRef)) checkBound(resource, spec.boundObjectRef)
   const status = context.tokens.issue({ namespace, name, uid: account.metadata?.uid ?? '', audiences }, seconds)
   return objectResponse(201, {
     kind: 'TokenRequest',
@@ -28,6 +30,35 @@ export async function tokenVerb(resource: ResourceRequest): Promise<ApiResponse>
     spec: { ...spec, audiences: audiences.length > 0 ? audiences : [TOKEN_ISSUER], expirationSeconds: seconds ?? 3600 },
     status,
   })
+}
+
+const TOKEN_REQUEST = { group: 'authentication.k8s.io', kind: 'TokenRequest' }
+
+function checkName({ metadata }: JsonObject, name: string): void {
+  const asked = isJsonObject(metadata) ? metadata.name : undefined
+  if (!asked || asked === name) return
+  const error = invalidValue('metadata.name', asked, 'must match the service account name if specified')
+  throw invalid(TOKEN_REQUEST, name, [error])
+}
+
+const BOUND_TO: Readonly<Record<string, { plural: string; isNamespaced: boolean }>> = {
+  Pod: { plural: 'pods', isNamespaced: true },
+  Secret: { plural: 'secrets', isNamespaced: true },
+  Node: { plural: 'nodes', isNamespaced: false },
+}
+
+/** What a token is bound to has to exist, and to be the one that is meant. */
+function checkBound({ context, namespace = '' }: ResourceRequest, bound: JsonObject): void {
+  const kind = String(bound.kind)
+  const target = BOUND_TO[kind]
+  if (!target) throw badRequest(`cannot bind token to object of type ${String(bound.apiVersion)}, Kind=${kind}`)
+  const name = String(bound.name ?? '')
+  const found = context.store.collection(target.plural).find(target.isNamespaced ? namespace : '', name)
+  const named = { group: '', plural: target.plural, kind }
+  if (!found) throw notFound(named, name)
+  if (!bound.uid || bound.uid === found.metadata?.uid) return
+  const why = `the UID in the bound object reference (${String(bound.uid)}) does not match the UID in record. The object might have been deleted and then recreated`
+  throw conflict(named, name, why)
 }
 
 function checkExpiration(seconds: number): void {
@@ -41,5 +72,5 @@ function checkExpiration(seconds: number): void {
         : undefined
   if (limit === undefined) return
   const error = invalidValue(field, seconds, `may not specify a duration ${limit}`)
-  throw invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', [error])
+  throw invalid(TOKEN_REQUEST, '', [error])
 }

@@ -137,7 +137,11 @@ describe('accepted', () => {
 })
 
 it.each([
-  { kind: 'PersistentVolume', url: '/api/v1/persistentvolumes', body: { spec: { capacity: { storage: '1Gi' } } } },
+  {
+    kind: 'PersistentVolume',
+    url: '/api/v1/persistentvolumes',
+    body: { spec: { accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' }, hostPath: { path: '/x' } } },
+  },
   { kind: 'StorageClass', url: '/apis/storage.k8s.io/v1/storageclasses', body: { provisioner: 'example.com/p' } },
 ])('a deleted $kind is answered with the object', async ({ kind, url, body }) => {
   await api.call('POST', url, { metadata: { name: 'gone' }, ...body })

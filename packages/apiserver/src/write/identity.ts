@@ -39,9 +39,9 @@ export function identify(
   return body as Identified
 }
 
-/** Makes sure that a body which replaces an object says which; 400 otherwise. */
+/** Makes sure that a body which replaces an object says which; 400 otherwise. Metadata of no shape is `identify`'s to refuse. */
 export function checkNamed({ metadata }: JsonObject, name: string): void {
-  if (isJsonObject(metadata) && metadata.name) return
+  if (isJsonObject(metadata) ? metadata.name : metadata) return
   throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
 }
 
