@@ -127,7 +127,7 @@ export const streaming: readonly Check[] = [
         `${await t.core('pods', name)}/exec?${query}command=true&stdout=1`
       const upgrade = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' }
       const missing = (await t.call('POST', await url('none', ''), { headers: upgrade })).is(404)
-      equal(missing.message, 'pods "none" not found')
+      deepEqual([missing.message, missing.details], ['pods "none" not found', { name: 'none', kind: 'pods' }])
       const container = (await t.call('POST', await url('one', 'container=none&'), { headers: upgrade })).is(400)
       match(container.message, /container none is not valid for pod one/)
       const result = await exec(t, anyKubectl, ['none', '--', 'true'])

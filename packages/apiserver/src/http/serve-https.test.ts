@@ -67,6 +67,17 @@ async function call(
 const json = { 'content-type': 'application/json' }
 const configMaps = '/api/v1/namespaces/default/configmaps'
 
+it('says when to come again where no node serves streams, also to a request for an upgrade', async () => {
+  const pods = '/api/v1/namespaces/default/pods'
+  const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'example/c' }] }
+  const body = JSON.stringify({ metadata: { name: 'bound' }, spec })
+  expect((await call(pods, { method: 'POST', headers: json, body })).status).toBe(201)
+  const headers = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' }
+  const refused = await call(`${pods}/bound/exec?command=x&stdout=1`, { method: 'POST', headers })
+  expect([refused.status, refused.message.headers['retry-after']]).toEqual([503, '1'])
+  expect(JSON.parse(refused.text)).toMatchObject({ code: 503, details: { retryAfterSeconds: 1 } })
+})
+
 describe('authentication', () => {
   it.each<{ who: string; call: Call; path: string; status: number }>([
     { who: '2: nobody', call: { as: 'nobody' }, path: '/api', status: 401 },

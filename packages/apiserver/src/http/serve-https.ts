@@ -5,10 +5,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { type ApiUser, type Logger, silentLogger } from '@corral/resources'
-import { handleUpgrade, refuseUpgrade } from '@corral/streams'
+import { handleUpgrade, refuseWith } from '@corral/streams'
 import type { ApiServer } from '../api-server.js'
 import { apiError } from '../errors/api-error.js'
-import { errorResponse } from '../request/responses.js'
+import { errorResponse, errorStatus } from '../request/responses.js'
 import { authenticator } from './authentication.js'
 import { ensureCertificates, ensureToken, type TlsMaterial } from './certificates.js'
 import { readBody, toApiRequest } from './read-request.js'
@@ -174,9 +174,7 @@ async function upgrade(
     const plan = ports.server.planStream(toApiRequest(message, ports.authenticate(message)))
     await handleUpgrade({ request: message, socket, head, signal: ports.closing, log, ...plan })
   } catch (error) {
-    const { body, status } = errorResponse(error)
-    const value = body.type === 'object' ? (body.value as { reason?: string; message?: string }) : {}
-    refuseUpgrade(socket, status, value.reason ?? 'InternalError', value.message ?? '')
+    refuseWith(socket, errorStatus(error))
   }
 }
 

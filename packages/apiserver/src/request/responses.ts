@@ -49,7 +49,7 @@ export function successStatus(details?: Status['details'], code?: number): Statu
 
 /** The Status body of any failure. What is not an `ApiError` is a defect here: 500, without its insides. */
 export function errorResponse(error: unknown): ApiResponse {
-  const status = statusOf(error)
+  const status = errorStatus(error)
   const response = objectResponse(status.code, status, isApiError(error) ? error.warnings : undefined)
   const retryAfter = status.details?.retryAfterSeconds
   if (retryAfter === undefined) return response
@@ -67,7 +67,8 @@ const STATUS_OF_REASON: Readonly<Record<string, number>> = {
   Timeout: 504,
 }
 
-function statusOf(error: unknown): ApiError['status'] {
+/** What is said about any failure, without how it is sent. */
+export function errorStatus(error: unknown): ApiError['status'] {
   if (isApiError(error)) return error.status
   // Pure parts throw the client's error type; it says the same in other words.
   if (error instanceof Error && error.name === 'KubeError') {
