@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { load } from 'js-yaml'
 import { type Answered, masked } from '../differential/answers.js'
 import type { Asked } from '../differential/asked.js'
 import { Recorded } from '../differential/recorded.js'
@@ -50,8 +51,11 @@ async function ask(t: Context, asked: Asked, namespace: string): Promise<Answere
     return first.status !== 429 && first
   })
   const { status, text: said, headers } = answer
-  const isJson = headers['content-type']?.startsWith('application/json')
-  return { status, warnings: warningsIn(answer.warnings), body: isJson ? answer.body : said }
+  const contentType = headers['content-type'] ?? ''
+  const isYaml = contentType.startsWith('application/yaml')
+  // What is said in YAML is compared by its meaning; that it is YAML is part of the answer.
+  const read = contentType.startsWith('application/json') ? answer.body : isYaml ? { yaml: load(said) } : said
+  return { status, warnings: warningsIn(answer.warnings), body: read }
 }
 
 /** Several headers arrive as one. */

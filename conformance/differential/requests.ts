@@ -1,6 +1,7 @@
 import type { Asked } from './asked.js'
 import { definitionRequests } from './definition-requests.js'
 import { eventRequests } from './event-requests.js'
+import { formats } from './format-requests.js'
 import { kinds } from './kind-requests.js'
 import { addresses, objects } from './object-requests.js'
 import { patches } from './patch-requests.js'
@@ -18,6 +19,7 @@ export const requests: readonly Asked[] = [
   ...lists,
   ...streams,
   ...tables,
+  ...formats,
   ...kinds,
   ...eventRequests,
   ...podRequests,

@@ -125,6 +125,24 @@ describe('accepted', () => {
     await api.call('PATCH', `${configMaps}/held`, { metadata: { finalizers: null } }, MERGE)
   })
 
+  it('the options of a delete from its body alone, but a trial from anywhere', async () => {
+    const pods = '/api/v1/namespaces/default/pods'
+    const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] }
+    await api.call('POST', pods, { metadata: { name: 'bound' }, spec })
+    const grace = async (query: string, body?: object): Promise<number> =>
+      (await api.call('DELETE', `${pods}/bound?dryRun=All&${query}`, body)).value.metadata.deletionGracePeriodSeconds
+    expect(await grace('gracePeriodSeconds=5')).toBe(5)
+    expect(await grace('gracePeriodSeconds=5', {})).toBe(30)
+    expect(await grace('gracePeriodSeconds=5', { gracePeriodSeconds: 7 })).toBe(7)
+    expect((await api.call('GET', `${pods}/bound`)).value.metadata.deletionTimestamp).toBeUndefined()
+  })
+
+  it('no owners for an empty list of them', async () => {
+    const { value } = await api.call('PATCH', kept, { metadata: { managedFields: [], labels: { a: 'b' } } }, MERGE)
+    expect(value.metadata).toMatchObject({ labels: { a: 'b' } })
+    expect(value.metadata.managedFields).toBeUndefined()
+  })
+
   it('a status of a pod, but not its owners', async () => {
     const pods = '/api/v1/namespaces/default/pods'
     await api.call('POST', pods, { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i' }] } })

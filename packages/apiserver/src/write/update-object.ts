@@ -47,7 +47,10 @@ export function updateObject(
 
   let next = change(old)
   checkPreconditions(kind, target, next, old, options)
+  const { managedFields } = next.metadata
   next = dropUnknownFields(kind, next, request) as Identified
+  // An empty list, which is nothing elsewhere, asks for its owners to be forgotten.
+  if (managedFields?.length === 0) next.metadata.managedFields = managedFields
   if (kind.schema) next = kind.schema.applyDefaults(next as JsonObject) as Identified
   next = isolate(kind, target.subresource, next, old)
   dropEmptyMetadata(next.metadata)
