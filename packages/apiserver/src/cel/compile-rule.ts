@@ -2,7 +2,7 @@ import { type FieldError, invalidValue } from '../schema/field-error.js'
 import type { JsonSchema, ValidationRule } from '../schema/json-schema.js'
 import { patternMatcher } from '../schema/pattern.js'
 import { inspectExpression } from './cel-fields.js'
-import { type CelExpression, compileExpression, type SelfType } from './engine.js'
+import { type CelExpression, type CelVariables, compileExpression, type SelfType } from './engine.js'
 
 export interface CompiledRule {
   readonly rule: ValidationRule
@@ -20,8 +20,8 @@ export function compileRule(
   errors: FieldError[],
 ): CompiledRule | undefined {
   try {
-    const self = selfType(schema)
-    const run = compileExpression(rule.rule, 'bool', self)
+    const variables = { self: selfType(schema), isOldOptional: rule.optionalOldSelf === true }
+    const run = compileExpression(rule.rule, 'bool', variables)
     const fields = inspectExpression(run.ast, schema)
     if (fields.undefinedFields.length > 0) throw new Error(`undefined field '${fields.undefinedFields[0]}'`)
     const badPattern = fields.patterns.find((pattern) => !isPattern(pattern))
@@ -30,7 +30,7 @@ export function compileRule(
       const why = 'may not be set if oldSelf is not used in rule'
       errors.push(invalidValue(`${path}.optionalOldSelf`, true, why))
     }
-    const message = rule.messageExpression ? compileMessage(rule, self, path, errors) : undefined
+    const message = rule.messageExpression ? compileMessage(rule, variables, path, errors) : undefined
     // A message may look at other fields than its rule does.
     const only = message ? undefined : fields.only
     return { rule, run, usesOldSelf: fields.usesOldSelf, only, ...(message && { message }) }
@@ -42,12 +42,12 @@ export function compileRule(
 
 function compileMessage(
   rule: ValidationRule,
-  self: SelfType,
+  variables: CelVariables,
   path: string,
   errors: FieldError[],
 ): CelExpression | undefined {
   try {
-    return compileExpression(rule.messageExpression ?? '', 'string', self)
+    return compileExpression(rule.messageExpression ?? '', 'string', variables)
   } catch (error) {
     const why = compileFailure(error).replace('cel expression', 'messageExpression')
     const text = why.startsWith('compilation') ? `messageExpression ${why}` : why

@@ -126,6 +126,18 @@ describe('rules about change', () => {
     expect(run(rule, {}, { tags: ['a'] })).toContain('failed rule')
   })
 
+  it.each<{ when: string; self: unknown; old?: unknown; passes: boolean }>([
+    { when: 'the object is new and begins as it must', self: { name: 'first' }, passes: true },
+    { when: 'the object is new and does not', self: { name: 'a' }, passes: false },
+    { when: 'nothing changes', self: { name: 'a' }, old: { name: 'a' }, passes: true },
+    { when: 'the field changes', self: { name: 'b' }, old: { name: 'a' }, passes: false },
+  ])('with an optional oldSelf, when $when', ({ self, old, passes }) => {
+    const rule = 'oldSelf.hasValue() ? oldSelf.value().name == self.name : self.name == "first"'
+    expect(run({ rule, optionalOldSelf: true }, self, old) === 'ok').toBe(passes)
+    const shorter = 'oldSelf.?name.orValue("first") == self.name'
+    expect(run({ rule: shorter, optionalOldSelf: true }, self, old) === 'ok').toBe(passes)
+  })
+
   it('what was wrong before and did not change does not block an update', () => {
     expect(run('self.size > 5', { size: 1 }, { size: 1 })).toBe('ok')
     expect(run('self.size > 5', { size: 2 }, { size: 1 })).toContain('failed rule')

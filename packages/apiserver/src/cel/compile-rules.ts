@@ -13,7 +13,7 @@ import { loadPatternEngine } from '../schema/pattern.js'
 import { withObjectMeta } from './cel-fields.js'
 import { toCelValue } from './cel-value.js'
 import { type CompiledRule, compileRule, firstLine } from './compile-rule.js'
-import { type CelExpression, loadCelEngine } from './engine.js'
+import { type CelExpression, loadCelEngine, optionalValue } from './engine.js'
 
 /** The CEL rules of a schema, ready to run. */
 export interface CelRules {
@@ -165,7 +165,7 @@ function runRules(
   // What did not change is not held against an update, unless the rule is about change.
   const isUnchanged = hasOld && jsonEqual(value, old)
   for (const compiled of rules) {
-    if (compiled.usesOldSelf ? !hasOld : isUnchanged) continue
+    if (compiled.usesOldSelf ? !hasOld && !compiled.rule.optionalOldSelf : isUnchanged) continue
     const error = runRule(compiled, schema, value, hasOld ? old : undefined, path)
     if (error) errors.push(error)
   }
@@ -178,7 +178,9 @@ function runRule(
   old: unknown,
   path: string,
 ): FieldError | undefined {
-  const variables = { self: toCelValue(value, schema, only), oldSelf: toCelValue(old, schema, only) }
+  const before = toCelValue(old, schema, only)
+  const oldSelf = rule.optionalOldSelf ? optionalValue(before) : before
+  const variables = { self: toCelValue(value, schema, only), oldSelf }
   const type = schema.type ?? ''
   try {
     if (run(variables) === true) return undefined

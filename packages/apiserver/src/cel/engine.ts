@@ -1,4 +1,4 @@
-import type { ASTNode, Environment } from '@marcbachmann/cel-js'
+import type { ASTNode, Environment, Optional } from '@marcbachmann/cel-js'
 import { findPattern, patternMatcher } from '../schema/pattern.js'
 
 /** A compiled expression: variables in, value out; throws for evaluation errors. */
@@ -10,11 +10,18 @@ export interface CelExpression {
 /** What is known of `self` before it has a value; `dyn` for everything that is no plain scalar. */
 export type SelfType = 'string' | 'int' | 'double' | 'bool' | 'dyn'
 
-type Engine = { readonly Environment: typeof Environment }
+type Engine = { readonly Environment: typeof Environment; readonly Optional: typeof Optional }
 
 let engine: Engine | undefined
-/** One per type of `self`; the engine checks comparisons and calls against it. */
-const environments = new Map<SelfType, Environment>()
+/** What an expression is about. */
+export interface CelVariables {
+  readonly self: SelfType
+  /** Whether `oldSelf` says by itself that it may be missing. */
+  readonly isOldOptional: boolean
+}
+
+/** One per kind of variables; the engine checks comparisons and calls against them. */
+const environments = new Map<string, Environment>()
 
 /** Loads the CEL engine. Safe to repeat. */
 export async function loadCelEngine(): Promise<void> {
@@ -25,9 +32,14 @@ export async function loadCelEngine(): Promise<void> {
  * Parses and type-checks an expression over `self` and `oldSelf`. Throws when it does not parse, uses a function or
  * variable nobody defined, or cannot give the wanted type.
  */
-export function compileExpression(expression: string, wanted: 'bool' | 'string', self: SelfType): CelExpression {
-  const env = environments.get(self) ?? createEnvironment(self)
-  environments.set(self, env)
+export function compileExpression(
+  expression: string,
+  wanted: 'bool' | 'string',
+  variables: CelVariables,
+): CelExpression {
+  const key = `${variables.self} ${variables.isOldOptional}`
+  const env = environments.get(key) ?? createEnvironment(variables)
+  environments.set(key, env)
   const source = renamePatternFunctions(expression)
   const checked = env.check(source)
   if (!checked.valid) throw checked.error ?? new Error('expression does not compile')
@@ -35,12 +47,18 @@ export function compileExpression(expression: string, wanted: 'bool' | 'string',
   return env.parse(source) as CelExpression
 }
 
-function createEnvironment(self: SelfType): Environment {
+/** A value of which a rule can ask whether it is there. */
+export function optionalValue(value: unknown): unknown {
+  if (!engine) throw new Error('CEL engine is not loaded')
+  return value === undefined || value === null ? engine.Optional.none() : engine.Optional.of(value)
+}
+
+function createEnvironment({ self, isOldOptional }: CelVariables): Environment {
   if (!engine) throw new Error('CEL engine is not loaded')
   const env = new engine.Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true })
   return env
     .registerVariable('self', self)
-    .registerVariable('oldSelf', self)
+    .registerVariable('oldSelf', isOldOptional ? `optional<${self}>` : self)
     .registerFunction('string.re2Matches(string): bool', matches)
     .registerFunction('re2Matches(string, string): bool', matches)
     .registerFunction(
