@@ -24,6 +24,8 @@ export interface ServeHttpsOptions {
   dataDir: string
   /** Origins of web pages that may call; none by default. */
   allowedOrigins?: readonly string[]
+  /** How long a watch may be silent before a space goes out; 17 s unless said otherwise, and 0 never sends one. */
+  watchKeepAliveMs?: number
   log?: Logger
 }
 
@@ -39,11 +41,13 @@ export interface HttpsEndpoint {
 }
 
 const KEEP_ALIVE_MS = 125_000
+/** Some clients give up on a watch after half a minute without bytes. */
+const WATCH_KEEP_ALIVE_MS = 17_000
 const MAX_HEADER_BYTES = 1024 * 1024
 
 /** Serves the API over TLS: HTTP/1.1, certificate or token, upgrades included. Resolves once it listens. */
 export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpoint> {
-  const { server, dataDir, log = silentLogger, host = '127.0.0.1' } = options
+  const { server, dataDir, log = silentLogger, host = '127.0.0.1', watchKeepAliveMs = WATCH_KEEP_ALIVE_MS } = options
   const isWildcard = host === '0.0.0.0' || host === '::'
   const tls = await ensureCertificates(join(dataDir, 'tls'), isWildcard ? [] : [host])
   const token = ensureToken(join(dataDir, 'token'))
@@ -52,6 +56,7 @@ export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpo
   const closing = new AbortController()
   setMaxListeners(0, closing.signal) // One listener per running stream is no leak.
   const sockets = new Set<Socket>()
+  const ports: Ports = { server, authenticate, origins, closing: closing.signal, watchKeepAliveMs }
 
   const listener = createServer({
     key: tls.server.key,
@@ -73,11 +78,11 @@ export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpo
   listener.on('clientError', refuseMalformed)
   listener.on('request', (message: IncomingMessage, response: ServerResponse) => {
     response.on('error', () => {}) // Writing to a client that left; `close` ends what feeds it.
-    void answer(message, response, { server, authenticate, origins, closing: closing.signal })
+    void answer(message, response, ports)
   })
   listener.on('upgrade', (message: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {})
-    void upgrade(message, socket, head, { server, authenticate, origins, closing: closing.signal }, log)
+    void upgrade(message, socket, head, ports, log)
   })
 
   await listen(listener, options.port, host)
@@ -117,12 +122,14 @@ interface Ports {
   authenticate(message: IncomingMessage): ApiUser | undefined
   origins: ReadonlySet<string>
   closing: AbortSignal
+  watchKeepAliveMs: number
 }
 
 async function answer(message: IncomingMessage, response: ServerResponse, ports: Ports): Promise<void> {
   const wishes = {
     isHead: message.method === 'HEAD',
     acceptsGzip: (message.headers['accept-encoding'] ?? '').includes('gzip'),
+    watchKeepAliveMs: ports.watchKeepAliveMs,
   }
   try {
     checkOrigin(message, ports.origins)

@@ -4,7 +4,6 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { ApiResponse, WatchFrame, WatchFrames } from '@corral/resources'
 
-const KEEP_ALIVE_MS = 17_000
 const GZIP_FROM_BYTES = 128 * 1024
 const PIECE_LENGTH = 32 * 1024
 const SPACE = Buffer.from(' ')
@@ -13,6 +12,8 @@ const compress = promisify(gzip)
 export interface ResponseWishes {
   readonly isHead: boolean
   readonly acceptsGzip: boolean
+  /** How long a watch may be silent before a space goes out; 0 never sends one. */
+  readonly watchKeepAliveMs: number
 }
 
 /** Sends an answer. Settles when it has been handed to the socket or the client is gone; never rejects. */
@@ -52,7 +53,7 @@ export async function writeResponse(
       response.writeHead(status, headers)
       if (answer.headers.warning === undefined) response.flushHeaders()
       else response.write(SPACE)
-      await pumpFrames(response, body.frames)
+      await pumpFrames(response, body.frames, wishes.watchKeepAliveMs)
   }
 }
 
@@ -73,12 +74,13 @@ async function pump(response: ServerResponse, chunks: AsyncIterable<Uint8Array>)
  * Frames as lines, those of one turn in one piece. While nothing happens a single space goes out now
  * and then: it is legal between documents, and some clients give up on a silent watch.
  */
-async function pumpFrames(response: ServerResponse, frames: WatchFrames): Promise<void> {
+async function pumpFrames(response: ServerResponse, frames: WatchFrames, keepAliveMs: number): Promise<void> {
   let wroteLately = false
-  const keepAlive = setInterval(() => {
+  const sendSpace = (): void => {
     if (!wroteLately && !response.writableNeedDrain) response.write(SPACE)
     wroteLately = false
-  }, KEEP_ALIVE_MS).unref()
+  }
+  const keepAlive = keepAliveMs > 0 ? setInterval(sendSpace, keepAliveMs).unref() : undefined
   try {
     for await (const frame of frames) {
       if (response.destroyed) break

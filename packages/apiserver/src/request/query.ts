@@ -30,7 +30,7 @@ export interface WriteOptions {
 /** Reads and checks the options every write shares; `kind` names them in the refusal. */
 export function parseWriteOptions(query: URLSearchParams, kind: string): WriteOptions {
   const errors: FieldError[] = []
-  const dryRun = query.getAll('dryRun').filter((value) => value !== '')
+  const dryRun = query.getAll('dryRun')
   if (dryRun.some((value) => value !== 'All')) errors.push(notSupported('dryRun', dryRun, ['All']))
   const fieldValidation = query.get('fieldValidation') || 'Warn'
   if (!isFieldValidation(fieldValidation)) {

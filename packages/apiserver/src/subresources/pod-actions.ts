@@ -5,7 +5,7 @@ import { parseWriteOptions } from '../request/query.js'
 import { objectResponse, successStatus } from '../request/responses.js'
 import { bindPod } from '../schedule/bind-pod.js'
 import type { SchedulingPod } from '../schedule/plan-binding.js'
-import { isJsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
 import { deleteObject, parseDeleteOptions } from '../write/delete-object.js'
 
@@ -14,6 +14,7 @@ export async function evictionVerb(resource: ResourceRequest): Promise<ApiRespon
   const { request, context, kind, namespace = '', name = '' } = resource
   if (request.method !== 'POST') throw methodNotAllowed()
   const body = hasBody(request) ? await readObject(request) : {}
+  checkKind(body, 'Eviction')
   if (!isJsonObject(body.metadata) || body.metadata.name !== name)
     throw badRequest('name in URL does not match name in Eviction object')
   const options = parseDeleteOptions(request.query, isJsonObject(body.deleteOptions) ? body.deleteOptions : undefined)
@@ -26,6 +27,7 @@ export async function bindingVerb(resource: ResourceRequest): Promise<ApiRespons
   const { request, context, kind, namespace = '', name = '' } = resource
   if (request.method !== 'POST') throw methodNotAllowed()
   const body = await readObject(request)
+  checkKind(body, 'Binding')
   if (!isJsonObject(body.metadata) || body.metadata.name !== name) {
     throw badRequest('name in URL does not match name in Binding object')
   }
@@ -40,4 +42,9 @@ export async function bindingVerb(resource: ResourceRequest): Promise<ApiRespons
   if (schedulingGates.length > 0) throw refused('has non-empty .spec.schedulingGates')
   if (!parseWriteOptions(request.query, 'CreateOptions').dryRun) await bindPod(context, pod, node).committed
   return objectResponse(201, successStatus(undefined, 201))
+}
+
+function checkKind({ kind }: JsonObject, expected: string): void {
+  if (kind !== undefined && kind !== expected)
+    throw badRequest(`the kind in the data (${String(kind)}) does not match the expected kind (${expected})`)
 }

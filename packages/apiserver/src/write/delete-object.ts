@@ -32,7 +32,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | un
     throw badRequest(`the body of a delete holds DeleteOptions, not ${String(body.kind)}`)
   const preconditions = isJsonObject(body?.preconditions) ? body.preconditions : {}
   const bodyDryRun = Array.isArray(body?.dryRun) ? body.dryRun : []
-  const dryRun = [...bodyDryRun, ...query.getAll('dryRun')].filter((value) => value !== '')
+  const dryRun = [...bodyDryRun, ...query.getAll('dryRun')]
   const { gracePeriodSeconds: grace, propagationPolicy: policy, orphanDependents: legacy } = body ?? inQuery(query)
   const errors = []
   if (dryRun.some((value) => value !== 'All')) errors.push(notSupported('dryRun', dryRun, ['All']))

@@ -89,6 +89,22 @@ describe('refused, because the body is not the object of the path or forges what
       says: /DeleteOptions/,
     },
     {
+      what: 'a trial of nothing in particular, which must not become a write',
+      method: 'POST',
+      url: `${configMaps}?dryRun=`,
+      body: configMap('tried'),
+      status: 422,
+      says: /dryRun: Unsupported value: \[""\]: supported values: "All"/,
+    },
+    {
+      what: 'an eviction that is something else',
+      method: 'POST',
+      url: '/api/v1/namespaces/default/pods/none/eviction',
+      body: { kind: 'Pod', metadata: { name: 'none' } },
+      status: 400,
+      says: /expected kind \(Eviction\)/,
+    },
+    {
       what: 'a delete that tries something else than everything',
       method: 'DELETE',
       body: { dryRun: ['Some'] },
