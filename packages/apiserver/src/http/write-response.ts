@@ -12,8 +12,8 @@ const compress = promisify(gzip)
 export interface ResponseWishes {
   readonly isHead: boolean
   readonly acceptsGzip: boolean
-  /** How long a watch may be silent before a space goes out; 0 never sends one. */
-  readonly watchKeepAliveMs: number
+  /** How long a watch may be silent before a space goes out; without it, or at 0, none does. */
+  readonly watchKeepAliveMs?: number
 }
 
 /** Sends an answer. Settles when it has been handed to the socket or the client is gone; never rejects. */
@@ -53,7 +53,7 @@ export async function writeResponse(
       response.writeHead(status, headers)
       if (answer.headers.warning === undefined) response.flushHeaders()
       else response.write(SPACE)
-      await pumpFrames(response, body.frames, wishes.watchKeepAliveMs)
+      await pumpFrames(response, body.frames, wishes.watchKeepAliveMs ?? 0)
   }
 }
 
