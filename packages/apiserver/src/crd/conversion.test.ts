@@ -14,7 +14,7 @@ const version = (name: string, storage: boolean): object => ({
   schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object' } } } },
 })
 
-async function define(plural: string, kind: string, conversion: object): Promise<void> {
+async function define(plural: string, kind: string, conversion: object, isEmpty = false): Promise<void> {
   const spec = {
     group: 'example.com',
     scope: 'Cluster',
@@ -25,6 +25,7 @@ async function define(plural: string, kind: string, conversion: object): Promise
   const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
   const { status } = await api.call('POST', definitions, { metadata: { name: `${plural}.example.com` }, spec })
   expect(status).toBe(201)
+  if (isEmpty) return
   const object = { apiVersion: 'example.com/v1', kind, metadata: { name: 'one' } }
   expect((await api.call('POST', `/apis/example.com/v1/${plural}`, object)).status).toBe(201)
 }
@@ -45,4 +46,19 @@ it('a webhook is not called: its objects are served in the version they were wri
   const { status, value } = await api.call('GET', '/apis/example.com/v2/hookeds/one')
   expect([status, value.reason]).toEqual([500, 'InternalError'])
   expect(value.message).toContain('conversion webhook for example.com/v1, Kind=Hooked failed')
+})
+
+it('a watch that cannot show an object ends, and everybody else goes on', async () => {
+  const clientConfig = { service: { name: 'x', namespace: 'default' } }
+  const webhook = { clientConfig, conversionReviewVersions: ['v1'] }
+  await define('watcheds', 'Watched', { strategy: 'Webhook', webhook }, true)
+  const { response } = await api.call('GET', '/apis/example.com/v2/watcheds?watch=1')
+  if (response.body.type !== 'watch') throw new Error('no watch')
+  const object = { apiVersion: 'example.com/v1', kind: 'Watched', metadata: { name: 'one' } }
+  expect((await api.call('POST', '/apis/example.com/v1/watcheds', object)).status).toBe(201)
+  const types = []
+  for await (const frame of response.body.frames) types.push(frame.event.type)
+  expect(types).toEqual(['ERROR'])
+  const other = { metadata: { name: 'other' } }
+  expect((await api.call('POST', '/api/v1/namespaces/default/configmaps', other)).status).toBe(201)
 })

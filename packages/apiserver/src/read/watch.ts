@@ -2,7 +2,7 @@ import type { ApiResponse, KubeObject, Status, WatchFrame, WatchFrames } from '@
 import { expired, type FieldError, forbiddenField, invalid, notSupported } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
-import { jsonHeaders } from '../request/responses.js'
+import { errorStatus, jsonHeaders } from '../request/responses.js'
 import type { ServerContext } from '../server-context.js'
 import type { StoreEvent } from '../store/event-ring.js'
 import { currentObjects, isSelected, type Selection, versionOf } from './list.js'
@@ -40,8 +40,14 @@ export function openWatch(
 
   const timers: NodeJS.Timeout[] = []
   const listener = (event: StoreEvent): void => {
-    const frame = frameOf(kind, selection, representation, event)
-    if (frame) queue.push(frame, event.sizeBytes)
+    try {
+      const frame = frameOf(kind, selection, representation, event)
+      if (frame) queue.push(frame, event.sizeBytes)
+    } catch (error) {
+      // An object that cannot be shown in this version is this watch's trouble, not that of whoever wrote it.
+      queue.push(errorFrame(errorStatus(error)), 0)
+      queue.end()
+    }
   }
   const queue: WatchQueue = new WatchQueue(() => {
     collection.listeners.delete(listener)
