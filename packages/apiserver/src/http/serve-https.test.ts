@@ -149,6 +149,7 @@ describe('bodies', () => {
 
   it.each([
     { what: '25: CSV', type: 'text/csv', body: 'a,b', status: 415 },
+    { what: 'CBOR', type: 'application/cbor', body: 'a', status: 415 },
     { what: 'broken JSON', type: 'application/json', body: '{', status: 400 },
     { what: 'a JSON list', type: 'application/json', body: '[]', status: 400 },
     { what: 'broken protobuf', type: 'application/vnd.kubernetes.protobuf', body: 'k8s', status: 400 },
