@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
 import { type Clock, EventsV1, type EventsV1Event, type KubeObject, type Logger, type Stored } from '@corral/resources'
 import { EventSeries, type EventWrite, seriesSettleMs } from './event-series.js'
@@ -108,7 +108,7 @@ function eventFor(
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
-    metadata: { name: `${name}.${randomBytes(8).toString('hex')}`, namespace },
+    metadata: { name: `${name}.${randomSuffix()}`, namespace },
     eventTime: stamp.at.toISOString().replace('Z', '000Z'),
     reportingController: stamp.reportingController,
     reportingInstance: stamp.reportingInstance,
@@ -120,6 +120,14 @@ function eventFor(
   }
 }
 
+/** 16 digits of the random ones in a UUID, of which Node keeps a supply; the others say what kind of UUID it is. */
+function randomSuffix(): string {
+  const id = randomUUID()
+  return id.slice(0, 8) + id.slice(-8)
+}
+
 /** The note up to its last whole character that fits. */
-const shortened = (text: string): string =>
-  new TextDecoder().decode(Buffer.from(text).subarray(0, maxNoteBytes), { stream: true })
+function shortened(text: string): string {
+  if (Buffer.byteLength(text) <= maxNoteBytes) return text
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, maxNoteBytes), { stream: true })
+}

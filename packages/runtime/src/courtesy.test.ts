@@ -107,15 +107,18 @@ describe('courtesy', () => {
     await Promise.all([serving, ...calls])
   })
 
-  it('gives up a waiting call when its signal aborts and goes on with the next', async () => {
+  it('gives up all waiting calls of a signal that aborts, wherever they stand, and goes on with the others', async () => {
     const courtesy = new Courtesy({ timer: steppedTimer() })
     const urgent = held()
     const serving = courtesy.urgent(urgent.run)
     const stop = new AbortController()
-    const given = courtesy.patient(async () => 'never', stop.signal)
-    const next = courtesy.patient(async () => 'next')
+    const first = courtesy.patient(async () => 'never', stop.signal)
+    const next = courtesy.patient(async () => 'next', new AbortController().signal)
+    const last = courtesy.patient(async () => 'never', stop.signal)
     stop.abort(new Error('stopping'))
-    await expect(given).rejects.toThrow('stopping')
+    await expect(first).rejects.toThrow('stopping')
+    await expect(last).rejects.toThrow('stopping')
+    await expect(courtesy.patient(async () => 'never', stop.signal)).rejects.toThrow('stopping')
     urgent.end()
     expect(await next).toBe('next')
     await serving

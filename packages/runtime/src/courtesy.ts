@@ -17,9 +17,10 @@ export interface CourtesyOptions {
 const quietAfterMs = 1_000
 
 interface Waiting {
-  dueAtMs: number
-  go: () => void
-  isGone: boolean
+  readonly dueAtMs: number
+  readonly signal: AbortSignal | undefined
+  readonly go: () => void
+  readonly leave: (reason: unknown) => void
 }
 
 /**
@@ -33,6 +34,8 @@ export class Courtesy {
   readonly #besideUrgent: number
   readonly #longestWaitMs: number
   readonly #waiting = new Fifo<Waiting>()
+  /** Those whose end is heard: most callers share one, and a listener for each call would cost more than its wait. */
+  readonly #heard = new WeakSet<AbortSignal>()
   #head: Waiting | undefined
   #urgent = 0
   #running = 0
@@ -82,23 +85,28 @@ export class Courtesy {
   #turn(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
-      const onAbort = (): void => {
-        entry.isGone = true
-        reject(signal?.reason)
+      if (signal) this.#hear(signal)
+      const go = (): void => {
+        this.#running += 1
+        resolve()
       }
-      const entry: Waiting = {
-        dueAtMs: this.#nowMs() + this.#longestWaitMs,
-        isGone: false,
-        go: () => {
-          signal?.removeEventListener('abort', onAbort)
-          this.#running += 1
-          resolve()
-        },
-      }
-      signal?.addEventListener('abort', onAbort, { once: true })
-      this.#waiting.push(entry)
+      this.#waiting.push({ dueAtMs: this.#nowMs() + this.#longestWaitMs, signal, go, leave: reject })
       this.#release()
     })
+  }
+
+  #hear(signal: AbortSignal): void {
+    if (this.#heard.has(signal)) return
+    this.#heard.add(signal)
+    const leave = (entry: Waiting | undefined): void => {
+      if (entry?.signal === signal) entry.leave(signal.reason)
+    }
+    const onAbort = (): void => {
+      leave(this.#head)
+      for (const entry of this.#waiting) leave(entry)
+      this.#release()
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
   }
 
   #mayGo(dueAtMs: number): boolean {
@@ -113,7 +121,7 @@ export class Courtesy {
       this.#head ??= this.#waiting.shift()
       const head = this.#head
       if (!head) break
-      if (!head.isGone) {
+      if (!head.signal?.aborted) {
         if (!this.#mayGo(head.dueAtMs)) break
         head.go()
       }

@@ -21,4 +21,8 @@ export class Fifo<T> {
     }
     return item
   }
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (let at = this.#head; at < this.#items.length; at++) yield this.#items[at]!
+  }
 }

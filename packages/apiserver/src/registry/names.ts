@@ -37,16 +37,32 @@ interface Metadata {
   ownerReferences?: unknown
 }
 
-/** What is wrong with labels, annotations, finalizers and owners. */
-export function checkMetadata(kind: KindDefinition, metadata: Metadata): FieldError[] {
+/** What is wrong with labels, annotations, finalizers and owners; what is the very same as before was looked at then. */
+export function checkMetadata(kind: KindDefinition, metadata: Metadata, before: Metadata = {}): FieldError[] {
   const errors: FieldError[] = []
-  for (const [key, value] of entries(metadata.labels)) {
+  if (metadata.labels !== before.labels) errors.push(...checkLabels(metadata.labels))
+  if (metadata.annotations !== before.annotations) errors.push(...checkAnnotations(metadata.annotations))
+  const { finalizers, ownerReferences } = metadata
+  if (Array.isArray(finalizers) && finalizers !== before.finalizers) errors.push(...checkFinalizers(kind, finalizers))
+  if (Array.isArray(ownerReferences) && ownerReferences !== before.ownerReferences)
+    errors.push(...checkOwners(ownerReferences))
+  return errors
+}
+
+function checkLabels(labels: unknown): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [key, value] of entries(labels)) {
     errors.push(...checkQualifiedName(key, 'metadata.labels'))
     const problem = labelValueError(String(value))
     if (problem) errors.push(invalidValue('metadata.labels', value, problem))
   }
+  return errors
+}
+
+function checkAnnotations(annotations: unknown): FieldError[] {
+  const errors: FieldError[] = []
   let annotationBytes = 0
-  for (const [key, value] of entries(metadata.annotations)) {
+  for (const [key, value] of entries(annotations)) {
     errors.push(...checkQualifiedName(key.toLowerCase(), 'metadata.annotations'))
     annotationBytes += Buffer.byteLength(key) + Buffer.byteLength(String(value))
   }
@@ -57,8 +73,6 @@ export function checkMetadata(kind: KindDefinition, metadata: Metadata): FieldEr
       message: `Too long: may not be more than ${ANNOTATION_LIMIT_BYTES} bytes`,
     })
   }
-  if (Array.isArray(metadata.finalizers)) errors.push(...checkFinalizers(kind, metadata.finalizers))
-  if (Array.isArray(metadata.ownerReferences)) errors.push(...checkOwners(metadata.ownerReferences))
   return errors
 }
 

@@ -177,7 +177,7 @@ function validateChange(
 ): void {
   const errors: FieldError[] = [
     ...forged,
-    ...checkMetadata(kind, next.metadata),
+    ...checkMetadata(kind, next.metadata, (old as Identified).metadata),
     ...checkFinalizers(next.metadata, old as Identified),
   ]
   if (kind.schema) errors.push(...kind.schema.validate(next as JsonObject, old))
