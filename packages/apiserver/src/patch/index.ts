@@ -1,3 +1,3 @@
-export { jsonPatch } from './json-patch.js'
+export { jsonPatch, unknownMembers } from './json-patch.js'
 export { mergePatch } from './merge-patch.js'
 export { strategicMergePatch } from './table-patch-schema.js'

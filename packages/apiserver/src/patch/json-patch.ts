@@ -27,6 +27,17 @@ export function jsonPatch(target: unknown, operations: unknown): unknown {
   return document
 }
 
+const MEMBERS = ['op', 'path', 'from', 'value']
+
+/** Where operations have members that no operation has; they are ignored when the patch is applied. */
+export function unknownMembers(operations: readonly unknown[]): string[] {
+  return operations.flatMap((operation, index) =>
+    Object.keys(isRecord(operation) ? operation : {})
+      .filter((name) => !MEMBERS.includes(name))
+      .map((name) => `[${index}].${name}`),
+  )
+}
+
 function parseOperations(operations: unknown): Operation[] {
   if (!Array.isArray(operations)) {
     throw new KubeError('BadRequest', 'error decoding patch: a JSON patch is a list of operations', { status: 400 })

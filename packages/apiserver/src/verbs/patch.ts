@@ -14,6 +14,7 @@ import { presentWritten, wantedForm } from '../read/presentation.js'
 import { objectResponse } from '../request/responses.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { applyObject } from '../write/apply-object.js'
+import type { WriteRequest } from '../write/create-object.js'
 import { checkNamed, type Identified, identify } from '../write/identity.js'
 import { readPatchBody } from '../write/patch-body.js'
 import { updateObject } from '../write/update-object.js'
@@ -50,6 +51,7 @@ export async function patchVerb(resource: ResourceRequest): Promise<ApiResponse>
       { reason: 'FieldValueForbidden', field: 'force', message: 'Forbidden: may not be specified for non-apply patch' },
     ])
   }
+  tellUnknown(patch.unknown ?? [], write)
   const live = context.store.collection(kind.collection).findHead(namespace, name)
   // A definition's patched schemas decide what must be loaded, so a definition is patched twice.
   await prepareWrite(kind, live && kind.collection === crdKind.collection ? patch.apply(live as JsonObject) : undefined)
@@ -65,6 +67,13 @@ function identifyPatched({ kind, namespace = '', name = '' }: ResourceRequest, n
   if (next.apiVersion === undefined || next.kind === undefined)
     throw undecodable('the patch removes apiVersion or kind')
   return identify(kind, next, namespace, name)
+}
+
+function tellUnknown(members: readonly string[], { fieldValidation, warnings }: WriteRequest): void {
+  if (members.length === 0 || fieldValidation === 'Ignore') return
+  const texts = members.map((member) => `json patch unknown field ${JSON.stringify(member)}`)
+  if (fieldValidation === 'Strict') throw invalidPatch(`strict decoding error: ${texts.join(', ')}`)
+  warnings.push(...texts)
 }
 
 /** The same trouble with reading an object has another status where the object is what a patch has left. */

@@ -1,6 +1,6 @@
 import type { ApiRequest } from '@corral/resources'
 import { badRequest, unsupportedMediaType } from '../errors/api-error.js'
-import { jsonPatch, mergePatch } from '../patch/index.js'
+import { jsonPatch, mergePatch, unknownMembers } from '../patch/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { mediaType, readPatch } from '../request/body.js'
 import { isJsonObject, type JsonObject } from '../store/plain-json.js'
@@ -19,7 +19,12 @@ export type PatchType = (typeof TYPES)[keyof typeof TYPES]
 /** A patch that can be applied to any state of the object. Application throws when it does not fit. */
 export type Patch =
   | { readonly type: 'apply'; readonly body: JsonObject }
-  | { readonly type: Exclude<PatchType, 'apply'>; apply(current: JsonObject): JsonObject }
+  | {
+      readonly type: Exclude<PatchType, 'apply'>
+      /** Members of a JSON patch's operations that mean nothing. */
+      readonly unknown?: readonly string[]
+      apply(current: JsonObject): JsonObject
+    }
 
 /** Reads the patch of a request. Strategic merge needs Go types, which custom kinds do not have: 415 for those. */
 export async function readPatchBody(
@@ -39,7 +44,7 @@ export async function readPatchBody(
   }
   if (type === 'json') {
     if (!Array.isArray(body)) throw badRequest('error decoding patch: a JSON patch is a list of operations')
-    return { type, apply: (current) => object(jsonPatch(current, body)) }
+    return { type, unknown: unknownMembers(body), apply: (current) => object(jsonPatch(current, body)) }
   }
   if (!isJsonObject(body)) throw badRequest('error decoding patch: the patch must be an object')
   if (type === 'apply') return { type, body }

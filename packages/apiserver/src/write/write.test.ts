@@ -230,3 +230,15 @@ describe('server-side apply', () => {
     expect(again.value.metadata.resourceVersion).toBe(forced.value.metadata.resourceVersion)
   })
 })
+
+it.each([
+  { fieldValidation: 'Strict', status: 422, warning: undefined },
+  { fieldValidation: 'Warn', status: 200, warning: '299 - "json patch unknown field \\"[0].x\\""' },
+  { fieldValidation: 'Ignore', status: 200, warning: undefined },
+])('a JSON patch with a member no operation has: $fieldValidation', async ({ fieldValidation, status, warning }) => {
+  await api.call('POST', configMaps, configMap('members'))
+  const operations = [{ op: 'add', path: '/metadata/labels', value: { a: 'b' }, x: 1 }]
+  const url = `${configMaps}/members?dryRun=All&fieldValidation=${fieldValidation}`
+  const { response } = await api.call('PATCH', url, operations, JSON_PATCH)
+  expect([response.status, response.headers.warning]).toEqual([status, warning])
+})
