@@ -61,7 +61,7 @@ const designed = [
   'One user who may do everything: RBAC objects are stored and answered with a warning that nothing enforces them.',
   'No anonymous user: 401 where a real server says 403. Health and version need no credentials.',
   'Workload kinds other than Pod are stored but nothing acts on them (Deployment, ReplicaSet and the like).',
-  'Conversion webhooks are not called: reads and writes convert in process and in the same turn. Agent Sandbox kinds have converters of their own; another definition with strategy `Webhook` works in its storage version, and its other versions answer 500.',
+  'Conversion webhooks are called only at a URL on this machine (`https://127.0.0.1/…`, `localhost`). Agent Sandbox kinds have converters of their own; another definition whose webhook is a Service works in its storage version, and its other versions answer 500.',
   'Nothing is added that only a controller missing here would take away or need: no finalizer on volume claims, no taint on new nodes, no node ports, no Endpoints beside EndpointSlices (kubectl up to 1.32 describes a Service without them).',
   'A request that makes no sense is refused with a 4xx, also where a real server answers 500. A dry run in the query of a delete is honoured with a body too. Items of lists say their kind.',
   'Agent Sandbox kinds are also served as v1alpha1, converted in process; upstream 1.0 has dropped that version.',

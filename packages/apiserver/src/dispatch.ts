@@ -11,6 +11,7 @@ import { patchVerb } from './verbs/patch.js'
 import { getVerb, listVerb } from './verbs/read.js'
 import type { ResourceRequest } from './verbs/resource-request.js'
 import { updateVerb } from './verbs/update.js'
+import { withConversions } from './verbs/with-conversions.js'
 
 /** Finds the kind a path names and checks that its scope fits; 404 otherwise. */
 export function resolveResource(context: ServerContext, request: ApiRequest): ResourceRequest | undefined {
@@ -74,6 +75,10 @@ async function warningAnyway(resource: ResourceRequest, warning: string): Promis
 }
 
 function carryOut(resource: ResourceRequest): Promise<ApiResponse> | ApiResponse {
+  return resource.kind.loadViews ? withConversions(resource, byMethod) : byMethod(resource)
+}
+
+function byMethod(resource: ResourceRequest): Promise<ApiResponse> | ApiResponse {
   const { request, name, subresource } = resource
   if (subresource !== '') return subresourceVerb(resource)
   if (name === undefined) {

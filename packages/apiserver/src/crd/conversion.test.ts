@@ -36,7 +36,7 @@ it('without a strategy only the version is another', async () => {
   expect([status, value.apiVersion]).toEqual([200, 'example.com/v2'])
 })
 
-it('a webhook is not called: its objects are served in the version they were written in, another is 500', async () => {
+it('a webhook that is a service is not called: its objects are served in the version they were written in, another is 500', async () => {
   const clientConfig = { service: { name: 'x', namespace: 'default' }, caBundle: 'Cg==' }
   await define('hookeds', 'Hooked', {
     strategy: 'Webhook',

@@ -11,7 +11,7 @@ import { fieldReader } from '../registry/selectable-fields.js'
 import { compileSchema, type JsonSchema } from '../schema/index.js'
 import type { JsonObject } from '../store/plain-json.js'
 import { Stamp } from '../store/stamp.js'
-import { converterFor } from './conversion.js'
+import { type Converter, converterFor } from './conversion.js'
 import { prepareEngines } from './prepare-definition.js'
 import { scaleErrors } from './scale-errors.js'
 
@@ -22,14 +22,21 @@ export function customKinds(crd: CustomResourceDefinition): KindDefinition[] {
   const versions = crd.spec?.versions ?? []
   const storage = versions.find((version) => version.storage)
   if (!storage) return []
-  return versions.filter((version) => version.served).map((version) => customKind(crd, version, storage.name))
+  const converter = converterFor(crd)
+  return versions
+    .filter((version) => version.served)
+    .map((version) => customKind(crd, version, storage.name, converter))
 }
 
-function customKind(crd: CustomResourceDefinition, version: Version, storageVersion: string): KindDefinition {
+function customKind(
+  crd: CustomResourceDefinition,
+  version: Version,
+  storageVersion: string,
+  converter: Converter,
+): KindDefinition {
   const { group, names, scope } = crd.spec!
   const apiVersion = `${group}/${version.name}`
   const storageApiVersion = `${group}/${storageVersion}`
-  const convert = converterFor(crd)
   const scale = scalePaths(version)
   const schema = lazySchema((version.schema?.openAPIV3Schema ?? { type: 'object' }) as JsonSchema, scale)
   return describeKind(
@@ -63,9 +70,10 @@ function customKind(crd: CustomResourceDefinition, version: Version, storageVers
           }
         : {}),
       isOwnView: (stored) => stored.apiVersion === apiVersion && completedBy.get(stored) === schema,
-      toVersion: (stored) => readAs(stored, apiVersion, convert, schema),
+      ...(converter.load ? { loadViews: (stored) => converter.load!(stored, apiVersion) } : {}),
+      toVersion: (stored) => readAs(stored, apiVersion, converter, schema),
       fromVersion: (object) => {
-        const stored = object.apiVersion === storageApiVersion ? object : convert(object, storageApiVersion)
+        const stored = object.apiVersion === storageApiVersion ? object : converter.convert(object, storageApiVersion)
         if (stored === object && Object.isExtensible(object)) completedBy.set(object, schema)
         return stored
       },
@@ -94,13 +102,8 @@ const SCALE_ROW: SubresourceDefinition = {
 /** The schema whose defaults an object is known to have, because it was written through it. */
 const completedBy = new Stamp<KindSchema>()
 
-function readAs(
-  stored: KubeObject,
-  apiVersion: string,
-  convert: (object: KubeObject, apiVersion: string) => KubeObject,
-  schema: KindSchema,
-): KubeObject {
-  const converted = stored.apiVersion === apiVersion ? stored : convert(stored, apiVersion)
+function readAs(stored: KubeObject, apiVersion: string, converter: Converter, schema: KindSchema): KubeObject {
+  const converted = stored.apiVersion === apiVersion ? stored : converter.convert(stored, apiVersion)
   return schema.applyDefaults(converted as JsonObject) as KubeObject
 }
 

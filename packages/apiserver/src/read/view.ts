@@ -19,3 +19,17 @@ export function viewOf(kind: KindDefinition, stored: KubeObject): KubeObject {
   }
   return view
 }
+
+/** How many objects are asked about at a time. */
+const VIEWS_AT_ONCE = 200
+
+/** Makes views that somebody else has to help with, so that `viewOf` finds them made. */
+export async function prepareViews(kind: KindDefinition, stored: readonly KubeObject[]): Promise<void> {
+  if (!kind.loadViews) return
+  const missing = stored.filter((object) => !kind.isOwnView?.(object) && !views.get(kind)?.has(object))
+  for (let start = 0; start < missing.length; start += VIEWS_AT_ONCE) {
+    const some = missing.slice(start, start + VIEWS_AT_ONCE)
+    await kind.loadViews(some)
+    for (const object of some) viewOf(kind, object)
+  }
+}

@@ -7,7 +7,7 @@ import type { ServerContext } from '../server-context.js'
 import type { StoreEvent } from '../store/event-ring.js'
 import { currentObjects, isSelected, type Selection, versionOf } from './list.js'
 import { type EventRepresentation, makeFrame } from './representation.js'
-import { viewOf } from './view.js'
+import { prepareViews, viewOf } from './view.js'
 import { WatchQueue } from './watch-queue.js'
 
 const BOOKMARK_INTERVAL_MS = 15_000
@@ -39,14 +39,30 @@ export function openWatch(
   }
 
   const timers: NodeJS.Timeout[] = []
+  const show = (event: StoreEvent): void => {
+    const frame = frameOf(kind, selection, representation, event)
+    if (frame) queue.push(frame, event.sizeBytes)
+  }
+  /** An object that cannot be shown in this version is this watch's trouble, not that of whoever wrote it. */
+  const fail = (error: unknown): void => {
+    queue.push(errorFrame(errorStatus(error)), 0)
+    queue.end()
+  }
+  /** One after the other, as soon as whoever converts has answered. */
+  let converted = Promise.resolve()
+  const showConverted = (event: StoreEvent): void => {
+    const objects = event.previous ? [event.object, event.previous] : [event.object]
+    converted = converted
+      .then(() => prepareViews(kind, objects))
+      .then(() => show(event))
+      .catch(fail)
+  }
   const listener = (event: StoreEvent): void => {
     try {
-      const frame = frameOf(kind, selection, representation, event)
-      if (frame) queue.push(frame, event.sizeBytes)
+      if (kind.loadViews) showConverted(event)
+      else show(event)
     } catch (error) {
-      // An object that cannot be shown in this version is this watch's trouble, not that of whoever wrote it.
-      queue.push(errorFrame(errorStatus(error)), 0)
-      queue.end()
+      fail(error)
     }
   }
   const queue: WatchQueue = new WatchQueue(() => {
@@ -68,6 +84,10 @@ export function openWatch(
     }
   } else {
     for (const event of collection.ring.after(after) ?? []) {
+      if (kind.loadViews) {
+        showConverted(event)
+        continue
+      }
       const frame = frameOf(kind, selection, representation, event)
       if (frame) queue.prefill([frame])
     }
@@ -78,13 +98,20 @@ export function openWatch(
 
   const timeoutMs = (queryInteger(query, 'timeoutSeconds') ?? 0) * 1000 || DEFAULT_MIN_MS * (1 + Math.random())
   timers.push(setTimeout(() => queue.end(), timeoutMs).unref())
-  if (wantsBookmarks) timers.push(...bookmarkTimers(store, queue, representation, timeoutMs))
+  if (wantsBookmarks) {
+    const send = (frame: WatchFrame): void => {
+      // Never before the events it speaks for.
+      if (kind.loadViews) converted = converted.then(() => queue.push(frame, 0))
+      else queue.push(frame, 0)
+    }
+    timers.push(...bookmarkTimers(store, send, representation, timeoutMs))
+  }
   return watchResponse(queue)
 }
 
 function bookmarkTimers(
   store: ServerContext['store'],
-  queue: WatchQueue,
+  deliver: (frame: WatchFrame) => void,
   representation: EventRepresentation,
   timeoutMs: number,
 ): NodeJS.Timeout[] {
@@ -92,7 +119,7 @@ function bookmarkTimers(
   const send = (): void => {
     if (store.head === last) return
     last = store.head
-    queue.push(makeFrame('BOOKMARK', representation.bookmark(String(last))), 0)
+    deliver(makeFrame('BOOKMARK', representation.bookmark(String(last))))
   }
   const timers = [setInterval(send, BOOKMARK_INTERVAL_MS).unref()]
   if (timeoutMs > LAST_BOOKMARK_MS) timers.push(setTimeout(send, timeoutMs - LAST_BOOKMARK_MS).unref())

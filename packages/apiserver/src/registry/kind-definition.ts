@@ -81,6 +81,8 @@ export interface KindDefinition extends ResourceKind {
   /** From what is stored to this version, and back. Absent: stored as is. */
   toVersion?(stored: KubeObject): KubeObject
   fromVersion?(object: KubeObject): KubeObject
+  /** Fetches what `toVersion` will need of others for these objects; absent where it needs nobody. */
+  loadViews?(stored: readonly KubeObject[]): Promise<void>
   defaults?(object: JsonObject): void
   prepareCreate?(object: JsonObject, context: WriteContext): void
   prepareUpdate?(next: JsonObject, old: JsonObject, context: WriteContext): void
