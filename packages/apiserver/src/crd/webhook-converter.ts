@@ -53,18 +53,17 @@ export class WebhookConverter {
     } catch (error) {
       throw failure(first, error instanceof Error ? error.message : String(error))
     }
-    for (const [index, object] of asked.entries()) this.keep(object, apiVersion, converted[index]!)
+    for (const [index, object] of asked.entries()) this.keep(keyOf(object, apiVersion), converted[index]!)
   }
 
   /** The object in another version and back: what is sent is stored in the one and shown in the other. */
   private async loadBoth(object: KubeObject, apiVersion: string): Promise<void> {
     await this.load([object], apiVersion)
-    // Conversions lose nothing, so that what was sent is what will be shown.
-    this.keep(this.convert(object, apiVersion), object.apiVersion ?? '', object)
+    await this.load([this.convert(object, apiVersion)], object.apiVersion ?? '')
   }
 
-  private keep(object: KubeObject, apiVersion: string, converted: KubeObject): void {
-    this.known.set(keyOf(object, apiVersion), converted)
+  private keep(key: string, converted: KubeObject): void {
+    this.known.set(key, converted)
     if (this.known.size <= MAX_KNOWN) return
     const [oldest] = this.known.keys()
     if (oldest !== undefined) this.known.delete(oldest)
