@@ -41,6 +41,6 @@ describe('names', () => {
   it('says which part of a key is wrong', () => {
     expect(qualifiedNameError('Bad_/x')).toMatch(/^prefix part/)
     expect(qualifiedNameError('good/-x')).toMatch(/^name part must consist of .*'\)$/)
-    expect(labelValueError('v'.repeat(64))).toBe('must be no more than 63 bytes')
+    expect(labelValueError('v'.repeat(64))).toBe('must be no more than 63 characters')
   })
 })

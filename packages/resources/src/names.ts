@@ -43,13 +43,13 @@ export function qualifiedNameError(key: string): string | undefined {
     if (problem) return `prefix part ${problem}`
   }
   if (name === '') return 'name part must be non-empty'
-  if (name.length > 63) return 'name part must be no more than 63 bytes'
+  if (name.length > 63) return 'name part must be no more than 63 characters'
   return NAME_PATTERN.test(name) ? undefined : `name part ${shape}`
 }
 
 /** Values of labels: at most 63 characters, empty allowed. */
 export function labelValueError(value: string): string | undefined {
-  if (value.length > 63) return 'must be no more than 63 bytes'
+  if (value.length > 63) return 'must be no more than 63 characters'
   if (LABEL_VALUE_PATTERN.test(value)) return undefined
   return `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(${NAME})?')`
 }

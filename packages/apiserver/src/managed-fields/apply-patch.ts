@@ -1,4 +1,4 @@
-import type { KubeObject, ManagedFieldsEntry, StatusCause } from '@corral/resources'
+import { KubeError, type KubeObject, type ManagedFieldsEntry, type StatusCause } from '@corral/resources'
 import { canonicalJson, isRecord, jsonEqual } from '../schema/json-value.js'
 import { timestamp } from '../write/timestamps.js'
 import { appliedSet, compareObjects } from './compare.js'
@@ -47,7 +47,7 @@ export function applyPatch(input: ApplyInput): ApplyResult {
   const managers = managersOf(live, type)
   const last = managers.find((each) => isSameManager(each, self))
   const others = managers.filter((each) => each !== last)
-  const claimed = stripUnmanaged(withoutFields(appliedSet(applied, type), input.ignores))
+  const claimed = stripUnmanaged(withoutFields(setOfApplied(applied, type), input.ignores))
 
   let merged = mergeApplied(bare ?? {}, applied, type) as KubeObject
   const gone = subtractSets(last?.fields, claimed)
@@ -63,6 +63,17 @@ export function applyPatch(input: ApplyInput): ApplyResult {
   const own = ownEntry(last, self, claimed, input.now, live !== undefined && jsonEqual(bare, merged))
   const next = own ? [...kept, own] : kept
   return { object: withManagers(live, withLastApplied(merged, input), managers, next) }
+}
+
+/** What is applied; `BadRequest` when a list of it has two items of which only one can be meant. */
+function setOfApplied(applied: KubeObject, type: TypeSchema): FieldSet | undefined {
+  const duplicates: string[] = []
+  const set = appliedSet(applied, type, duplicates)
+  if (duplicates.length === 0) return set
+  const which = duplicates.map((element) => element.slice(2)).join(', ')
+  throw new KubeError('BadRequest', `failed to create typed patch object: duplicate entries for key ${which}`, {
+    status: 400,
+  })
 }
 
 /** Entries of the live object. What nobody claims yet belongs to whoever was there before the first apply. */

@@ -119,12 +119,15 @@ function addedSet(value: unknown, type: TypeSchema): FieldSet | undefined {
   return fieldNode(true, children)
 }
 
-/** What an applied configuration lays claim to: leaves, list items and empty places, not the structs on the way. */
-export function appliedSet(value: unknown, type: TypeSchema): FieldSet | undefined {
+/**
+ * What an applied configuration lays claim to: leaves, list items and empty places, not the structs on the way. Items
+ * that stand twice in their list are added to `duplicates`.
+ */
+export function appliedSet(value: unknown, type: TypeSchema, duplicates?: string[]): FieldSet | undefined {
   const children: Record<string, FieldSet> = {}
   if ((type.kind === 'record' || type.kind === 'any') && isRecord(value)) {
     for (const name of Object.keys(value)) {
-      const set = appliedSet(value[name], type.kind === 'any' ? anyType : type.field(name))
+      const set = appliedSet(value[name], type.kind === 'any' ? anyType : type.field(name), duplicates)
       if (!set) continue
       const isEntry = type.kind === 'any' || type.isEntry(name)
       children[fieldElement(name)] = isEntry ? asMember(set) : set
@@ -133,12 +136,18 @@ export function appliedSet(value: unknown, type: TypeSchema): FieldSet | undefin
   }
   if (type.kind === 'list' && Array.isArray(value)) {
     for (const item of value) {
-      children[itemElement(item, type)] = asMember(appliedSet(item, type.item))
+      const element = itemElement(item, type)
+      if (duplicates && Object.hasOwn(children, element)) duplicates.push(element)
+      children[element] = asMember(appliedSet(item, type.item, duplicates))
     }
     return fieldNode(value.length === 0, children)
   }
   if (type.kind === 'set' && Array.isArray(value)) {
-    for (const item of value) children[valueElement(item)] = memberSet
+    for (const item of value) {
+      const element = valueElement(item)
+      if (duplicates && Object.hasOwn(children, element)) duplicates.push(element)
+      children[element] = memberSet
+    }
     return fieldNode(value.length === 0, children)
   }
   return memberSet

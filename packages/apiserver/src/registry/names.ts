@@ -114,10 +114,13 @@ function checkOwners(owners: readonly unknown[]): FieldError[] {
   const controllers: Record<string, unknown>[] = []
   for (const owner of owners) {
     const fields = Object.fromEntries(entries(owner))
-    if (!fields.apiVersion)
-      errors.push(invalidValue('metadata.ownerReferences.apiVersion', '', 'version must not be empty'))
+    const apiVersion = String(fields.apiVersion ?? '')
+    if (!/^([^/]*\/)?[^/]+$/.test(apiVersion))
+      errors.push(invalidValue('metadata.ownerReferences.apiVersion', apiVersion, 'version must not be empty'))
     for (const field of ['kind', 'name', 'uid'])
       if (!fields[field]) errors.push(invalidValue(`metadata.ownerReferences.${field}`, '', 'must not be empty'))
+    if (apiVersion === 'v1' && fields.kind === 'Event')
+      errors.push(invalidValue('metadata.ownerReferences', owner, '/v1, Kind=Event is disallowed from being an owner'))
     if (fields.controller === true) controllers.push(fields)
   }
   const [first, second] = controllers.map(({ kind, name }) => `${String(kind)}/${String(name)}`)

@@ -17,7 +17,7 @@ import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
 import { copyJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type ResourceRequest, writeRequest } from '../verbs/resource-request.js'
-import type { Identified } from '../write/identity.js'
+import { checkNamed, type Identified } from '../write/identity.js'
 import { readPatchBody } from '../write/patch-body.js'
 import { updateObject } from '../write/update-object.js'
 
@@ -58,11 +58,13 @@ const scaleKindOf = (kind: KindDefinition): KindDefinition => ({
 })
 
 async function readScale(resource: ResourceRequest, current: JsonObject): Promise<JsonObject> {
-  const { request, kind } = resource
+  const { request, kind, name = '' } = resource
   if (request.method === 'PUT') {
     const sent = await readObject(request)
-    if (isScale(sent)) return sent
-    throw badRequest(`${String(sent.kind)} in version ${String(sent.apiVersion)} cannot be handled as a Scale`)
+    if (!isScale(sent))
+      throw badRequest(`${String(sent.kind)} in version ${String(sent.apiVersion)} cannot be handled as a Scale`)
+    checkNamed(sent, name)
+    return sent
   }
   const patch = await readPatchBody(request, scaleKindOf(kind), 'scale')
   const patched = patch.type === 'apply' ? { ...current, ...patch.body } : patch.apply(current)
@@ -78,7 +80,7 @@ const replicasOf = ({ spec }: JsonObject): unknown => (isJsonObject(spec) ? (spe
 function checkScale(kind: KindDefinition, name: string, wanted: JsonObject, current: JsonObject): number {
   const metadata = isJsonObject(wanted.metadata) ? wanted.metadata : {}
   if (metadata.name && metadata.name !== name)
-    throw badRequest('the name of the scale does not match the one in the path')
+    throw badRequest(`the name of the object (${String(metadata.name)}) does not match the name on the URL (${name})`)
   const version = (current.metadata as { resourceVersion?: string }).resourceVersion
   if (metadata.resourceVersion && metadata.resourceVersion !== version) throw conflict(kind, name)
   const replicas = replicasOf(wanted)

@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import type { ApiUser, KubeObject, ObjectMeta } from '@corral/resources'
 import { alreadyExists, apiError, forbidden, invalid, notFound, required } from '../errors/api-error.js'
+import { defaultStorageClass } from '../registry/default-storage-class.js'
 import type { KindDefinition, WriteContext } from '../registry/kind-definition.js'
 import { checkGenerateName, checkMetadata, checkName } from '../registry/names.js'
 import type { FieldValidation } from '../request/query.js'
@@ -8,7 +9,7 @@ import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
 import { freezeJson, type JsonObject } from '../store/plain-json.js'
 import { dropUnknownFields, warningsOf } from './field-checks.js'
-import { dropEmptyMetadata, type Identified } from './identity.js'
+import { dropEmptyMetadata, dropRepeatedOwners, type Identified } from './identity.js'
 import { recordOwnership } from './ownership.js'
 import { timestamp } from './timestamps.js'
 
@@ -51,6 +52,7 @@ export function createObject(
   if (kind.hasStatus && kind.isCustom) delete object.status
   kind.defaults?.(object)
   dropEmptyMetadata(object.metadata)
+  dropRepeatedOwners(object.metadata, request.warnings)
   // What the server adds from here on belongs to nobody.
   if (!options.keepsManagedFields) {
     recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })
@@ -78,8 +80,15 @@ export function createObject(
 
 /** What hooks get to know. */
 export function writeContext(context: ServerContext, now: Date, user: ApiUser): WriteContext {
-  return { now, user, allocateClusterIp: (wanted) => context.clusterIps.allocate(wanted) }
+  return {
+    now,
+    user,
+    allocateClusterIp: (wanted) => context.clusterIps.allocate(wanted),
+    defaultStorageClass: () => defaultStorageClass(context.store.collection(STORAGE_CLASSES).list()),
+  }
 }
+
+const STORAGE_CLASSES = 'storageclasses.storage.k8s.io'
 
 const namespaceTarget = { group: '', plural: 'namespaces', kind: 'Namespace' }
 

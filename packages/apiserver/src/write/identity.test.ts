@@ -82,6 +82,29 @@ describe('refused, because the body is not the object of the path or forges what
       says: /metadata\.generateName: Invalid value: "Bad_".*metadata\.name: Invalid value: "Bad_/,
     },
     {
+      what: 'an event for an owner',
+      method: 'PATCH',
+      body: { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Event', name: 'x', uid: 'u' }] } },
+      status: 422,
+      says: /Kind=Event is disallowed from being an owner/,
+    },
+    {
+      what: 'an owner of no version',
+      method: 'PATCH',
+      body: { metadata: { ownerReferences: [{ apiVersion: 'apps/', kind: 'X', name: 'x', uid: 'u' }] } },
+      status: 422,
+      says: /metadata\.ownerReferences\.apiVersion: Invalid value: "apps\/": version must not be empty/,
+    },
+    {
+      what: 'an applied list with one item twice',
+      method: 'PATCH',
+      url: `${kept}?fieldManager=me`,
+      type: APPLY,
+      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', finalizers: ['a.b/c', 'a.b/c'] } },
+      status: 400,
+      says: /duplicate entries for key "a\.b\/c"/,
+    },
+    {
       what: 'a delete with an object for its options',
       method: 'DELETE',
       body: { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'kept' } },
@@ -153,7 +176,15 @@ describe('accepted', () => {
     expect((await api.call('GET', `${pods}/bound`)).value.metadata.deletionTimestamp).toBeUndefined()
   })
 
-  it('no owners for an empty list of them', async () => {
+  it('an owner that is named twice, once', async () => {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'kept', uid: 'u' }
+    const ownerReferences = [owner, { ...owner, name: 'other' }, owner]
+    const made = await api.call('POST', `${configMaps}?dryRun=All`, { metadata: { name: 'owned', ownerReferences } })
+    expect(made.value.metadata.ownerReferences).toEqual([owner, { ...owner, name: 'other' }])
+    expect(made.response.headers.warning).toMatch(/duplicate UID\(s\) observed: u"$/)
+  })
+
+  it('nobody for an empty list of managers', async () => {
     const { value } = await api.call('PATCH', kept, { metadata: { managedFields: [], labels: { a: 'b' } } }, MERGE)
     expect(value.metadata).toMatchObject({ labels: { a: 'b' } })
     expect(value.metadata.managedFields).toBeUndefined()

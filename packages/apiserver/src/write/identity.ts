@@ -1,7 +1,7 @@
 import type { ObjectMeta } from '@corral/resources'
 import { badRequest, invalid, invalidValue, undecodable } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 
 /** A body whose kind, namespace and name agree with the URL. */
 export interface Identified extends JsonObject {
@@ -53,6 +53,19 @@ export function dropEmptyMetadata(metadata: ObjectMeta): void {
   }
   for (const field of ['finalizers', 'ownerReferences'] as const)
     if (metadata[field]?.length === 0) delete metadata[field]
+}
+
+/** An owner that is named twice counts once, and the writer is told. */
+export function dropRepeatedOwners(metadata: ObjectMeta, warnings: string[]): void {
+  const owners = metadata.ownerReferences ?? []
+  if (owners.length < 2) return
+  const isRepeated = owners.map((owner, index) => owners.slice(0, index).some((earlier) => equalJson(earlier, owner)))
+  if (!isRepeated.includes(true)) return
+  metadata.ownerReferences = owners.filter((_, index) => !isRepeated[index])
+  const uids = owners.filter((_, index) => isRepeated[index]).map(({ uid }) => uid)
+  warnings.push(
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids.join(', ')}`,
+  )
 }
 
 function isEmpty(value: object): boolean {

@@ -8,7 +8,7 @@ import type { ObjectStore, PendingWrite } from '../store/object-store.js'
 import { equalFields, equalJson, freezeJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type WriteRequest, writeContext } from './create-object.js'
 import { dropUnknownFields, warningsOf } from './field-checks.js'
-import { dropEmptyMetadata, type Identified } from './identity.js'
+import { dropEmptyMetadata, dropRepeatedOwners, type Identified } from './identity.js'
 import { recordOwnership } from './ownership.js'
 
 export interface UpdateTarget {
@@ -54,6 +54,7 @@ export function updateObject(
   if (kind.schema) next = kind.schema.applyDefaults(next as JsonObject) as Identified
   next = isolate(kind, target.subresource, next, old)
   dropEmptyMetadata(next.metadata)
+  dropRepeatedOwners(next.metadata, request.warnings)
   const forged = options.isTrusted ? [] : forgedDeletion(next.metadata, old.metadata)
   keepServerFields(next.metadata, old.metadata)
   if (target.subresource === '') {
