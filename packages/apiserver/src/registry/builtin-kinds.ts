@@ -197,8 +197,13 @@ const volumeKinds: KindDefinition[] = [
       ...errorsOfChange(next, old, ['spec'], () => volumeClaimErrors(objectOf(next.spec))),
       ...(old ? claimChangeErrors(next, old) : []),
     ],
-    prepareCreate(claim) {
+    prepareCreate(claim, { defaultStorageClass }) {
       claim.status = { phase: 'Pending' }
+      const { annotations } = objectOf(claim.metadata)
+      if (!isJsonObject(claim.spec) || claim.spec.storageClassName !== undefined) return
+      if (objectOf(annotations)['volume.beta.kubernetes.io/storage-class'] !== undefined) return
+      const name = defaultStorageClass()
+      if (name !== undefined) claim.spec.storageClassName = name
     },
   }),
   describeKind(PersistentVolumes, {

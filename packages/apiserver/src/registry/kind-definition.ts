@@ -17,6 +17,8 @@ export interface WriteContext {
   readonly user: ApiUser
   /** A cluster IP nobody else has, or the wanted one; throws when that one is taken. */
   allocateClusterIp(wanted: string | undefined): string
+  /** The class of volumes for claims that name none; undefined where there is none. */
+  defaultStorageClass(): string | undefined
 }
 
 /** Paths of the scale sub-resource inside the object, without the leading dot. */
