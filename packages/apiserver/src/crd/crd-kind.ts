@@ -10,6 +10,13 @@ import { versionSchemas } from './prepare-definition.js'
 
 const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
 
+const TERMINATING = {
+  type: 'Terminating',
+  status: 'True',
+  reason: 'InstanceDeletionPending',
+  message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+} as const
+
 /** CustomResourceDefinitions: established the moment they are stored, since compiling happens in the same turn. */
 export const crdKind: KindDefinition = describeKind(CustomResourceDefinitions, {
   shortNames: ['crd', 'crds'],
@@ -34,9 +41,16 @@ export const crdKind: KindDefinition = describeKind(CustomResourceDefinitions, {
     crd.status = establishedStatus(crd, undefined, now)
   },
   prepareDelete(crd) {
-    const metadata = crd.metadata as { finalizers?: string[] }
+    const metadata = crd.metadata as { finalizers?: string[]; deletionTimestamp: string }
     const finalizers = [...new Set([...(metadata.finalizers ?? []), CRD_FINALIZER])]
-    return { ...crd, metadata: { ...metadata, finalizers } }
+    const status = objectOf(crd.status)
+    const conditions = Array.isArray(status.conditions) ? status.conditions : []
+    const terminating = { ...TERMINATING, lastTransitionTime: metadata.deletionTimestamp }
+    return {
+      ...crd,
+      metadata: { ...metadata, finalizers },
+      status: { ...status, conditions: [...conditions, terminating] },
+    }
   },
   prepareUpdate(next, old, { now }) {
     next.status = establishedStatus(next, isJsonObject(old.status) ? old.status : undefined, now)

@@ -234,3 +234,34 @@ it('selectable fields select, in lists and in watches, and a missing value is em
     'field label not supported: spec.size',
   )
 })
+
+it('a definition that is being deleted says so and takes no new objects', async () => {
+  const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  await api.call('POST', definitions, {
+    metadata: { name: 'leaves.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'leaves', kind: 'Leaf' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+    },
+  })
+  const leaves = '/apis/example.com/v1/namespaces/default/leaves'
+  const leaf = (name: string): object => ({
+    apiVersion: 'example.com/v1',
+    kind: 'Leaf',
+    metadata: { name, finalizers: ['example.com/hold'] },
+  })
+  expect((await api.call('POST', leaves, leaf('last'))).status).toBe(201)
+  const deleted = await api.call('DELETE', `${definitions}/leaves.example.com`)
+  expect(deleted.value.status.conditions).toContainEqual(
+    expect.objectContaining({ type: 'Terminating', status: 'True', reason: 'InstanceDeletionPending' }),
+  )
+  expect((await api.call('POST', leaves, leaf('late'))).value).toMatchObject({
+    code: 403,
+    message:
+      'leaves.example.com "late" is forbidden: create not allowed while custom resource definition is terminating',
+  })
+  await api.call('PATCH', `${leaves}/last`, { metadata: { finalizers: null } }, MERGE)
+  await expect.poll(async () => (await api.call('GET', `${definitions}/leaves.example.com`)).status).toBe(404)
+})

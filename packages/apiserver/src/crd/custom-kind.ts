@@ -1,5 +1,6 @@
-import type { CustomResourceDefinition, KubeObject } from '@corral/resources'
+import type { CustomResourceDefinition, KubeObject, ObjectMeta } from '@corral/resources'
 import { type CelRules, compileCelRules, hasCelRules, withRuleErrors } from '../cel/index.js'
+import { forbidden } from '../errors/api-error.js'
 import {
   describeKind,
   type KindDefinition,
@@ -69,6 +70,14 @@ function customKind(
             warnsOnRead: true,
           }
         : {}),
+      ...(crd.metadata?.deletionTimestamp
+        ? {
+            prepareCreate: ({ metadata }) => {
+              const target = { group, plural: names.plural, kind: names.kind }
+              throw forbidden(target, (metadata as ObjectMeta).name ?? '', TERMINATING_TEXT)
+            },
+          }
+        : {}),
       isOwnView: (stored) => stored.apiVersion === apiVersion && completedBy.get(stored) === schema,
       ...(converter.load ? { loadViews: (stored) => converter.load!(stored, apiVersion) } : {}),
       toVersion: (stored) => readAs(stored, apiVersion, converter, schema),
@@ -80,6 +89,8 @@ function customKind(
     },
   )
 }
+
+const TERMINATING_TEXT = 'create not allowed while custom resource definition is terminating'
 
 function scalePaths({ subresources }: Version): ScalePaths | undefined {
   if (!subresources?.scale) return undefined
