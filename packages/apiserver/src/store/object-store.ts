@@ -2,6 +2,7 @@ import type { Clock, KubeObject } from '@corral/resources'
 import type { Storage, StorageWrite } from '../storage/storage.js'
 import { Collection } from './collection.js'
 import type { EventFrame, StoreEvent } from './event-ring.js'
+import { GroupCommit } from './group-commit.js'
 import { sizeInBytes } from './json-text.js'
 import { freezeJson } from './plain-json.js'
 
@@ -14,13 +15,6 @@ export interface PendingWrite {
 export type StoreListener = (collection: string, event: StoreEvent) => void
 type QueueListener = (collection: string, object: KubeObject) => void
 
-interface Batch {
-  writes: StorageWrite[]
-  done: Promise<void>
-  resolve(): void
-  reject(error: unknown): void
-}
-
 /**
  * The serving copy of everything. Checks and versions are decided synchronously against the head, which includes queued
  * writes; reads and watchers see a write only once storage has committed it. Writes of one turn are committed as a group.
@@ -32,16 +26,14 @@ export class ObjectStore {
   private lastRv = 0
   private visibleRv = 0
   private startRv = 0
-  private batch: Batch | undefined
-  private inFlight: Batch | undefined
-  private isFlushing = false
-  private isScheduled = false
-  private failure: unknown
+  private readonly groups: GroupCommit
 
   constructor(
     private readonly storage: Storage,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.groups = new GroupCommit(storage, (write) => this.publish(write))
+  }
 
   /** Reads everything from storage. Call once, before anything else. */
   async open(): Promise<void> {
@@ -163,80 +155,27 @@ export class ObjectStore {
    * write of its own (a refusal, a change that changes nothing) waits for it, so that no reader contradicts it afterwards.
    */
   settled(): Promise<void> {
-    return (this.batch ?? this.inFlight)?.done ?? Promise.resolve()
+    return this.groups.settled()
   }
 
-  /** Waits for queued writes, then closes the storage. */
+  /** Waits for queued writes, also those that earlier ones cause, then closes the storage. */
   async close(): Promise<void> {
-    for (let group = this.inFlight ?? this.batch; group; group = this.inFlight ?? this.batch) {
+    for (let rv = -1; rv !== this.lastRv; ) {
+      rv = this.lastRv
       // Who waits for these writes hears of a failure; here only their end matters.
-      await group.done.catch(() => {})
+      await this.groups.settled().catch(() => {})
       await new Promise((resolve) => setImmediate(resolve))
     }
     await this.storage.close()
   }
 
   private nextRv(): number {
-    if (this.failure) throw this.failure
+    this.groups.check()
     return ++this.lastRv
   }
 
   private enqueue(write: StorageWrite): PendingWrite {
-    this.batch ??= newBatch()
-    const batch = this.batch
-    batch.writes.push(write)
-    if (!this.isScheduled && !this.isFlushing) {
-      this.isScheduled = true
-      if (this.storage.durability === 'memory') queueMicrotask(() => this.flush())
-      else setImmediate(() => this.flush())
-    }
-    return { object: write.object, committed: batch.done }
-  }
-
-  /** Commits group after group. Writes that arrive while one is on its way to the disk form the next. */
-  private flush(): void {
-    this.isScheduled = false
-    this.isFlushing = true
-    while (this.batch) {
-      const batch = this.batch
-      this.batch = undefined
-      try {
-        const durable = this.storage.commit(batch.writes)
-        if (durable) {
-          this.flushAfter(batch, durable)
-          return
-        }
-        this.settle(batch)
-      } catch (error) {
-        this.fail(batch, error)
-      }
-    }
-    this.isFlushing = false
-  }
-
-  private flushAfter(batch: Batch, durable: Promise<void>): void {
-    this.inFlight = batch
-    durable
-      .then(
-        () => this.settle(batch),
-        (error: unknown) => this.fail(batch, error),
-      )
-      .finally(() => {
-        this.inFlight = undefined
-        this.flush()
-      })
-      .catch((error: unknown) => this.fail(batch, error))
-  }
-
-  private settle(batch: Batch): void {
-    for (const write of batch.writes) this.publish(write)
-    batch.resolve()
-  }
-
-  private fail(batch: Batch, error: unknown): void {
-    // The head already contains writes that are lost: nothing that builds on it may be acknowledged any more.
-    this.failure = error
-    batch.reject(error)
+    return { object: write.object, committed: this.groups.add(write) }
   }
 
   private publish(write: StorageWrite): void {
@@ -267,15 +206,3 @@ export class ObjectStore {
 }
 
 const noFrames: readonly EventFrame[] = []
-
-function newBatch(): Batch {
-  let resolve = (): void => {}
-  let reject = (_error: unknown): void => {}
-  const done = new Promise<void>((onDone, onError) => {
-    resolve = onDone
-    reject = onError
-  })
-  // Each writer awaits `done` itself; a group whose writers all left must not become an unhandled rejection.
-  done.catch(() => {})
-  return { writes: [], done, resolve, reject }
-}
