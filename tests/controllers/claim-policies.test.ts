@@ -21,6 +21,12 @@ describe('metadata the claim wants on its Pod', () => {
     expect(await passes.client.find(Sandboxes, ref('c'))).toBeUndefined()
   })
 
+  it('scenario 86: a value that is too long is counted in bytes, as by the library upstream is built with', async () => {
+    await using passes = await started({ additionalPodMetadata: { labels: { 'sandbox.users.io/x': 'a'.repeat(64) } } })
+    await passes.claim('c')
+    expect((await ready(passes))?.message).toMatch(/must be no more than 63 bytes$/)
+  })
+
   it('scenario 87: what is allowed reaches the pod template', async () => {
     const additionalPodMetadata = {
       labels: { 'sandbox.users.io/team': 'a', 'sub.sandbox.users.io/x': 'b', 'custom.company.com/x': 'c' },

@@ -30,8 +30,11 @@ function invalid(detail: string): ClaimProblem {
   return new ClaimProblem('InvalidMetadata', `invalid additionalPodMetadata: ${detail}`)
 }
 
+/** The library upstream is built with says bytes where the API server of 1.34 says characters. */
+const inBytes = (problem: string | undefined): string | undefined => problem?.replace('63 characters', '63 bytes')
+
 function labelProblem(key: string, value: string, labelDomains: readonly string[]): string | undefined {
-  const bad = qualifiedNameError(key)
+  const bad = inBytes(qualifiedNameError(key))
   if (bad) return `invalid label key: ${quote(key)}: ${bad}`
   if (key.toLowerCase() === 'app' && value.toLowerCase() === 'sandbox-router') {
     return `restricted system label value: ${quote(key)}=${quote(value)} is not allowed in AdditionalPodMetadata`
@@ -43,12 +46,12 @@ function labelProblem(key: string, value: string, labelDomains: readonly string[
   if (!isWithin(domain, labelDomains)) {
     return `label domain ${quote(domain)} is not in the allowlist (configure the allowed-label-domains key of the agent-sandbox-config ConfigMap in the controller namespace; default: sandbox.users.io)`
   }
-  const badValue = labelValueError(value)
+  const badValue = inBytes(labelValueError(value))
   return badValue && `invalid label value: ${quote(value)} does not match allowed pattern: ${badValue}`
 }
 
 function annotationProblem(key: string): string | undefined {
-  const bad = qualifiedNameError(key)
+  const bad = inBytes(qualifiedNameError(key))
   if (bad) return `invalid annotation key: ${quote(key)}: ${bad}`
   const domain = domainOf(key)
   if (domain === undefined || key === annotations.safeToEvict || !isWithin(domain, refusedAnnotationDomains))
