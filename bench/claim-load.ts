@@ -117,6 +117,17 @@ export class ClaimLoad {
     return this.#watch.quiet(2_000)
   }
 
+  /** The same for a server nobody else writes to: until nothing at all has been written for two seconds. */
+  async atRest(): Promise<void> {
+    const version = async (): Promise<string | undefined> =>
+      (await this.#client.list(SandboxTemplates, { namespace, limit: 1 })).metadata.resourceVersion
+    for (let before = await version(), after = ''; before !== after; ) {
+      after = before ?? ''
+      await new Promise((resolve) => setTimeout(resolve, 2_000))
+      before = await version()
+    }
+  }
+
   stop(): Promise<void> {
     return this.#watch.stop()
   }

@@ -266,7 +266,7 @@ async function embeddedRound(
     const sustained = await load.sustained('sustained', lanes, seconds * 1000, seconds * hopedRate)
     const cpuMs = (cpuMsOf(stack) - before) / sustained.latenciesMs.length
     if (refill) return { replicas, fillMs, cpuMs, sustained, offered: undefined }
-    await load.quiet()
+    await load.atRest()
     const offered = await load.offered('offered', offeredRate, seconds * 1000)
     return { replicas, fillMs, cpuMs, sustained, offered }
   } finally {

@@ -106,8 +106,15 @@ describe('traces over OTLP and gRPC', () => {
       const metadata = { ...object.metadata, annotations: { [annotation]: context } }
       await client.create(SandboxClaims, { ...object, metadata })
       const { status } = await readyClaim(client, 'claim')
-      const bound = await client.get(Sandboxes, ref(status?.sandbox?.name ?? ''))
-      expect(bound.metadata.annotations?.[annotation]).toBe(context)
+      const sandboxRef = ref(status?.sandbox?.name ?? '')
+      expect((await client.get(Sandboxes, sandboxRef)).metadata.annotations?.[annotation]).toBe(context)
+      // Nobody waits for the pass that follows, so it has no hurry.
+      await expect
+        .poll(async () => {
+          const { metadata, status: found } = await client.get(Sandboxes, sandboxRef)
+          return found?.conditions?.every(({ observedGeneration }) => observedGeneration === metadata.generation)
+        })
+        .toBe(true)
     })
     const passes = named(spans, 'ReconcileSandboxClaim')
     expect(passes.length).toBeGreaterThan(0)

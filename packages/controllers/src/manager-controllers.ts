@@ -1,6 +1,13 @@
 import type { KubeClient } from '@corral/kube'
 import { type Clock, controllerOf, type Logger, Sandboxes } from '@corral/resources'
-import { type ControllerMetrics, type Courtesy, Expectations, type Reconcile, WorkQueue } from '@corral/runtime'
+import {
+  type ControllerMetrics,
+  type Courtesy,
+  Expectations,
+  type ObjectKey,
+  type Reconcile,
+  WorkQueue,
+} from '@corral/runtime'
 import type { Registry } from 'prom-client'
 import type { CoreState, ExtensionsState } from './cluster-state.js'
 import { type EventSink, silentRecorder } from './event-recorder.js'
@@ -8,7 +15,7 @@ import { lifecycleMetrics } from './lifecycle-metrics.js'
 import type { ManagerOptions } from './manager-options.js'
 import { claimMetrics } from './metrics.js'
 import type { PoolLevels } from './pool-levels.js'
-import { sandboxReconciler, watchPodWarnings, watchSandboxes } from './sandbox/index.js'
+import { isAwaited, sandboxReconciler, watchPodWarnings, watchSandboxes } from './sandbox/index.js'
 import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from './sandbox-claim/index.js'
 import { templateReconciler, watchTemplates } from './sandbox-template/index.js'
 import { poolReconciler, watchPools } from './sandbox-warm-pool/index.js'
@@ -20,6 +27,8 @@ export interface Controller {
   workers: number
   queue: WorkQueue
   reconcile: Reconcile
+  /** Whether nobody waits for what a pass on the key would do. */
+  isPatient?(key: ObjectKey): boolean
   /** Ends what it watches besides the stores. */
   stop?(): Promise<void>
 }
@@ -45,14 +54,14 @@ export interface ControllerContext {
 
 /** Looks after Sandboxes. */
 export function sandboxController(context: ControllerContext): Controller {
-  const { client, patient, levels, options, tracer, clock, core, sink, metrics, controllerMetrics } = context
+  const { client, levels, options, tracer, clock, core, sink, metrics, controllerMetrics } = context
   const queue = new WorkQueue({ name: 'sandbox', metrics: controllerMetrics })
   watchSandboxes(core, queue)
   const events = sink.recorder('sandbox-controller')
   const warnings = options.sandbox.explainNotReady ? podWarnings(context, queue) : undefined
   const lifecycle = options.sandbox.later?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
   const reconcile = sandboxReconciler({
-    ...{ client, patient, levels, state: core, events, tracer, clock, lifecycle, warnings },
+    ...{ client, state: core, events, tracer, clock, lifecycle, warnings },
     options: options.sandbox,
   })
   return {
@@ -60,6 +69,10 @@ export function sandboxController(context: ControllerContext): Controller {
     workers: options.workers.sandbox,
     queue,
     reconcile,
+    isPatient(key) {
+      const sandbox = core.sandboxes.get(key)
+      return sandbox !== undefined && !isAwaited(sandbox, levels)
+    },
     ...(warnings && { stop: () => warnings.stop() }),
   }
 }

@@ -88,8 +88,8 @@ export function startManager(ports: ManagerPorts): Manager {
     : Promise.resolve({ stop: () => Promise.resolve() })
 
   async function act(signal: AbortSignal): Promise<void> {
-    const running: RunningController[] = controllers.map(({ name, workers, queue, reconcile }) =>
-      startController({ name, workers, queue, reconcile, metrics: controllerMetrics, log, courtesy, signal }),
+    const running: RunningController[] = controllers.map((controller) =>
+      startController({ ...controller, metrics: controllerMetrics, log, courtesy, signal }),
     )
     log.info('controllers started', { controllers: controllers.map(({ name }) => name) })
     markReady()

@@ -15,8 +15,10 @@ export interface ControllerOptions {
   metrics?: ControllerMetrics
   log?: Logger
   timer?: Timer
-  /** Whom the rests of passes give way to; nobody without it. */
+  /** Whom patient passes and the rests of others give way to; nobody without it. */
   courtesy?: Courtesy
+  /** Whether nobody waits for what a pass on the key would do. It has its turn with the chores, and keeps no worker. */
+  isPatient?: (key: ObjectKey) => boolean
   /** Aborting it stops the loop: no further pass starts, and running ones see it in their request. */
   signal: AbortSignal
 }
@@ -58,27 +60,49 @@ interface Loop extends ControllerOptions {
   timer: Timer
   courtesy: Courtesy
   active: number
-  /** Rests of passes under way. */
+  /** Patient passes and rests of others under way. */
   rests: Set<Promise<void>>
 }
 
 async function work(loop: Loop): Promise<void> {
-  const { queue, rests } = loop
+  const { queue } = loop
   for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
     const taken = key
-    changeActive(loop, +1)
-    const later = await pass(loop, taken)
-    changeActive(loop, -1)
-    if (!later) {
-      queue.done(taken)
+    if (loop.isPatient?.(taken)) {
+      keepTaken(loop, taken, passPatiently(loop, taken))
       continue
     }
-    const rest = finishLater(loop, taken, later).finally(() => {
-      queue.done(taken)
-      rests.delete(rest)
-    })
-    rests.add(rest)
+    const later = await countedPass(loop, taken)
+    if (later) keepTaken(loop, taken, finishLater(loop, taken, later))
+    else queue.done(taken)
   }
+}
+
+/** The key stays taken until the work on it has ended; the worker goes on. */
+function keepTaken({ queue, rests }: Loop, key: ObjectKey, work: Promise<void>): void {
+  const rest = work.finally(() => {
+    queue.done(key)
+    rests.delete(rest)
+  })
+  rests.add(rest)
+}
+
+async function passPatiently(loop: Loop, key: ObjectKey): Promise<void> {
+  const { courtesy, signal } = loop
+  try {
+    const later = await courtesy.patient(() => countedPass(loop, key), signal)
+    if (later) await finishLater(loop, key, later)
+  } catch (error) {
+    // Passes do not throw: this is the stop, which found it waiting.
+    if (!signal.aborted) throw error
+  }
+}
+
+async function countedPass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {
+  changeActive(loop, +1)
+  const later = await pass(loop, key)
+  changeActive(loop, -1)
+  return later
 }
 
 async function pass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {

@@ -124,6 +124,20 @@ describe('courtesy', () => {
     await serving
   })
 
+  it('begins no more in a turn once those before have taken long, so that others are heard before the next', async () => {
+    const timer = steppedTimer()
+    const courtesy = new Courtesy({ timer })
+    const order: string[] = []
+    const slow = (name: string) => async (): Promise<void> => {
+      order.push(name)
+      timer.step(3)
+    }
+    const calls = ['a', 'b', 'c', 'd'].map((name) => courtesy.patient(slow(name)))
+    setImmediate(() => order.push('somebody else'))
+    await Promise.all(calls)
+    expect(order).toEqual(['a', 'b', 'somebody else', 'c', 'd'])
+  })
+
   it('lets everybody go once it is opened, and failed calls make room like others', async () => {
     const courtesy = new Courtesy({ timer: steppedTimer(), atOnce: 1 })
     const urgent = held()
@@ -133,6 +147,56 @@ describe('courtesy', () => {
     courtesy.open()
     await expect(failing).rejects.toThrow('boom')
     expect(await next).toBe('next')
+    urgent.end()
+    await serving
+  })
+})
+
+describe('a patient pass', () => {
+  it('waits for urgent work without keeping a worker, and sees what has come meanwhile', async () => {
+    const stop = new AbortController()
+    const queue = new WorkQueue({ name: 'q' })
+    const courtesy = new Courtesy({ timer: steppedTimer() })
+    const urgent = held()
+    const serving = courtesy.urgent(urgent.run)
+    const passes: string[] = []
+    const controller = startController({
+      ...{ name: 'q', workers: 1, queue, courtesy, signal: stop.signal },
+      isPatient: (key) => key.startsWith('ns/chore'),
+      async reconcile({ key }) {
+        passes.push(key)
+        return {}
+      },
+    })
+    for (const key of ['ns/chore-1', 'ns/chore-2', 'ns/awaited']) queue.add(key)
+    await expect.poll(() => passes).toEqual(['ns/awaited'])
+    urgent.end()
+    await serving
+    await expect.poll(() => passes).toEqual(['ns/awaited', 'ns/chore-1', 'ns/chore-2'])
+    stop.abort()
+    await controller.stopped
+  })
+
+  it('that still waits when the loop stops is given up, and the stop does not wait for it', async () => {
+    const stop = new AbortController()
+    const queue = new WorkQueue({ name: 'q' })
+    const courtesy = new Courtesy({ timer: steppedTimer() })
+    const urgent = held()
+    const serving = courtesy.urgent(urgent.run)
+    const passes: string[] = []
+    const controller = startController({
+      ...{ name: 'q', workers: 1, queue, courtesy, signal: stop.signal },
+      isPatient: () => true,
+      async reconcile({ key }) {
+        passes.push(key)
+        return {}
+      },
+    })
+    queue.add('ns/chore')
+    await settled()
+    stop.abort()
+    await controller.stopped
+    expect(passes).toEqual([])
     urgent.end()
     await serving
   })

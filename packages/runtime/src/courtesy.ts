@@ -13,6 +13,9 @@ export interface CourtesyOptions {
   longestWaitMs?: number
 }
 
+/** Patient calls that begin in one turn may take this long together; whoever has come meanwhile is heard before the next. */
+const longestTurnMs = 5
+
 /** Urgent work that comes often enough for this is not over when one piece of it ends. */
 const quietAfterMs = 1_000
 
@@ -42,9 +45,10 @@ export class Courtesy {
   #isOpen = false
   #quietFromMs = 0
   #cancelAlarm: (() => void) | undefined
+  #turnEndsAtMs: number | undefined
 
   constructor(options: CourtesyOptions = {}) {
-    const { timer = systemTimer, atOnce = 16, afterUrgent = 8, besideUrgent = 4, longestWaitMs = 2_000 } = options
+    const { timer = systemTimer, atOnce = 16, afterUrgent = 8, besideUrgent = 4, longestWaitMs = 5_000 } = options
     this.#timer = timer
     this.#atOnce = atOnce
     this.#afterUrgent = Math.min(afterUrgent, atOnce)
@@ -111,9 +115,25 @@ export class Courtesy {
 
   #mayGo(dueAtMs: number): boolean {
     if (this.#isOpen) return true
-    if (this.#urgent === 0)
-      return this.#running < (this.#nowMs() < this.#quietFromMs ? this.#afterUrgent : this.#atOnce)
-    return this.#running < this.#besideUrgent && dueAtMs <= this.#nowMs()
+    const nowMs = this.#nowMs()
+    const isFree =
+      this.#urgent === 0
+        ? this.#running < (nowMs < this.#quietFromMs ? this.#afterUrgent : this.#atOnce)
+        : this.#running < this.#besideUrgent && dueAtMs <= nowMs
+    return isFree && this.#hasTime(nowMs)
+  }
+
+  /** Whether the turn has time left for one more; if not, the line goes on in the next. */
+  #hasTime(nowMs: number): boolean {
+    if (this.#turnEndsAtMs !== undefined) return nowMs < this.#turnEndsAtMs
+    this.#turnEndsAtMs = nowMs + longestTurnMs
+    const next = (): void => {
+      this.#turnEndsAtMs = undefined
+      this.#release()
+    }
+    // The second comes after the event loop has looked who else is there.
+    setImmediate(() => setImmediate(next))
+    return true
   }
 
   #release(): void {

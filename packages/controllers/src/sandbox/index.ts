@@ -5,7 +5,7 @@ import { labels } from '../names.js'
 
 export { watchPodWarnings } from './pod-warnings.js'
 export type { SandboxOptions } from './ports.js'
-export { sandboxReconciler } from './reconciler.js'
+export { isAwaited, sandboxReconciler } from './reconciler.js'
 
 /** Wakes a Sandbox for every event of its own, and for those of its Pods and Services that carry the hash label. */
 export function watchSandboxes(state: CoreState, queue: WorkQueue): void {

@@ -4,16 +4,11 @@ import type { CoreState } from '../cluster-state.js'
 import type { EventRecorder } from '../event-recorder.js'
 import type { LaterBehaviour } from '../later-behaviour.js'
 import type { LifecycleMetrics } from '../lifecycle-metrics.js'
-import type { PoolLevels } from '../pool-levels.js'
 import type { Tracer } from '../tracing.js'
 import type { PodWarnings } from './pod-warnings.js'
 
 export interface SandboxPorts {
   client: KubeClient
-  /** The same server for writes that nobody waits for. */
-  patient: KubeClient
-  /** Says which pools' spare Sandboxes somebody will soon wait for. */
-  levels: PoolLevels
   state: CoreState
   events: EventRecorder
   tracer: Tracer

@@ -21,18 +21,15 @@ import { isRefusedForGood, sandboxStatus } from './status.js'
 const namespaceTerminatingRequeueMs = 30_000
 
 /** Keeps a Sandbox's Pod, Service and volumes as its spec says and its status true. */
-export function sandboxReconciler(all: SandboxPorts): Reconcile {
-  const deferrals = new Deferrals(all.options.writeBehindWindowMs)
-
-  const patiently = { ...all, client: all.patient }
+export function sandboxReconciler(ports: SandboxPorts): Reconcile {
+  const deferrals = new Deferrals(ports.options.writeBehindWindowMs)
 
   return async ({ key, signal }) => {
-    const sandbox = all.state.sandboxes.get(key)
+    const sandbox = ports.state.sandboxes.get(key)
     if (!sandbox || sandbox.metadata.deletionTimestamp) {
       deferrals.end(key)
       return {}
     }
-    const ports = isAwaited(sandbox, all.levels) ? all : patiently
     return ports.tracer.span('ReconcileSandbox', sandbox, spanAttributes(sandbox), async (span) => {
       const traced = await stampTrace(sandbox, span, ports, signal)
       const pass: Pass = { key, sandbox: traced, hash: nameHash(traced.metadata.name), span, signal }
@@ -51,7 +48,7 @@ export function sandboxReconciler(all: SandboxPorts): Reconcile {
  * Whether somebody may be waiting for the Sandbox: not for a pool's spare ones unless they are nearly used up, and no more
  * once it is Ready.
  */
-function isAwaited(sandbox: Stored<Sandbox>, levels: PoolLevels): boolean {
+export function isAwaited(sandbox: Stored<Sandbox>, levels: PoolLevels): boolean {
   if (sandbox.spec.operatingMode === 'Suspended') return true
   if (isConditionTrue(sandbox.status?.conditions, 'Ready')) return false
   const pool = poolKeyOf(sandbox)
