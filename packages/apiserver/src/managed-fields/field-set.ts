@@ -29,14 +29,21 @@ export function fieldNode(self: boolean, children: Readonly<Record<string, Field
   return self ? memberSet : undefined
 }
 
-/** Everything in either set; `a` itself when `b` adds nothing. */
-export function unionSets(a: FieldSet | undefined, b: FieldSet | undefined): FieldSet | undefined {
+/** An operation on two sets. */
+export type SetOperation = (a: FieldSet | undefined, b: FieldSet | undefined) => FieldSet | undefined
+
+/** Everything in either set; `a` itself when `b` adds nothing. `inner` does the same for what is below. */
+export function unionSets(
+  a: FieldSet | undefined,
+  b: FieldSet | undefined,
+  inner: SetOperation = unionSets,
+): FieldSet | undefined {
   if (a === undefined || a === b) return b
   if (b === undefined) return a
   let children: MutableSet | undefined
   for (const key in b) {
     if (key === SELF) continue
-    const both = unionSets(a[key], b[key])!
+    const both = inner(a[key], b[key])!
     if (both === a[key]) continue
     children ??= childrenOf(a)
     children[key] = both
@@ -52,15 +59,22 @@ function childrenOf(set: FieldSet): MutableSet {
   return children
 }
 
-/** What is in `a` and not in `b`, `a` itself when they share nothing; removing a place leaves what is below it. */
-export function subtractSets(a: FieldSet | undefined, b: FieldSet | undefined): FieldSet | undefined {
+/**
+ * What is in `a` and not in `b`, `a` itself when they share nothing; removing a place leaves what is below it. `inner`
+ * does the same for that.
+ */
+export function subtractSets(
+  a: FieldSet | undefined,
+  b: FieldSet | undefined,
+  inner: SetOperation = subtractSets,
+): FieldSet | undefined {
   if (a === undefined || b === undefined) return a
   if (a === b) return undefined
   const losesSelf = isMember(a) && isMember(b)
   let lessened: Map<string, FieldSet | undefined> | undefined
   for (const key in b) {
     if (key === SELF || a[key] === undefined) continue
-    const left = subtractSets(a[key], b[key])
+    const left = inner(a[key], b[key])
     if (left === a[key]) continue
     lessened ??= new Map()
     lessened.set(key, left)
@@ -140,12 +154,13 @@ export function sameSets(a: FieldSet | undefined, b: FieldSet | undefined): bool
   return count === 0
 }
 
-/** The set with its keys in order, as Kubernetes writes it; the same set when they are already. */
-export function sortSet(set: FieldSet): FieldSet {
+/** The set with its keys in order, as Kubernetes writes it; the same set when they are already, or known to be. */
+export function sortSet(set: FieldSet, isKnown: (set: FieldSet) => boolean = () => false): FieldSet {
+  if (isKnown(set)) return set
   let isSorted = true
   let previous = ''
   for (const key in set) {
-    if (key < previous || sortSet(set[key]!) !== set[key]) {
+    if (key < previous || sortSet(set[key]!, isKnown) !== set[key]) {
       isSorted = false
       break
     }
@@ -153,7 +168,7 @@ export function sortSet(set: FieldSet): FieldSet {
   }
   if (isSorted) return set
   const sorted: MutableSet = {}
-  for (const key of Object.keys(set).sort()) sorted[key] = sortSet(set[key]!)
+  for (const key of Object.keys(set).sort()) sorted[key] = sortSet(set[key]!, isKnown)
   return sorted
 }
 
