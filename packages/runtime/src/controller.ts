@@ -1,5 +1,6 @@
 import { type Logger, silentLogger } from '@corral/resources'
 import { Courtesy } from './courtesy.js'
+import { Fifo } from './fifo.js'
 import { splitKey } from './object-key.js'
 import type { ControllerMetrics, ObjectKey, Reconcile, ReconcileResult } from './reconcile.js'
 import { isTerminal } from './terminal-error.js'
@@ -44,6 +45,7 @@ export function startController(options: ControllerOptions): RunningController {
     timer: options.timer ?? systemTimer,
     courtesy: options.courtesy ?? new Courtesy(),
     active: 0,
+    forRoom: new Fifo(),
     rests: new Set(),
   }
   const workers = Array.from({ length: options.workers }, () => work(loop))
@@ -60,6 +62,8 @@ interface Loop extends ControllerOptions {
   timer: Timer
   courtesy: Courtesy
   active: number
+  /** Passes that would be one too many at once. */
+  forRoom: Fifo<() => void>
   /** Patient passes and rests of others under way. */
   rests: Set<Promise<void>>
 }
@@ -98,10 +102,13 @@ async function passPatiently(loop: Loop, key: ObjectKey): Promise<void> {
   }
 }
 
+/** Patient passes keep no worker while they wait, but beside those of the workers they are not more than there are. */
 async function countedPass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {
+  while (loop.active >= loop.workers) await new Promise<void>((resolve) => loop.forRoom.push(resolve))
   changeActive(loop, +1)
   const later = await pass(loop, key)
   changeActive(loop, -1)
+  loop.forRoom.shift()?.()
   return later
 }
 

@@ -153,49 +153,62 @@ describe('courtesy', () => {
 })
 
 describe('a patient pass', () => {
-  it('waits for urgent work without keeping a worker, and sees what has come meanwhile', async () => {
+  function start(isPatient: (key: string) => boolean, reconcile?: () => Promise<void>) {
     const stop = new AbortController()
     const queue = new WorkQueue({ name: 'q' })
     const courtesy = new Courtesy({ timer: steppedTimer() })
-    const urgent = held()
-    const serving = courtesy.urgent(urgent.run)
     const passes: string[] = []
     const controller = startController({
-      ...{ name: 'q', workers: 1, queue, courtesy, signal: stop.signal },
-      isPatient: (key) => key.startsWith('ns/chore'),
+      ...{ name: 'q', workers: 1, queue, courtesy, signal: stop.signal, isPatient },
       async reconcile({ key }) {
         passes.push(key)
+        await reconcile?.()
         return {}
       },
     })
+    const end = (): Promise<void> => {
+      stop.abort()
+      return controller.stopped
+    }
+    return { queue, courtesy, passes, end }
+  }
+
+  it('waits for urgent work without keeping a worker', async () => {
+    const { queue, courtesy, passes, end } = start((key) => key.startsWith('ns/chore'))
+    const urgent = held()
+    const serving = courtesy.urgent(urgent.run)
     for (const key of ['ns/chore-1', 'ns/chore-2', 'ns/awaited']) queue.add(key)
     await expect.poll(() => passes).toEqual(['ns/awaited'])
     urgent.end()
     await serving
     await expect.poll(() => passes).toEqual(['ns/awaited', 'ns/chore-1', 'ns/chore-2'])
-    stop.abort()
-    await controller.stopped
+    await end()
+  })
+
+  it('counts as one of the passes that may run at once', async () => {
+    let running = 0
+    let most = 0
+    const { queue, passes, end } = start(
+      (key) => key.startsWith('ns/chore'),
+      async () => {
+        most = Math.max(most, ++running)
+        await settled()
+        running -= 1
+      },
+    )
+    for (const key of ['ns/chore-1', 'ns/awaited-1', 'ns/chore-2', 'ns/chore-3', 'ns/awaited-2']) queue.add(key)
+    await expect.poll(() => passes.length).toBe(5)
+    await end()
+    expect(most).toBe(1)
   })
 
   it('that still waits when the loop stops is given up, and the stop does not wait for it', async () => {
-    const stop = new AbortController()
-    const queue = new WorkQueue({ name: 'q' })
-    const courtesy = new Courtesy({ timer: steppedTimer() })
+    const { queue, courtesy, passes, end } = start(() => true)
     const urgent = held()
     const serving = courtesy.urgent(urgent.run)
-    const passes: string[] = []
-    const controller = startController({
-      ...{ name: 'q', workers: 1, queue, courtesy, signal: stop.signal },
-      isPatient: () => true,
-      async reconcile({ key }) {
-        passes.push(key)
-        return {}
-      },
-    })
     queue.add('ns/chore')
     await settled()
-    stop.abort()
-    await controller.stopped
+    await end()
     expect(passes).toEqual([])
     urgent.end()
     await serving
