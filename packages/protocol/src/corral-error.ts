@@ -5,13 +5,16 @@ import type { ErrorBody } from './task-api.js'
 export class CorralError extends Error {
   override readonly name: string = 'CorralError'
   readonly details: Readonly<Record<string, unknown>>
+  /** The next move. */
+  readonly hint: string
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options: { cause?: unknown; details?: Record<string, unknown> } = {},
+    options: { cause?: unknown; details?: Record<string, unknown>; hint?: string | undefined } = {},
   ) {
     super(message, { cause: options.cause })
     this.details = options.details ?? {}
+    this.hint = options.hint ?? errorCodes[code].hint
   }
   /** Repeating the same call may succeed. */
   get retryable(): boolean {

@@ -36,6 +36,19 @@ export const startProcessRequestSchema = z.strictObject({
   tty: terminalSizeSchema.optional(),
   /** `null` (the default without tty) reads end of file at once; `open` can be written to. */
   stdin: z.enum(['open', 'null']).optional(),
+  /**
+   * `disk` (the default): output goes to files and the process outlives the daemon. `memory`: starts in a third of the
+   * time; what the reader has not confirmed is held, a process that is far ahead of its reader waits, and it ends with
+   * the daemon.
+   */
+  keep: z.enum(['disk', 'memory']).optional(),
+  /** Written to standard input, which is closed afterwards; base64. */
+  input: z
+    .base64()
+    .max(1024 * 1024)
+    .optional(),
+  /** A name or number the process runs as; only a daemon that is root can. */
+  user: z.string().min(1).max(64).optional(),
 })
 export type StartProcessRequest = z.infer<typeof startProcessRequestSchema>
 
@@ -118,7 +131,12 @@ export const fileHeaders = {
 } as const
 
 /** Sizes of daemon requests that are held in memory; streams (files, archives, stdin) have no limit of their own. */
-export const daemonLimits = { jsonBodyBytes: 2 * 1024 * 1024, listingEntries: 10_000, processes: 1_000 } as const
+export const daemonLimits = {
+  jsonBodyBytes: 2 * 1024 * 1024,
+  listingEntries: 10_000,
+  processes: 1_000,
+  treeEntries: 100_000,
+} as const
 
 /** The daemon's routes, so that neither side spells a path itself. */
 export const daemonRoutes = {
@@ -130,8 +148,14 @@ export const daemonRoutes = {
   stdin: (id: string): string => `/v1/processes/${encodeURIComponent(id)}/stdin`,
   signal: (id: string): string => `/v1/processes/${encodeURIComponent(id)}/signal`,
   resize: (id: string): string => `/v1/processes/${encodeURIComponent(id)}/resize`,
+  confirm: (id: string): string => `/v1/processes/${encodeURIComponent(id)}/confirm`,
   file: (path: string): string => `/v1/files${encodePath(path)}`,
   tar: (path: string): string => `/v1/tar${encodePath(path)}`,
+  tree: (path: string): string => `/v1/tree${encodePath(path)}`,
+  watch: (path: string): string => `/v1/watch${encodePath(path)}`,
+  fileOperation: '/v1/file-operations',
+  binding: '/v1/binding',
+  metrics: '/v1/metrics',
 } as const
 
 /** An absolute path, dot segments resolved, as the tail of a URL: the daemon's file routes carry paths literally. */

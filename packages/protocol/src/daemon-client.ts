@@ -17,7 +17,18 @@ import {
   type StartProcessRequest,
   type TerminalSize,
 } from './daemon-api.js'
+import {
+  type FileChange,
+  type FileOperation,
+  fileChangeSchema,
+  type SandboxBinding,
+  type SandboxMetricsRecord,
+  sandboxMetricsSchema,
+  type TreeEntry,
+  treeEntrySchema,
+} from './daemon-files-api.js'
 import { followOutput, type OutputEvent, type ReadOutputOptions } from './output-reader.js'
+import { readLines } from './read-lines.js'
 import { boundedText, failureOf, wrapFailure } from './response-failure.js'
 
 /** The part of `fetch` a client needs: one request by URL, one response. */
@@ -39,6 +50,9 @@ export interface WriteFileOptions extends DaemonCallOptions {
 export type BytesIn = string | Uint8Array | AsyncIterable<Uint8Array>
 
 const defaultTimeoutMs = 30_000
+
+/** Names one life of a daemon: in its answers, and in requests that are meant for that life only. */
+export const bootHeader = 'x-corral-boot'
 
 /**
  * Talks to the daemon of one sandbox over any `fetch`. The daemon runs beside code we did not write, so every answer is
@@ -94,12 +108,54 @@ export class DaemonClient {
   }
 
   /**
-   * The output from `offset`, in order and without gaps or repeats, then one `exit`. Follows until the process ends
+   * The output from `offset`, in order and without repeats, then one `exit`; a `gap` stands for what is no longer kept of
+   * a very long one. Follows until the process ends
    * (`follow: false`: up to what is there now); a lost connection is opened again where it broke, until nothing was
    * heard for `reconnectMs`.
    */
   readOutput(id: string, options: ReadOutputOptions = {}): AsyncIterable<OutputEvent> {
     return followOutput((path, signal) => this.#request('GET', path, { signal, timeoutMs: undefined }), id, options)
+  }
+
+  /**
+   * Starts a process, or joins the one that has this id, and answers with its output from the first byte: one request
+   * instead of two. `boot` is what `boot()` said: a daemon that has started anew since refuses with `ProcessLost`
+   * instead of running the command a second time.
+   */
+  async openProcess(
+    id: string,
+    request: StartProcessRequest,
+    options: { signal?: AbortSignal | undefined; boot?: string | undefined } = {},
+  ): Promise<Response> {
+    const headers: Record<string, string> = { 'content-type': 'application/json' }
+    if (options.boot) headers[bootHeader] = options.boot
+    const path = `${daemonRoutes.process(id)}?attach=true`
+    return this.#request('PUT', path, { signal: options.signal }, { body: JSON.stringify(request), headers })
+  }
+
+  /** Reads a process that `open` starts or joins; with `open` absent, one that runs. */
+  follow(
+    id: string,
+    open: (signal: AbortSignal) => Promise<Response | undefined>,
+    options: ReadOutputOptions = {},
+  ): AsyncIterable<OutputEvent> {
+    return followOutput(
+      async (path, signal) => (await open(signal)) ?? this.#request('GET', path, { signal, timeoutMs: undefined }),
+      id,
+      options,
+    )
+  }
+
+  /** Says that output up to `offset` was received, so that the daemon need not hold it. */
+  async confirmOutput(id: string, offset: number, options: DaemonCallOptions = {}): Promise<void> {
+    await this.#json('POST', `${daemonRoutes.confirm(id)}?offset=${offset}`, z.unknown(), options)
+  }
+
+  /** Names this life of the daemon; undefined where something else, or nothing, answers. */
+  async boot(options: DaemonCallOptions = {}): Promise<string | undefined> {
+    const response = await this.#request('GET', daemonRoutes.health, { timeoutMs: 10_000, ...options })
+    const text = await boundedText(response, 4096)
+    return text.trim() === 'ok' ? (response.headers.get(bootHeader) ?? '') : undefined
   }
 
   /** How the process ended, as soon as it has. Reads no output. */
@@ -189,6 +245,35 @@ export class DaemonClient {
     }
   }
 
+  /** Makes directories, moves, copies. */
+  async fileOperation(operation: FileOperation, options: DaemonCallOptions = {}): Promise<void> {
+    const path = daemonRoutes.fileOperation
+    await this.#json('POST', path, z.unknown(), { timeoutMs: 600_000, ...options }, operation)
+  }
+
+  /** Everything below a directory, in no particular order; `glob` picks by relative path. */
+  async *walk(directory: string, options: DaemonCallOptions & { glob?: string } = {}): AsyncIterable<TreeEntry> {
+    const query = options.glob === undefined ? '' : `?${new URLSearchParams({ glob: options.glob })}`
+    const path = `${daemonRoutes.tree(absolute(directory))}${query}`
+    const response = await this.#request('GET', path, { signal: options.signal })
+    yield* parsedLines(response, treeEntrySchema)
+  }
+
+  /** Changes below a path, after one `ready`; ends through `signal` or `break`. */
+  async *watchFiles(path: string, options: { signal?: AbortSignal | undefined } = {}): AsyncIterable<FileChange> {
+    const response = await this.#request('GET', daemonRoutes.watch(absolute(path)), options)
+    yield* parsedLines(response, fileChangeSchema)
+  }
+
+  /** Gives the sandbox what it did not have when it started. */
+  async bind(binding: SandboxBinding, options: DaemonCallOptions = {}): Promise<void> {
+    await this.#json('PUT', daemonRoutes.binding, z.unknown(), options, binding)
+  }
+
+  metrics(options: DaemonCallOptions = {}): Promise<SandboxMetricsRecord> {
+    return this.#json('GET', daemonRoutes.metrics, sandboxMetricsSchema, options)
+  }
+
   listDirectory(path: string, options: DaemonCallOptions = {}): Promise<DirectoryListing> {
     return this.#json('GET', daemonRoutes.file(absolute(path)), directoryListingSchema, options)
   }
@@ -250,12 +335,33 @@ export class DaemonClient {
     let response: Response
     try {
       const signal = present.length > 0 ? { signal: anySignal(present) } : {}
-      response = await this.#fetch(this.#baseUrl + path, { ...init, method, ...signal })
+      // A redirect would take the request, and what authorizes it, wherever the sandbox wants.
+      response = await this.#fetch(this.#baseUrl + path, { ...init, method, redirect: 'manual', ...signal })
     } catch (cause) {
       throw wrapFailure(cause, options.signal)
     }
     if (!response.ok) throw await failureOf(response, `${method} ${path}`)
     return response
+  }
+}
+
+async function* parsedLines<T>(response: Response, schema: z.ZodType<T>): AsyncIterable<T> {
+  try {
+    for await (const line of readLines(response, () => {})) {
+      const parsed = schema.safeParse(parseJson(line))
+      if (!parsed.success) throw new CorralError('ProtocolViolation', 'the daemon sent a line that is not understood')
+      yield parsed.data
+    }
+  } catch (cause) {
+    throw wrapFailure(cause, undefined)
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // no schema takes it
   }
 }
 

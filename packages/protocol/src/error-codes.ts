@@ -97,7 +97,12 @@ export const errorCodes = {
   NotADirectory: row(409, false, 'A part of the path is not a directory.', 'Check the path.'),
   DirectoryNotEmpty: row(409, false, 'The directory is not empty.', 'Delete it with recursive=true.'),
   PermissionDenied: row(403, false, 'The sandbox user may not touch this path.', 'Use a path the sandbox user owns.'),
-  DiskFull: row(507, false, 'The disk of the sandbox is full.', 'Delete files, or ask for more storage.'),
+  DiskFull: row(
+    507,
+    false,
+    'A disk is full: that of the sandbox, or that of the data directory.',
+    'Delete files in the sandbox, or free space in the data directory (`corral doctor` shows what uses it).',
+  ),
   ArchiveFailed: row(
     422,
     false,
@@ -111,6 +116,30 @@ export const errorCodes = {
     'Raise the limit or stream the output.',
   ),
 
+  CommandFailed: row(
+    422,
+    false,
+    'The command ended with another exit code than 0.',
+    'Read its output; the details carry exit code and the end of stderr.',
+  ),
+  ProcessLost: row(
+    410,
+    false,
+    'The process is gone and nobody saw its end: the daemon or the sandbox under it started anew.',
+    'Look at what it left behind before running it again; run long work with background: true.',
+  ),
+  Unsupported: row(
+    501,
+    false,
+    'The runtime inside this sandbox cannot do this.',
+    'Use a template whose image runs the Corral daemon.',
+  ),
+  BrokerUnreachable: row(
+    503,
+    true,
+    'The sandbox cannot reach the broker of the platform.',
+    'Check that the platform runs and that its connection to the sandbox stands.',
+  ),
   ConnectionLost: row(
     503,
     true,
@@ -141,8 +170,24 @@ export const errorCodes = {
   Aborted: row(499, false, 'The caller withdrew the call.', 'Nothing to do.'),
 
   TaskNotFound: row(404, false, 'There is no task with this id.', 'List the tasks to see their ids.'),
+  FileNotFound: row(404, false, 'The task has no such file or artifact.', 'List what it has.'),
   TaskFinished: row(409, false, 'The task has already ended.', 'Retry it to run it again.'),
   TaskNotFinished: row(409, true, 'The task has not ended yet.', 'Wait for its result, or cancel it.'),
+  RetryNotPossible: row(
+    409,
+    false,
+    'The task kept nothing that a retry could begin with at this stage.',
+    'Retry from an earlier stage: `agent`, or `start`.',
+  ),
+  PlanMissing: row(409, false, 'The task has no plan that waits for a decision.', 'Look at its status first.'),
+  PlanDecided: row(409, false, 'This revision of the plan was already decided.', 'The message says how.'),
+  PlanRevised: row(
+    409,
+    false,
+    'The plan was revised since it was read.',
+    'Read the new one with `corral task plan ID`, then decide again.',
+  ),
+  PlanExpired: row(409, false, 'The plan waited too long for a decision.', 'Send the task a message to go on.'),
   IdempotencyKeyReused: row(
     422,
     false,
@@ -161,11 +206,53 @@ export const errorCodes = {
     'The repository of the request has no such base branch.',
     'Name an existing branch, or leave it out.',
   ),
+  RepositoryEmpty: row(
+    422,
+    false,
+    'The repository of the request has no commit to start from.',
+    'Make a first commit, or name a base branch that has one.',
+  ),
+  BranchCheckedOut: row(
+    422,
+    false,
+    'The new branch of the request is checked out in the repository, where git lets nobody else write it.',
+    'Choose another name for the new branch, or check another one out.',
+  ),
+  LfsUnavailable: row(
+    422,
+    false,
+    'The request asks for Git LFS, and git on the machine of the platform has no git-lfs.',
+    'Install git-lfs there, or leave `lfs` out: then its files are pointers.',
+  ),
+  ModelKeyMissing: row(
+    422,
+    false,
+    'The agent of the request needs a model key and none is set.',
+    'Set it with `corral secret set NAME`; the message names the provider.',
+  ),
+  AgentNotInstalled: row(
+    422,
+    false,
+    'The agent of the request is not installed.',
+    'Install it with `corral agent install NAME`.',
+  ),
+  EgressUnsupported: row(
+    422,
+    false,
+    'The cluster cannot let a task reach addresses by name.',
+    'Leave egress out, or name a template of your own whose NetworkPolicy allows the addresses.',
+  ),
   LocalRepositoryRefused: row(
     422,
     false,
     'The server does not take repositories by path.',
     'Give an https:// or ssh:// address.',
+  ),
+  CredentialsInUrl: row(
+    422,
+    false,
+    'The address of the repository carries a password, token or user name, or a query that could hold one.',
+    'Leave it out of the address; git on the machine of the platform finds it through a credential helper or an ssh key.',
   ),
   UnknownAgent: row(422, false, 'No agent has this name.', 'Use one of the names the message lists.'),
 } as const satisfies Record<string, ErrorCodeEntry>

@@ -1,5 +1,6 @@
 import { type ErrorCodeEntry, errorCodes } from './error-codes.js'
 import { type TaskCauseEntry, taskCauses } from './task-causes.js'
+import { type TaskWarningEntry, taskWarnings } from './task-warnings.js'
 
 /** The error and cause tables as the document `docs/errors.md`. Same tables, same text. */
 export function renderErrorsMarkdown(): string {
@@ -29,6 +30,16 @@ export function renderErrorsMarkdown(): string {
     ...Object.entries<TaskCauseEntry>(taskCauses).map(
       ([code, entry]) =>
         `| \`${code}\` | ${entry.phase} | ${entry.stage} | ${yesNo(entry.retryable)} | ${entry.summary} | ${entry.hint} |`,
+    ),
+    '',
+    '## What a task can warn of',
+    '',
+    'A task carries warnings in `warnings`, as `warning` events and in its `result` event.',
+    '',
+    '| warning | meaning | what to do |',
+    '|---|---|---|',
+    ...Object.entries<TaskWarningEntry>(taskWarnings).map(
+      ([code, entry]) => `| \`${code}\` | ${entry.summary} | ${entry.hint} |`,
     ),
     '',
   ].join('\n')

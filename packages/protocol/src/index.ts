@@ -1,4 +1,49 @@
+export {
+  isFinalPhase,
+  type PlanVerdict,
+  planVerdicts,
+  type RetryStage,
+  retryStages,
+  type TaskMode,
+  type TaskPhase,
+  type TaskStage,
+  taskModes,
+  taskOutcomes,
+  taskPhases,
+  taskStages,
+} from '@corral/resources/task-words'
 export { anySignal } from './any-signal.js'
+export { branchNameProblem } from './branch-name.js'
+export {
+  type Check,
+  type CheckResult,
+  type CheckRound,
+  checkLimits,
+  checkOutcomeSchema,
+  checkOutcomes,
+  checkResultSchema,
+  checkRoundSchema,
+  checkSchema,
+  checksSchema,
+  failedChecksPolicySchema,
+  type TaskChecks,
+  taskChecksSchema,
+} from './check-api.js'
+export {
+  type ApprovePlanRequest,
+  approvePlanRequestSchema,
+  type MessageDelivery,
+  messageDeliverySchema,
+  messageText,
+  type RejectPlanRequest,
+  type RevisePlanRequest,
+  rejectPlanRequestSchema,
+  revisePlanRequestSchema,
+  type TaskComment,
+  type TaskMessageRequest,
+  taskCommentSchema,
+  taskMessageRequestSchema,
+} from './conversation-api.js'
 export { CorralError, errorBody, errorResponse } from './corral-error.js'
 export {
   absolutePathSchema,
@@ -31,13 +76,36 @@ export {
 } from './daemon-api.js'
 export {
   type BytesIn,
+  bootHeader,
   type DaemonCallOptions,
   DaemonClient,
   type Fetch,
   type WriteFileOptions,
 } from './daemon-client.js'
+export {
+  type FileChange,
+  type FileOperation,
+  fileChangeSchema,
+  fileOperationSchema,
+  type SandboxBinding,
+  type SandboxMetricsRecord,
+  sandboxBindingSchema,
+  sandboxMetricsSchema,
+  type TreeEntry,
+  treeEntrySchema,
+} from './daemon-files-api.js'
+export {
+  askedEgress,
+  type EnvironmentRequest,
+  environmentFilePath,
+  environmentFileSchema,
+  environmentJsonSchema,
+  environmentRequest,
+  maxEnvironmentFileBytes,
+} from './environment-file.js'
 export { type ErrorCode, type ErrorCodeEntry, errorCodeEntry, errorCodes, isErrorCode } from './error-codes.js'
 export { renderErrorsMarkdown } from './errors-markdown.js'
+export { issueWords } from './issue-words.js'
 export {
   encodeOutputFrame,
   maxOutputPayloadBytes,
@@ -49,9 +117,43 @@ export {
   outputHeaderBytes,
 } from './output-frames.js'
 export type { OutputEvent, ReadOutputOptions } from './output-reader.js'
+export {
+  type AgentInfo,
+  agentListSchema,
+  type ConnectionCheck,
+  connectionCheckSchema,
+  type ObjectView,
+  objectViewSchema,
+  type PoolInfo,
+  poolInfoSchema,
+  poolListSchema,
+  resizePoolRequestSchema,
+  type SandboxInfo,
+  type SecretInfo,
+  type ShownKind,
+  sandboxListSchema,
+  secretListSchema,
+  setSecretRequestSchema,
+  shownKinds,
+} from './platform-api.js'
+export { credentialHint, credentialInUrl, redactUrls } from './repository-credentials.js'
 export { boundedText, failureOf, wrapFailure } from './response-failure.js'
 export {
+  type Artifact,
+  type ArtifactList,
+  artifactLimits,
+  artifactListSchema,
+  artifactSchema,
+  type ChangedFile,
+  type ChangedFiles,
+  changedFileSchema,
+  changedFilesSchema,
+  type FileRef,
+  fileRefSchema,
+} from './result-api.js'
+export {
   type AgentChoice,
+  agentChoiceOf,
   agentChoiceSchema,
   type CreateTaskRequest,
   type CreateTaskResponse,
@@ -63,16 +165,11 @@ export {
   type InjectedFile,
   injectedFileSchema,
   injectedPathSchema,
-  isBranchName,
-  isFinalPhase,
   isInjectablePath,
-  type TaskList,
-  type TaskTimes,
-  type TaskView,
+  type RetryTaskRequest,
+  reservedLabels,
+  retryTaskRequestSchema,
   taskLimits,
-  taskListSchema,
-  taskTimesSchema,
-  taskViewSchema,
 } from './task-api.js'
 export {
   isTaskCause,
@@ -87,22 +184,51 @@ export {
   type AgentEvent,
   agentEventSchema,
   clipText,
+  finalViewOf,
+  isTerminalEvent,
+  type ModelCallEvent,
+  type TaskEvent,
+  type TaskEventBody,
+  taskEventBodySchema,
+  taskEventSchema,
+} from './task-events.js'
+export {
   type DiffStat,
   diffStatSchema,
   eventLimits,
-  isTerminalEvent,
-  type TaskEvent,
-  type TaskEventBody,
-  type TaskPhase,
-  type TaskStage,
+  type TaskWarning,
   taskCauseSchema,
-  taskEventBodySchema,
-  taskEventSchema,
-  taskOutcomes,
   taskPhaseSchema,
-  taskPhases,
   taskStageSchema,
-  taskStages,
+  taskWarningSchema,
   type Usage,
   usageSchema,
-} from './task-events.js'
+} from './task-state.js'
+export { summaryOf, type TaskSummary, taskSummarySchema, titleOf } from './task-summary.js'
+export {
+  type TaskList,
+  type TaskTimes,
+  type TaskView,
+  taskListSchema,
+  taskTimesSchema,
+  taskViewSchema,
+} from './task-view.js'
+export {
+  isTaskWarning,
+  mergeWarnings,
+  type TaskWarningCode,
+  taskWarning,
+  taskWarnings,
+} from './task-warnings.js'
+export { type BytesWanted, type TaskCallOptions, TasksClient, type TasksClientOptions } from './tasks-client.js'
+export {
+  type OpenSessionRequest,
+  openSessionRequestSchema,
+  type SessionView,
+  type StreamFrame,
+  type StreamRequest,
+  sessionViewSchema,
+  streamRequestSchema,
+  type TerminalFrame,
+  terminalRequestSchema,
+} from './web-api.js'

@@ -66,7 +66,8 @@ describe('the client reading output', () => {
   async function read(client: DaemonClient): Promise<string> {
     let text = ''
     for await (const event of client.readOutput('p', { reconnectMs: 2_000 })) {
-      text += event.type === 'exit' ? `exit ${event.exit.exit_code}` : Buffer.from(event.data).toString()
+      if (event.type === 'gap') text += `[${event.bytes} missing]`
+      else text += event.type === 'exit' ? `exit ${event.exit.exit_code}` : Buffer.from(event.data).toString()
     }
     return text
   }
@@ -82,8 +83,17 @@ describe('the client reading output', () => {
     expect(asked).toEqual(['0', '3', '3', '5'].map((offset) => `?offset=${offset}&follow=true`))
   })
 
+  it('is told of output that is no longer kept, and goes on behind it', async () => {
+    const { client, asked } = clientFor([
+      [data(0, 'abc'), { type: 'gap', offset: 3, bytes: 7 }],
+      [data(10, 'de'), { type: 'exit', offset: 12, exit }],
+    ])
+    expect(await read(client)).toBe('abc[7 missing]deexit 3')
+    expect(asked).toEqual(['0', '10'].map((offset) => `?offset=${offset}&follow=true`))
+  })
+
   it.each([
-    { what: 'a gap', answers: [[data(0, 'a'), data(5, 'b')]], code: 'ProtocolViolation' },
+    { what: 'a gap nobody announced', answers: [[data(0, 'a'), data(5, 'b')]], code: 'ProtocolViolation' },
     { what: 'a repeat', answers: [[data(0, 'ab'), data(0, 'ab')]], code: 'ProtocolViolation' },
     {
       what: 'an unknown process',

@@ -3,14 +3,15 @@ import { type ProcessExitRecord, processExitSchema } from './daemon-api.js'
 /**
  * The output of a process as a stream of frames, all numbers big-endian:
  *
- *     byte 0      kind: 1 stdout, 2 stderr, 3 exit, 4 heartbeat
+ *     byte 0      kind: 1 stdout, 2 stderr, 3 exit, 4 heartbeat, 5 gap
  *     bytes 1-3   zero
  *     bytes 4-7   length of the payload
  *     bytes 8-15  offset of the payload's first byte in the interleaved output
  *     then        the payload: bytes of output, or the exit record as JSON, or nothing
  *
  * A reader that has seen a frame resumes at `offset + length`. The exit frame is last and comes only after the process
- * ended; a stream without one was cut, or was not asked to follow. Heartbeats tell a quiet process from a dead line.
+ * ended; a stream without one was cut, or was not asked to follow. Heartbeats tell a quiet process from a dead line. A gap
+ * stands for output that is no longer kept; its payload is the number of bytes, 64 bit.
  */
 export const outputContentType = 'application/vnd.corral.output'
 export const outputHeaderBytes = 16
@@ -21,8 +22,9 @@ export type OutputFrame =
   | { readonly type: 'data'; readonly stream: OutputStream; readonly offset: number; readonly data: Uint8Array }
   | { readonly type: 'exit'; readonly offset: number; readonly exit: ProcessExitRecord }
   | { readonly type: 'heartbeat'; readonly offset: number }
+  | { readonly type: 'gap'; readonly offset: number; readonly bytes: number }
 
-const kinds = { stdout: 1, stderr: 2, exit: 3, heartbeat: 4 } as const
+const kinds = { stdout: 1, stderr: 2, exit: 3, heartbeat: 4, gap: 5 } as const
 const empty = new Uint8Array(0)
 
 /** One frame as bytes. */
@@ -34,6 +36,11 @@ export function encodeOutputFrame(frame: OutputFrame): Uint8Array {
       return encode(kinds.exit, frame.offset, new TextEncoder().encode(JSON.stringify(frame.exit)))
     case 'heartbeat':
       return encode(kinds.heartbeat, frame.offset, empty)
+    case 'gap': {
+      const payload = new Uint8Array(8)
+      new DataView(payload.buffer).setBigUint64(0, BigInt(frame.bytes))
+      return encode(kinds.gap, frame.offset, payload)
+    }
   }
 }
 
@@ -102,9 +109,18 @@ function decode(kind: number, offset: number, payload: Uint8Array): OutputFrame 
       return { type: 'exit', offset, exit: parseExit(payload) }
     case kinds.heartbeat:
       return { type: 'heartbeat', offset }
+    case kinds.gap:
+      return { type: 'gap', offset, bytes: parseGap(payload) }
     default:
       throw new OutputFormatError(`a frame has the unknown kind ${kind}`)
   }
+}
+
+function parseGap(payload: Uint8Array): number {
+  const view = new DataView(payload.buffer, payload.byteOffset, payload.length)
+  const bytes = payload.length === 8 ? Number(view.getBigUint64(0)) : 0
+  if (!Number.isSafeInteger(bytes) || bytes <= 0) throw new OutputFormatError('a gap has an impossible length')
+  return bytes
 }
 
 function parseExit(payload: Uint8Array): ProcessExitRecord {

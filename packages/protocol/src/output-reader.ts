@@ -1,3 +1,4 @@
+import { anySignal } from './any-signal.js'
 import { CorralError } from './corral-error.js'
 import { daemonRoutes, type ProcessExitRecord } from './daemon-api.js'
 import { OutputDecoder, type OutputFrame, type OutputStream } from './output-frames.js'
@@ -6,6 +7,8 @@ import { wrapFailure } from './response-failure.js'
 /** What a reader of a process's output sees. */
 export type OutputEvent =
   | { readonly type: 'data'; readonly stream: OutputStream; readonly offset: number; readonly data: Uint8Array }
+  /** So many bytes from `offset` on are no longer kept: the output was too long. */
+  | { readonly type: 'gap'; readonly offset: number; readonly bytes: number }
   | { readonly type: 'exit'; readonly offset: number; readonly exit: ProcessExitRecord }
 
 export interface ReadOutputOptions {
@@ -15,6 +18,12 @@ export interface ReadOutputOptions {
   signal?: AbortSignal | undefined
   /** Give up when nothing, not even a heartbeat, was heard for this long. */
   reconnectMs?: number | undefined
+  /** Asked after every cut, before the next try: rejecting ends the reading with that reason. */
+  onCut?: ((failure: CorralError) => Promise<void>) | undefined
+  /** The answer to an earlier request that already carries the output from `offset` on. */
+  first?: Response | undefined
+  /** Told of offsets up to which output has been handed out, every so many bytes. */
+  confirm?: { readonly everyBytes: number; readonly send: (offset: number) => void } | undefined
 }
 
 type Open = (path: string, signal: AbortSignal) => Promise<Response>
@@ -24,14 +33,19 @@ const silenceMs = 35_000
 
 /** Reads on over any number of connections; the offset decides what is new. */
 export async function* followOutput(open: Open, id: string, options: ReadOutputOptions): AsyncIterable<OutputEvent> {
-  const { signal, follow = true, reconnectMs = 60_000 } = options
+  const { signal, follow = true, reconnectMs = 60_000, confirm } = options
   let offset = options.offset ?? 0
+  let confirmed = offset
+  let first = options.first
   let lastHeardMs = performance.now()
   let pauseMs = 20
   for (;;) {
     let failure: CorralError
     try {
-      for await (const frame of readOnce(open, id, offset, follow, signal)) {
+      const answer = first
+      first = undefined
+      const opened = answer ? async () => answer : open
+      for await (const frame of readOnce(opened, id, offset, follow, signal)) {
         lastHeardMs = performance.now()
         pauseMs = 20
         if (frame.type === 'heartbeat') continue
@@ -39,8 +53,13 @@ export async function* followOutput(open: Open, id: string, options: ReadOutputO
           throw new CorralError('ProtocolViolation', `output at ${frame.offset} where ${offset} was expected`)
         }
         if (frame.type === 'data') offset += frame.data.length
+        if (frame.type === 'gap') offset += frame.bytes
         yield frame
         if (frame.type === 'exit') return
+        if (confirm && offset - confirmed >= confirm.everyBytes) {
+          confirmed = offset
+          confirm.send(offset)
+        }
       }
       if (!follow) return
       failure = new CorralError('ConnectionLost', `the output of process "${id}" was cut`)
@@ -48,6 +67,7 @@ export async function* followOutput(open: Open, id: string, options: ReadOutputO
       failure = wrapFailure(error, signal)
     }
     if (!isWorthReconnecting(failure) || performance.now() - lastHeardMs > reconnectMs) throw failure
+    await options.onCut?.(failure)
     await pause(pauseMs, signal)
     pauseMs = Math.min(pauseMs * 2, 2_000)
   }
@@ -62,23 +82,29 @@ async function* readOnce(
 ): AsyncIterable<OutputFrame> {
   const silence = new AbortController()
   let timer = setTimeout(() => silence.abort(), silenceMs)
+  let stop = () => {}
   try {
-    const signals = signal ? [signal, silence.signal] : [silence.signal]
-    const response = await open(
-      `${daemonRoutes.output(id)}?offset=${offset}&follow=${follow}`,
-      AbortSignal.any(signals),
-    )
+    const ended = signal ? anySignal([signal, silence.signal]) : silence.signal
+    const response = await open(`${daemonRoutes.output(id)}?offset=${offset}&follow=${follow}`, ended)
     if (!response.body) return
+    const reader = response.body.getReader()
+    // The answer may belong to a request that knows nothing of our signals.
+    stop = () => void reader.cancel().catch(() => {})
+    ended.addEventListener('abort', stop, { once: true })
     const decoder = new OutputDecoder()
-    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    for (;;) {
+      const { done, value } = await reader.read()
       clearTimeout(timer)
+      if (signal?.aborted) throw new CorralError('Aborted', 'the call was aborted')
+      if (done) break
       // The caller may take its time between frames; only the wait for the next chunk is measured.
-      for (const frame of decoder.push(chunk)) yield frame
+      for (const frame of decoder.push(value)) yield frame
       timer = setTimeout(() => silence.abort(), silenceMs)
     }
     if (!decoder.isComplete) throw new CorralError('ConnectionLost', 'the output broke off inside a frame')
   } finally {
     clearTimeout(timer)
+    stop()
   }
 }
 

@@ -4,6 +4,7 @@ import { type ErrorCodeEntry, errorCodeEntry, errorCodes, isErrorCode } from './
 import { renderErrorsMarkdown } from './errors-markdown.js'
 import { failureOf } from './response-failure.js'
 import { isTaskCause, taskCause, taskCauses } from './task-causes.js'
+import { mergeWarnings, taskWarning, taskWarnings } from './task-warnings.js'
 
 const codes = Object.entries<ErrorCodeEntry>(errorCodes)
 
@@ -69,10 +70,34 @@ describe('the document', () => {
       .split('\n')
       .filter((line) => line.startsWith('|'))
       .map((line) => line.split('|').length)
-    expect(new Set(columns)).toEqual(new Set([7, 8]))
+    expect(new Set(columns)).toEqual(new Set([5, 7, 8]))
   })
 
   it('hints from the table unless a better one is given', () => {
     expect(errorBody('NotFound', 'm', 'look there').error.hint).toBe('look there')
+  })
+})
+
+describe('the warning table', () => {
+  it.each(Object.entries(taskWarnings))('%s tells what happened and what to do', (code, entry) => {
+    expect(code).toMatch(/^[A-Z][A-Za-z]+$/)
+    expect([entry.summary, entry.hint].every((text) => text.endsWith('.'))).toBe(true)
+  })
+
+  it('names the path it is about', () => {
+    expect(taskWarning('PathLeftOut', { path: 'a b' })).toEqual({
+      code: 'PathLeftOut',
+      message: `${taskWarnings.PathLeftOut.summary} ${taskWarnings.PathLeftOut.hint}`,
+      path: 'a b',
+    })
+  })
+
+  it('keeps each warning once and says when there were too many', () => {
+    const many = Array.from({ length: 150 }, (_, index) => taskWarning('LargeFile', { path: `f${index}` }))
+    expect(mergeWarnings(many.slice(0, 3), many.slice(1, 4))).toEqual(many.slice(0, 4))
+    const cut = mergeWarnings(many, [])
+    expect(cut).toHaveLength(100)
+    expect(cut.at(-1)?.code).toBe('WarningsCut')
+    expect(mergeWarnings(cut, many).at(-1)?.code).toBe('WarningsCut')
   })
 })

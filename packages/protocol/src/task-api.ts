@@ -1,25 +1,41 @@
+import { defaultTaskTimeoutSeconds, packagesGrant, retryStages, taskModes } from '@corral/resources/task-words'
 import * as z from 'zod'
-import {
-  diffStatSchema,
-  type TaskPhase,
-  taskCauseSchema,
-  taskOutcomes,
-  taskPhaseSchema,
-  usageSchema,
-} from './task-events.js'
+import { branchNameProblem } from './branch-name.js'
+import { checkLimits, checksSchema, failedChecksPolicySchema } from './check-api.js'
+import { artifactLimits } from './result-api.js'
+import { taskPhaseSchema } from './task-state.js'
 
 /** Sizes a request to the task API may have. */
 export const taskLimits = {
   promptCharacters: 256 * 1024,
   commandCharacters: 64 * 1024,
+  instructionsCharacters: 64 * 1024,
+  mcpServers: 20,
   files: 200,
   fileCharacters: 1024 * 1024,
   egressRules: 100,
   maxTimeoutSeconds: 24 * 60 * 60,
-  defaultTimeoutSeconds: 30 * 60,
+  defaultTimeoutSeconds: defaultTaskTimeoutSeconds,
 } as const
 
-const branchName = z.string().min(1).max(200).refine(isBranchName, 'is not a valid branch name')
+export const branchNameSchema = z
+  .string()
+  .min(1)
+  .max(200)
+  .superRefine((name, context) => {
+    const problem = branchNameProblem(name)
+    if (problem) context.addIssue({ code: 'custom', message: problem })
+  })
+
+/** Text that becomes an argument, a file name or an environment variable, none of which can hold a NUL. */
+export const plainText = (max: number): z.ZodString =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .refine((text) => !text.includes('\0'), 'must not contain a NUL character')
+
+const agentName = z.string().min(1).max(63)
 
 /** A path below the repository's root, without `..`, NUL or a leading slash; never inside `.git`. */
 export const injectedPathSchema = z
@@ -40,116 +56,139 @@ export const injectedFileSchema = z.strictObject({
 })
 export type InjectedFile = z.infer<typeof injectedFileSchema>
 
-export const agentChoiceSchema = z.discriminatedUnion('name', [
-  z.strictObject({ name: z.literal('command'), command: z.string().min(1).max(taskLimits.commandCharacters) }),
-  z.strictObject({ name: z.literal('claude'), model: z.string().min(1).max(200).optional() }),
-])
+/** `"claude"`, or an object with the agent's name and its options, which the agent itself checks. */
+export const agentChoiceSchema = z.union([agentName, z.looseObject({ name: agentName })])
 export type AgentChoice = z.infer<typeof agentChoiceSchema>
 
-/** `host:port`; the host may begin with `*.`. */
+/** The long form of a choice. */
+export function agentChoiceOf(choice: AgentChoice): { name: string; [option: string]: unknown } {
+  return typeof choice === 'string' ? { name: choice } : choice
+}
+
+const variables = z.record(z.string().regex(/^[^=\0]{1,200}$/, 'must be a name'), z.string().max(8 * 1024))
+const mcpName = z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,40}$/, 'must be letters, digits, dashes and underscores')
+
+/** A server of the Model Context Protocol for the agent: a program inside the sandbox, or an address `egress` names. */
+export const mcpServerSchema = z.union([
+  z.strictObject({
+    name: mcpName,
+    command: plainText(4096),
+    args: z.array(plainText(4096)).max(100).optional(),
+    env: variables.optional(),
+  }),
+  z.strictObject({
+    name: mcpName,
+    url: z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' }).max(2048),
+    headers: variables.optional(),
+  }),
+])
+
+/** What a task may spend on models. */
+export const taskBudgetSchema = z.strictObject({
+  max_tokens: z.number().int().min(1).optional(),
+  max_cost_usd: z.number().positive().max(1_000_000).optional(),
+})
+
+const hostPattern = '(\\*\\.)?[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?'
+const portPattern = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'
+
+/** `host:port`, where the host may begin with `*.`, or `packages` for the package mirror. No flags: the pattern is part of the OpenAPI document, which has none. */
 export const egressRuleSchema = z
   .string()
   .max(260)
-  .regex(/^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?:[1-9][0-9]{0,4}$/i, 'must be host:port, e.g. packages.example.com:443')
+  .regex(
+    new RegExp(`^(${packagesGrant}|${hostPattern}:${portPattern})$`),
+    `must be host:port, e.g. files.example.com:443, or ${packagesGrant}`,
+  )
+
+/** Names that every JavaScript object answers to: a label of that name would be read where there is none. */
+export const reservedLabels: readonly string[] = ['__proto__', 'constructor', 'prototype']
+
+const labelKey = z
+  .string()
+  .max(317)
+  .refine((key) => !reservedLabels.includes(key), 'is reserved and cannot be a label')
 
 /** `POST /tasks`. Unknown fields are refused, so a typing error is not silently ignored. */
 export const createTaskRequestSchema = z.strictObject({
-  repo: z.string().min(1).max(4096),
-  task: z.string().min(1).max(taskLimits.promptCharacters),
-  base_branch: branchName.optional(),
-  new_branch: branchName.optional(),
+  repo: plainText(4096),
+  task: plainText(taskLimits.promptCharacters),
+  base_branch: branchNameSchema.optional(),
+  new_branch: branchNameSchema.optional(),
+  /**
+   * Brings submodules in, fetched with the credentials of the platform's user: their addresses come from the repository, so
+   * leave it off for one you do not trust. `"recursive"`: also those inside submodules.
+   */
+  submodules: z.union([z.boolean(), z.literal('recursive')]).optional(),
+  /**
+   * Brings the contents of Git LFS files in, fetched with the credentials of the platform's user, and stores those the agent
+   * adds with Git LFS. The repository may name the server, so leave it off for one you do not trust.
+   */
+  lfs: z.boolean().optional(),
   agent: agentChoiceSchema.optional(),
+  /** Said to the agent beside what the repository's own instruction files say. */
+  instructions: plainText(taskLimits.instructionsCharacters).optional(),
+  mcp_servers: z.array(mcpServerSchema).max(taskLimits.mcpServers).optional(),
+  /** Checked before each call of a model; over it the agent is ended and its work kept. */
+  limits: taskBudgetSchema.optional(),
   timeout_seconds: z.number().int().min(1).max(taskLimits.maxTimeoutSeconds).optional(),
   files: z.array(injectedFileSchema).max(taskLimits.files).optional(),
-  setup: z.string().min(1).max(taskLimits.commandCharacters).optional(),
+  setup: plainText(taskLimits.commandCharacters).optional(),
+  /** Time the set-up command has; 20 minutes without it. */
+  setup_timeout_seconds: z.number().int().min(1).max(taskLimits.maxTimeoutSeconds).optional(),
+  /** How often the state of the work is taken out while the agent runs; 120 without it, 0 for never. */
+  checkpoint_seconds: z.number().int().min(0).max(taskLimits.maxTimeoutSeconds).optional(),
+  /** Run after the agent, in its sandbox; what fails goes back to it. */
+  checks: checksSchema.optional(),
+  /** How often the agent is sent back; 2 without it. */
+  check_rounds: z.number().int().min(0).max(checkLimits.maxRounds).optional(),
+  /** Whether a branch whose checks still fail is pushed; `push` without it. The task fails either way. */
+  on_failed_checks: failedChecksPolicySchema.optional(),
+  /** Files and directories of the checkout that are kept with the task, whether or not they are part of its result. */
+  artifacts: z.array(injectedPathSchema).max(artifactLimits.paths).optional(),
   egress: z.array(egressRuleSchema).max(taskLimits.egressRules).optional(),
+  /** Beside `egress`, for set-up alone: closed again before the agent starts. */
+  setup_egress: z.array(egressRuleSchema).max(taskLimits.egressRules).optional(),
   sandbox: z
     .strictObject({ pool: z.string().min(1).max(253).optional(), template: z.string().min(1).max(253).optional() })
     .optional(),
-  labels: z.record(z.string().max(317), z.string().max(63)).optional(),
+  labels: z.record(labelKey, z.string().max(63)).optional(),
+  /** `plan`: the agent plans, changes nothing, and waits for the approval of its plan. */
+  mode: z.enum(taskModes).optional(),
+  /** How long the sandbox is kept while the task waits for a decision; 300 without it, then it is given back. */
+  hold_sandbox_seconds: z.number().int().min(0).max(taskLimits.maxTimeoutSeconds).optional(),
+  /** How long a plan waits for a decision; a day without it. */
+  plan_expiry_seconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(30 * 24 * 60 * 60)
+    .optional(),
   /** Hold the sandbox of a failed task for a look inside. */
   keep_sandbox: z.boolean().optional(),
 })
 export type CreateTaskRequest = z.infer<typeof createTaskRequestSchema>
 
+/** `POST /tasks/{id}/retry`; every field, and the body itself, may be left out. */
+export const retryTaskRequestSchema = z.strictObject({
+  /** Where to begin: with the push of kept work, with the agent on the same base, or anew. The stage that failed without it. */
+  from: z.enum(retryStages).optional(),
+  /** Another branch for the work, for one that was taken. */
+  new_branch: branchNameSchema.optional(),
+  /** Whether the agent goes on from what was saved of the former one's work. True without it where that was cut short. */
+  keep_work: z.boolean().optional(),
+})
+export type RetryTaskRequest = z.infer<typeof retryTaskRequestSchema>
+
 /** The answer to `POST /tasks`. */
 export const createTaskResponseSchema = z.object({ id: z.string(), status: taskPhaseSchema })
 export type CreateTaskResponse = z.infer<typeof createTaskResponseSchema>
-
-const time = z.iso.datetime({ offset: true })
-
-export const taskTimesSchema = z.object({
-  queued_at: time.optional(),
-  provisioning_at: time.optional(),
-  sandbox_ready_at: time.optional(),
-  repository_ready_at: time.optional(),
-  setup_done_at: time.optional(),
-  running_at: time.optional(),
-  agent_finished_at: time.optional(),
-  result_collected_at: time.optional(),
-  pushed_at: time.optional(),
-  finished_at: time.optional(),
-})
-export type TaskTimes = z.infer<typeof taskTimesSchema>
-
-/** A task as the API shows it. The prompt is `task`, as in the request. */
-export const taskViewSchema = z.object({
-  id: z.string(),
-  status: taskPhaseSchema,
-  repo: z.string(),
-  task: z.string(),
-  base_branch: z.string().optional(),
-  base_commit: z.string().optional(),
-  branch: z.string().optional(),
-  commit: z.string().optional(),
-  pushed: z.boolean().optional(),
-  outcome: z.enum(taskOutcomes).optional(),
-  cause: taskCauseSchema.optional(),
-  diff_stat: diffStatSchema.optional(),
-  exit_code: z.number().int().optional(),
-  agent: z.object({ name: z.string(), command: z.string().optional(), model: z.string().optional() }),
-  sandbox: z
-    .object({
-      claim: z.string().optional(),
-      name: z.string().optional(),
-      pod: z.string().optional(),
-      isolation: z.string().optional(),
-    })
-    .optional(),
-  usage: usageSchema.optional(),
-  egress: z.array(z.string()).optional(),
-  labels: z.record(z.string(), z.string()).optional(),
-  timeout_seconds: z.number().int(),
-  times: taskTimesSchema.optional(),
-  created_at: time,
-  retry_of: z.string().optional(),
-  last_event_sequence: z.number().int().nonnegative().optional(),
-})
-export type TaskView = z.infer<typeof taskViewSchema>
-
-export const taskListSchema = z.object({ tasks: z.array(taskViewSchema), next: z.string().optional() })
-export type TaskList = z.infer<typeof taskListSchema>
 
 /** Body of every error answer, of the task API and of the daemon. */
 export const errorBodySchema = z.object({
   error: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }),
 })
 export type ErrorBody = z.infer<typeof errorBodySchema>
-
-const ended: readonly TaskPhase[] = ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED']
-
-/** Whether a task in this phase never changes again. */
-export const isFinalPhase = (phase: TaskPhase): boolean => ended.includes(phase)
-
-/** Git's own rules for a branch name, as far as they can be told from the text alone. */
-export function isBranchName(name: string): boolean {
-  if (name.startsWith('-') || name.startsWith('/') || name.endsWith('/') || name.endsWith('.') || name === '@')
-    return false
-  if (name.includes('..') || name.includes('@{') || name.includes('//')) return false
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: git refuses control characters in a ref
-  if (/[\x00-\x20\x7f~^:?*[\\]/.test(name)) return false
-  return name.split('/').every((part) => !part.startsWith('.') && !part.endsWith('.lock'))
-}
 
 /** Whether a file of a request may be written at this path of the repository. */
 export function isInjectablePath(path: string): boolean {

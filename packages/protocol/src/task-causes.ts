@@ -1,4 +1,4 @@
-import type { TaskStage } from './task-events.js'
+import type { TaskStage } from '@corral/resources/task-words'
 
 /** How a task ended, seen from its phase. */
 export type TaskEndPhase = 'FAILED' | 'TIMED_OUT' | 'CANCELLED'
@@ -34,7 +34,14 @@ export const taskCauses = {
     'any',
     false,
     'The agent needs a model key and none is set.',
-    'Set it with `corral secret set anthropic`, then retry.',
+    'Set it with `corral secret set NAME` (the message names the provider), then retry.',
+  ),
+
+  PlanExpired: failed(
+    'agent',
+    false,
+    'Nobody decided about the plan in time.',
+    'Go on with `corral task send ID "..."`; the agent remembers its plan.',
   ),
 
   ClaimFailed: failed(
@@ -49,6 +56,36 @@ export const taskCauses = {
     false,
     'The sandbox template does not exist.',
     'Create it, or name another template.',
+  ),
+  RuntimeUnavailable: failed(
+    'sandbox',
+    false,
+    'The sandbox asks for a RuntimeClass that does not exist or that no node can give.',
+    'Compare `kubectl get runtimeclasses` and the runtimeHandlers of the node with the template; use another template.',
+  ),
+  EgressUnsupported: failed(
+    'any',
+    false,
+    'The cluster cannot let a task reach addresses by name.',
+    'Leave egress out, or name a template of your own whose NetworkPolicy allows the addresses.',
+  ),
+  ImagePullFailed: failed(
+    'sandbox',
+    true,
+    'The node could not get the image of the sandbox.',
+    'Check the name of the image in the template, its pull secret, and that nodes reach the registry.',
+  ),
+  Unschedulable: failed(
+    'sandbox',
+    true,
+    'No node had room for the sandbox or fits what it asks for.',
+    'Read `kubectl get events`; add a node, or ask for less in the template.',
+  ),
+  SandboxCannotStart: failed(
+    'sandbox',
+    true,
+    'The containers of the sandbox do not start.',
+    'The message says why; correct the template, then retry.',
   ),
   SandboxNotReady: failed(
     'sandbox',
@@ -81,6 +118,30 @@ export const taskCauses = {
     'The repository refused the credentials.',
     'Check the git credentials of the user who runs the platform.',
   ),
+  RepositoryUntrusted: failed(
+    'repository',
+    false,
+    'The repository belongs to another user.',
+    'Change its owner, or trust it with `git config --global --add safe.directory PATH`.',
+  ),
+  RepositoryDamaged: failed(
+    'repository',
+    false,
+    'Objects of the repository are missing or damaged.',
+    'Run `git fsck` in it, or give a fresh clone.',
+  ),
+  SubmoduleUnavailable: failed(
+    'repository',
+    false,
+    'A submodule that was asked for could not be fetched.',
+    'Check its address and your access, or leave `submodules` out.',
+  ),
+  LfsUnavailable: failed(
+    'repository',
+    false,
+    'Contents of Git LFS files that were asked for could not be fetched.',
+    'Install git-lfs and check your access to its server, or leave `lfs` out.',
+  ),
   BranchNotFound: failed(
     'repository',
     false,
@@ -92,6 +153,30 @@ export const taskCauses = {
     false,
     'The new branch exists already and is not ours.',
     'Choose another name with new_branch.',
+  ),
+  BranchConflict: failed(
+    'repository',
+    false,
+    'The new branch cannot exist beside another one, as `a/b` beside `a`.',
+    'Choose another name with new_branch.',
+  ),
+  BranchCheckedOut: failed(
+    'repository',
+    false,
+    'The new branch is checked out in the repository, which git does not change under a work tree.',
+    'Choose another name with new_branch, or check out another branch.',
+  ),
+  PushDenied: failed(
+    'any',
+    false,
+    'The repository can be read but not pushed to with the credentials of the platform.',
+    'Ask for the right to push, or use a fork.',
+  ),
+  BranchProtected: failed(
+    'push',
+    false,
+    'The remote protects the branch.',
+    'Push to another branch: `corral task retry --branch NAME`.',
   ),
   RepositoryEmpty: failed('repository', false, 'The repository has no commit to start from.', 'Make a first commit.'),
   CloneFailed: failed(
@@ -105,6 +190,18 @@ export const taskCauses = {
     false,
     'A file of the request could not be written.',
     'Check its path: it must stay inside the repository.',
+  ),
+  EnvironmentInvalid: failed(
+    'repository',
+    false,
+    'The environment file of the repository cannot be used.',
+    'Check it with `corral env validate`.',
+  ),
+  EnvironmentNotGranted: failed(
+    'repository',
+    false,
+    'The environment file of the repository asks for network that was not granted.',
+    'Read the file, then grant it with `corral env grant`.',
   ),
   SetupFailed: failed(
     'setup',
@@ -126,12 +223,7 @@ export const taskCauses = {
     'Install it with `corral agent install NAME`.',
   ),
   AgentStartFailed: failed('agent', false, 'The agent could not be started.', 'The message carries the reason.'),
-  AgentFailed: failed(
-    'agent',
-    true,
-    'The agent ended with an error.',
-    'Read the last output; changes made so far are on the branch.',
-  ),
+  AgentFailed: failed('agent', true, 'The agent ended with an error.', 'Read what it wrote last.'),
   AgentKilled: failed(
     'agent',
     true,
@@ -153,6 +245,12 @@ export const taskCauses = {
     true,
     'The result could not be taken out of the sandbox.',
     'The last output says why.',
+  ),
+  ChecksFailed: failed(
+    'checks',
+    true,
+    'Checks of the work failed, also after the agent was sent back.',
+    'Read the artifact `check-ROUND-NAME.log` of the task (`corral task artifacts`), then retry or take the branch over.',
   ),
   ResultRejected: failed(
     'result',
@@ -183,13 +281,13 @@ export const taskCauses = {
     'any',
     false,
     'A disk is full.',
-    'Free space in the data directory or give the sandbox more storage.',
+    'Free space in the data directory (`corral doctor` shows what takes it), then retry.',
   ),
-  PlatformStopped: failed(
+  DiskLimit: failed(
     'any',
-    true,
-    'The platform was stopped while the task ran.',
-    'Retry the task; work done so far is on the branch.',
+    false,
+    'The sandbox took more of the disk than it may.',
+    'Keep large files out of it, or use a template with a higher `ephemeral-storage` limit.',
   ),
   InternalError: failed(
     'any',
@@ -203,7 +301,7 @@ export const taskCauses = {
     stage: 'any',
     retryable: true,
     summary: 'The task did not end within its time.',
-    hint: 'Allow more time or ask for less; work done so far is on the branch.',
+    hint: 'Allow more time with --timeout (timeout_seconds), or ask for less.',
   },
   Cancelled: {
     phase: 'CANCELLED',

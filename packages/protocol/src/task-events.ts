@@ -1,43 +1,26 @@
+import { planVerdicts } from '@corral/resources/task-words'
 import * as z from 'zod'
-
-/** Sizes nothing in an event may exceed. What is longer is cut, and says so. */
-export const eventLimits = {
-  textCharacters: 64 * 1024,
-  outputCharacters: 16 * 1024,
-  summaryCharacters: 2 * 1024,
-  pathCharacters: 4 * 1024,
-} as const
+import { checkResultSchema } from './check-api.js'
+import {
+  diffStatSchema,
+  eventLimits,
+  finalTaskPhaseSchema,
+  taskCauseSchema,
+  taskOutcomeSchema,
+  taskStageSchema,
+  taskWarningSchema,
+  usageSchema,
+} from './task-state.js'
+import { type TaskView, taskViewSchema } from './task-view.js'
 
 const text = z.string().max(eventLimits.textCharacters)
 const summary = z.string().max(eventLimits.summaryCharacters)
 
-/** The steps of a task, in order. */
-export const taskStages = ['claim', 'sandbox', 'repository', 'setup', 'agent', 'result', 'push', 'cleanup'] as const
-export const taskStageSchema = z.enum(taskStages)
-export type TaskStage = z.infer<typeof taskStageSchema>
-
-export const diffStatSchema = z.object({
-  files_changed: z.number().int().nonnegative(),
-  insertions: z.number().int().nonnegative(),
-  deletions: z.number().int().nonnegative(),
-})
-export type DiffStat = z.infer<typeof diffStatSchema>
-
-export const usageSchema = z.object({
-  model: z.string().max(200).optional(),
-  input_tokens: z.number().int().nonnegative(),
-  output_tokens: z.number().int().nonnegative(),
-  cache_read_tokens: z.number().int().nonnegative().default(0),
-  cache_write_tokens: z.number().int().nonnegative().default(0),
-  /** Absent when the price of the model is not known. */
-  cost_usd: z.number().nonnegative().optional(),
-})
-export type Usage = z.infer<typeof usageSchema>
-
 export const stageEventSchema = z.object({
   type: z.literal('stage'),
   stage: taskStageSchema,
-  state: z.enum(['started', 'finished', 'failed']),
+  /** `progress` may come any number of times between start and end. */
+  state: z.enum(['started', 'progress', 'finished', 'failed']),
   detail: summary.optional(),
 })
 
@@ -79,6 +62,25 @@ export const usageEventSchema = usageSchema.extend({
   scope: z.enum(['total', 'delta']),
 })
 
+/** One call of a model, as the broker saw it. What was said in it is not kept. */
+export const modelCallEventSchema = usageSchema.extend({
+  type: z.literal('model_call'),
+  provider: z.string().max(100),
+  /** The HTTP status of the answer; 0 where there was none. */
+  status: z.number().int().nonnegative(),
+  duration_ms: z.number().int().nonnegative(),
+  first_byte_ms: z.number().int().nonnegative().optional(),
+  /** The provider did not tell all counts, so that they were estimated from what went through. */
+  estimated: z.boolean().optional(),
+  /** Times the provider said "not now" before it answered. */
+  retries: z.number().int().nonnegative().optional(),
+  /** Why the broker did not pass the call on, or what went wrong with it. */
+  error: summary.optional(),
+  /** A code of the cause table where the call ends the task. */
+  code: z.string().max(100).optional(),
+})
+export type ModelCallEvent = z.infer<typeof modelCallEventSchema>
+
 export const errorEventSchema = z.object({
   type: z.literal('error'),
   /** A code of the error or cause table where one fits. */
@@ -95,34 +97,51 @@ export const outputEventSchema = z.object({
   stage: taskStageSchema.optional(),
 })
 
-export const taskOutcomes = ['changes', 'no_changes'] as const
-export const taskPhases = [
-  'QUEUED',
-  'PROVISIONING',
-  'RUNNING',
-  'SUCCEEDED',
-  'FAILED',
-  'TIMED_OUT',
-  'CANCELLED',
-] as const
-export const taskPhaseSchema = z.enum(taskPhases)
-export type TaskPhase = z.infer<typeof taskPhaseSchema>
+/** One check of one round. What it wrote is the artifact `check-ROUND-NAME.log`. */
+export const checkEventSchema = checkResultSchema.extend({
+  type: z.literal('check'),
+  round: z.number().int().positive(),
+})
 
-export const taskCauseSchema = z.object({
-  code: z.string().max(100),
-  message: text,
-  hint: summary.optional(),
+/** The end of a round of checks; `message` is what the agent was sent back with. */
+export const checkRoundEventSchema = z.object({
+  type: z.literal('check_round'),
+  round: z.number().int().positive(),
+  passed: z.boolean(),
+  message: text.optional(),
+})
+
+export const warningEventSchema = taskWarningSchema.extend({ type: z.literal('warning') })
+
+/** What the agent means to do; the task waits for a decision. */
+export const planEventSchema = z.object({
+  type: z.literal('plan'),
+  revision: z.number().int().positive(),
+  text,
+})
+
+/** What was decided about a plan. */
+export const planDecisionEventSchema = z.object({
+  type: z.literal('plan_decision'),
+  revision: z.number().int().positive(),
+  verdict: z.enum(planVerdicts),
+  /** Whether the plan was changed before it was approved. */
+  edited: z.boolean().optional(),
+  remark: text.optional(),
 })
 
 /** The last event of every task. */
 export const resultEventSchema = z.object({
   type: z.literal('result'),
-  status: z.enum(['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED']),
-  outcome: z.enum(taskOutcomes).optional(),
+  status: finalTaskPhaseSchema,
+  outcome: taskOutcomeSchema.optional(),
   cause: taskCauseSchema.optional(),
   branch: z.string().max(300).optional(),
   commit: z.string().max(64).optional(),
   diff_stat: diffStatSchema.optional(),
+  warnings: z.array(taskWarningSchema).optional(),
+  /** The task as it is recorded: who reads this event need not ask for it. Absent in logs of earlier releases. */
+  task: taskViewSchema.optional(),
 })
 
 /** What an agent adapter makes of its agent's output. */
@@ -145,18 +164,31 @@ export const taskEventBodySchema = z.discriminatedUnion('type', [
   toolResultEventSchema,
   fileChangedEventSchema,
   usageEventSchema,
+  modelCallEventSchema,
   errorEventSchema,
   outputEventSchema,
+  checkEventSchema,
+  checkRoundEventSchema,
+  warningEventSchema,
+  planEventSchema,
+  planDecisionEventSchema,
   resultEventSchema,
 ])
 export type TaskEventBody = z.infer<typeof taskEventBodySchema>
 
+const place = { sequence: z.number().int().positive(), time: z.iso.datetime() }
+
 /** One line of a task's log: sequences start at 1 and have no gaps. */
-export const taskEventSchema = z.intersection(
-  z.object({ sequence: z.number().int().positive(), time: z.iso.datetime() }),
-  taskEventBodySchema,
-)
+export const taskEventSchema = z.intersection(z.object(place), taskEventBodySchema)
 export type TaskEvent = z.infer<typeof taskEventSchema>
+
+/** What every event has, of whatever type. */
+export const taskEventHeadSchema = z.looseObject({ ...place, type: z.string() })
+
+/** The task at its end, from its last event; undefined for other events and in logs of earlier releases. */
+export function finalViewOf(event: TaskEvent): TaskView | undefined {
+  return event.type === 'result' && event.task ? { ...event.task, last_event_sequence: event.sequence } : undefined
+}
 
 /** Whether no event follows this one. */
 export const isTerminalEvent = (event: TaskEventBody): boolean => event.type === 'result'

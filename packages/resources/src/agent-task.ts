@@ -1,15 +1,16 @@
 import * as z from 'zod'
+import { branchNameRules, repositoryUrlRules } from './agent-task-rules.js'
 import { conditionSchema, dateTime, int32, int64, typeMeta } from './schema-parts.js'
-
-export const AGENT_TASK_PHASES = [
-  'QUEUED',
-  'PROVISIONING',
-  'RUNNING',
-  'SUCCEEDED',
-  'FAILED',
-  'TIMED_OUT',
-  'CANCELLED',
-] as const
+import {
+  defaultCheckpointSeconds,
+  defaultSetupTimeoutSeconds,
+  defaultTaskTimeoutSeconds,
+  planVerdicts,
+  retryStages,
+  taskModes,
+  taskOutcomes,
+  taskPhases,
+} from './task-words.js'
 
 export const agentTaskFileSchema = z.object({
   path: z.string().min(1).describe('Where the file goes, relative to the root of the repository.'),
@@ -18,22 +19,123 @@ export const agentTaskFileSchema = z.object({
   mode: int32().min(0).max(0o7777).exactOptional().describe('Permission bits; 0644 where unset.'),
 })
 
-const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox']
+const branchName = () => z.string().min(1).max(200).meta({ 'x-kubernetes-validations': branchNameRules })
+
+const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages']
+
+const continuationSchema = z.object({
+  task: z.string().describe('Its name.'),
+  uid: z.string().describe('Its uid, under which its record is kept.'),
+  thread: z.string().describe('The name of the first task of the thread.'),
+  branch: z.string().exactOptional().describe('The branch its work is on; unset where it changed nothing.'),
+  commit: z.string().exactOptional().describe('The last commit of its work.'),
+  baseBranch: z.string().exactOptional().describe('The branch its work started from.'),
+  baseCommit: z.string().exactOptional().describe('The commit its work started from.'),
+  sessionId: z.string().exactOptional().describe('The session of the agent, which is resumed.'),
+})
+
+const checkSchema = z.object({
+  name: z.string().min(1).max(63).describe('What it is called; unique in the task.'),
+  command: z.string().min(1).describe('Run with /bin/sh at the top of the checkout; exit code 0 is good.'),
+  timeoutSeconds: int32().min(1).exactOptional().describe('Time it has; 600 where unset.'),
+})
+
+const checksStatusSchema = z.object({
+  declared: z.array(checkSchema).exactOptional().describe('Checks the repository declares.'),
+  rounds: z
+    .array(
+      z.object({
+        round: int32().min(1).describe('1 for the first.'),
+        passed: z.boolean().describe('Whether all checks passed.'),
+        startedAt: dateTime().describe('When the first check began.'),
+        finishedAt: dateTime().describe('When the last check ended.'),
+        results: z
+          .array(
+            z.object({
+              name: z.string().describe('Of the check.'),
+              outcome: z.enum(['passed', 'failed', 'timed_out']).describe('How it ended.'),
+              exitCode: int32().exactOptional().describe('Its exit code.'),
+              durationMs: int64().min(0).describe('How long it took.'),
+              output: z.string().exactOptional().describe('The end of what it wrote.'),
+            }),
+          )
+          .describe('One for every check.'),
+      }),
+    )
+    .exactOptional()
+    .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Every round of checks so far.' }),
+  repair: z
+    .object({
+      round: int32().min(1).describe('The round of checks it answers.'),
+      startedAt: dateTime().describe('When the agent was sent back.'),
+      agentEventsBefore: int64().min(0).describe('Events of the agent before it.'),
+    })
+    .exactOptional()
+    .describe('The run of the agent that repairs what checks found; absent while none does.'),
+  repairsMs: int64().min(0).exactOptional().describe('Time the agent used for repairs.'),
+})
 
 const specFields = {
   repository: z
-    .object({ url: z.string().min(1).describe('A path, or a file://, https:// or ssh:// address.') })
+    .object({
+      url: z.string().min(1).max(4096).meta({
+        description: 'A path, or a file://, https:// or ssh:// address, without credentials.',
+        'x-kubernetes-validations': repositoryUrlRules,
+      }),
+      submodules: z
+        .enum(['none', 'direct', 'recursive'])
+        .exactOptional()
+        .describe('Which submodules are brought in with the credentials of the platform; none where unset.'),
+      lfs: z
+        .boolean()
+        .exactOptional()
+        .describe('Whether files stored with Git LFS come in and go out as contents; they are pointers where unset.'),
+    })
     .describe('The repository to work on.'),
-  baseBranch: z.string().min(1).exactOptional().describe('Branch to start from; the default branch where unset.'),
-  newBranch: z.string().min(1).exactOptional().describe('Branch for the work; corral/<name of the task> where unset.'),
+  baseBranch: branchName().exactOptional().describe('Branch to start from; the default branch where unset.'),
+  newBranch: branchName().exactOptional().describe('Branch for the work; corral/<name of the task> where unset.'),
   prompt: z.string().min(1).describe('What the agent shall do.'),
   agent: z
     .object({
-      name: z.string().min(1).describe('An agent the platform knows, such as claude or command.'),
-      command: z.string().exactOptional().describe('Command line of the command agent.'),
+      name: z.string().min(1).describe('An agent the platform knows, as `corral agent list` shows them.'),
+      command: z.string().exactOptional().describe('Command line of agents that are one.'),
       model: z.string().exactOptional().describe('Model the agent shall use; its own choice where unset.'),
+      effort: z.string().exactOptional().describe('How hard the model shall think, in the words of the agent.'),
+      args: z.array(z.string()).exactOptional().describe('More arguments for the program of the agent.'),
+      provider: z
+        .string()
+        .exactOptional()
+        .describe('Provider or named endpoint of the model; the agent’s own where unset.'),
+      options: z
+        .record(z.string(), z.string())
+        .exactOptional()
+        .describe('Options only this agent has, each value as JSON.'),
     })
     .describe('Who does the work.'),
+  instructions: z
+    .string()
+    .exactOptional()
+    .describe('Said to the agent beside the instruction files of the repository.'),
+  mcpServers: z
+    .array(
+      z.object({
+        name: z.string().min(1).describe('What the agent calls it.'),
+        command: z.string().exactOptional().describe('A program inside the sandbox.'),
+        args: z.array(z.string()).exactOptional().describe('Its arguments.'),
+        env: z.record(z.string(), z.string()).exactOptional().describe('Its environment.'),
+        url: z.string().exactOptional().describe('An address instead of a program; it needs granted egress.'),
+        headers: z.record(z.string(), z.string()).exactOptional().describe('Headers to send there.'),
+      }),
+    )
+    .exactOptional()
+    .describe('Servers of the Model Context Protocol for the agent.'),
+  limits: z
+    .object({
+      maxTokens: int64().min(1).exactOptional().describe('Tokens sent and received.'),
+      maxCostUsd: z.number().min(0).exactOptional().describe('Price in US dollars.'),
+    })
+    .exactOptional()
+    .describe('What the task may spend on models; over it the agent is ended and its work kept.'),
   sandbox: z
     .object({
       pool: z.string().exactOptional().describe('SandboxWarmPool to claim from.'),
@@ -44,21 +146,105 @@ const specFields = {
   timeoutSeconds: int32()
     .min(1)
     .exactOptional()
-    .meta({ default: 1800, description: 'Time the agent has, counted from its start.' }),
+    .meta({ default: defaultTaskTimeoutSeconds, description: 'Time the agent has, counted from its start.' }),
   files: z
     .array(agentTaskFileSchema)
     .exactOptional()
     .describe('Files written into the checkout before the agent runs.'),
   setup: z.string().exactOptional().describe('Command to run before the agent; .corral/setup of the repository else.'),
-  egress: z.array(z.string()).exactOptional().describe('Destinations the task may reach, each as host:port.'),
+  setupTimeoutSeconds: int32()
+    .min(1)
+    .exactOptional()
+    .meta({ default: defaultSetupTimeoutSeconds, description: 'Time the set-up command has.' }),
+  checkpointSeconds: int32().min(0).exactOptional().meta({
+    default: defaultCheckpointSeconds,
+    description: 'How often the state of the work is taken out while the agent runs; 0 for never.',
+  }),
+  checks: z
+    .array(checkSchema)
+    .exactOptional()
+    .describe('Commands that judge the work; those the repository declares where unset.'),
+  checkRounds: int32()
+    .min(0)
+    .max(10)
+    .exactOptional()
+    .describe('How often the agent is sent back with the output of checks that failed; 2 where unset.'),
+  onFailedChecks: z
+    .enum(['push', 'no-push'])
+    .exactOptional()
+    .describe('What becomes of a branch whose checks still fail; pushed where unset.'),
+  artifacts: z
+    .array(z.string())
+    .exactOptional()
+    .describe('Files and directories of the checkout that are kept with the task.'),
+  egress: z
+    .array(z.string())
+    .exactOptional()
+    .describe('What the task may reach: host:port each, or the word packages for the package mirror.'),
+  setupEgress: z
+    .array(z.string())
+    .exactOptional()
+    .describe('What set-up may reach beside egress; it is closed before the agent starts.'),
+  mode: z
+    .enum(taskModes)
+    .exactOptional()
+    .describe('plan: the agent plans and changes nothing before its plan is approved; work where unset.'),
+  holdSandboxSeconds: int32()
+    .min(0)
+    .exactOptional()
+    .describe('How long the sandbox is kept while the task waits for a decision; 300 where unset.'),
+  planExpirySeconds: int32()
+    .min(1)
+    .exactOptional()
+    .describe('How long a plan waits for a decision; a day where unset.'),
+  decision: z
+    .object({
+      revision: int32().min(1).describe('The revision of the plan it is about.'),
+      verdict: z.enum(planVerdicts).describe('What becomes of the plan.'),
+      plan: z.string().exactOptional().describe('The plan as it was changed before it was approved.'),
+      remark: z.string().exactOptional().describe('What the agent is told with it.'),
+      at: dateTime().describe('When it was made.'),
+    })
+    .exactOptional()
+    .describe('What was decided about the plan.'),
+  messages: z
+    .array(
+      z.object({
+        id: z.string().describe('Names the message.'),
+        text: z.string().describe('What was said.'),
+        mode: z.enum(taskModes).exactOptional().describe('The mode of the follow-up.'),
+        newBranch: z.string().exactOptional().describe('The branch of the follow-up.'),
+        at: dateTime().describe('When it was said.'),
+      }),
+    )
+    .exactOptional()
+    .describe('What was said while the task ran; it becomes a follow-up when the task has ended.'),
   cancelRequested: z.boolean().exactOptional().describe('Set to true to end the task; work done so far is kept.'),
   keepSandbox: z.boolean().exactOptional().describe('Keep the sandbox of a failed task until the task is deleted.'),
   retryOf: z.string().exactOptional().describe('The task this one repeats.'),
+  retry: z
+    .object({
+      from: z.enum(retryStages).describe('Where it begins with what the repeated task kept.'),
+      uid: z.string().describe('The uid of the repeated task, under which its record is kept.'),
+      baseCommit: z
+        .string()
+        .exactOptional()
+        .describe('The commit to start from; where the base branch stands if unset.'),
+      commit: z.string().exactOptional().describe('The commit of the repeated task to push, or to go on from.'),
+      partial: z.boolean().exactOptional().describe('Whether that commit is work of an agent that was cut short.'),
+      replaces: z
+        .array(z.string())
+        .exactOptional()
+        .describe('Commits of the repeated tasks: a branch that stands at one of them is theirs and may be replaced.'),
+    })
+    .exactOptional()
+    .describe('How it repeats it.'),
+  continues: continuationSchema.exactOptional().describe('The ended task this one goes on from.'),
   idempotencyKey: z.string().exactOptional().describe('Digest of the request this task was made from.'),
 }
 
 export const agentTaskSpecSchema = z.object(specFields).meta({
-  description: 'What is asked for. Only cancelRequested and keepSandbox may change.',
+  description: 'What is asked for. Only cancelRequested, keepSandbox, decision and messages may change.',
   'x-kubernetes-validations': Object.entries(specFields)
     .filter(([name]) => !MUTABLE_SPEC_FIELDS.includes(name))
     .map(([name, schema]) => ({
@@ -71,7 +257,7 @@ const reachedAt = (what: string) => dateTime().exactOptional().describe(`When ${
 
 export const agentTaskStatusSchema = z
   .object({
-    phase: z.enum(AGENT_TASK_PHASES).exactOptional().describe('Where the task stands, derived from the conditions.'),
+    phase: z.enum(taskPhases).exactOptional().describe('Where the task stands, derived from the conditions.'),
     conditions: z
       .array(conditionSchema)
       .exactOptional()
@@ -89,13 +275,30 @@ export const agentTaskStatusSchema = z
       })
       .exactOptional()
       .describe('Why the task did not succeed.'),
-    outcome: z.enum(['changes', 'no_changes']).exactOptional().describe('Whether the agent changed anything.'),
+    outcome: z
+      .enum(taskOutcomes)
+      .exactOptional()
+      .describe(
+        'Whether the agent changed anything; partial where it was cut short and the work is what could be saved.',
+      ),
+    attempt: z
+      .object({
+        number: int32().min(1).describe('1 for the first.'),
+        startedAt: dateTime().describe('When this attempt began.'),
+        reason: z.string().describe('Why the one before it was given up.'),
+      })
+      .exactOptional()
+      .describe('The attempt at a sandbox, where the first one was lost before the agent ran.'),
     sandbox: z
       .object({
         claimName: z.string().describe('The SandboxClaim.'),
         sandboxName: z.string().exactOptional().describe('The Sandbox it was given.'),
         podName: z.string().exactOptional().describe('The pod of that Sandbox.'),
         isolation: z.string().exactOptional().describe('The isolation tier it ran on.'),
+        kept: z
+          .boolean()
+          .exactOptional()
+          .describe('It is kept until the task is deleted: work in it could not be taken out.'),
       })
       .exactOptional()
       .describe('Where the task runs or ran.'),
@@ -112,8 +315,78 @@ export const agentTaskStatusSchema = z
       })
       .exactOptional()
       .describe('Size of the change.'),
+    warnings: z
+      .array(
+        z.object({
+          code: z.string().describe('A code of the warning table.'),
+          message: z.string().describe('What happened and what to do.'),
+          path: z.string().exactOptional().describe('The path of the repository it is about.'),
+        }),
+      )
+      .exactOptional()
+      .meta({
+        'x-kubernetes-list-type': 'atomic',
+        description: 'What did not fail the task but its owner should know.',
+      }),
+    artifacts: z
+      .array(z.string())
+      .exactOptional()
+      .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Names of files kept with the task.' }),
     exitCode: int32().exactOptional().describe('Exit code of the agent.'),
+    run: z
+      .object({
+        number: int32().min(1).describe('1 for the first.'),
+        mode: z.enum(taskModes).describe('Whether it works or plans.'),
+        eventsBefore: int64().min(0).describe('Events of the agent in the log that are of earlier runs.'),
+        usedMs: int64().min(0).describe('What earlier runs used of the timeout.'),
+      })
+      .exactOptional()
+      .describe('The run of the agent this task is at, after the first.'),
+    plan: z
+      .object({
+        revision: int32().min(1).describe('1 for the first plan; a revised one counts on.'),
+        text: z.string().describe('What the agent means to do.'),
+        proposedAt: dateTime().describe('When the agent had it.'),
+        expiresAt: dateTime().describe('Until when it waits for a decision.'),
+        verdict: z.enum(planVerdicts).exactOptional().describe('What was decided; unset while it waits.'),
+        remark: z.string().exactOptional().describe('What was said with the decision.'),
+        decidedAt: dateTime().exactOptional().describe('When it was decided.'),
+      })
+      .exactOptional()
+      .describe('The plan of the agent.'),
+    session: z
+      .object({
+        id: z.string().describe('The agent’s own name for it.'),
+        sizeBytes: int64().min(0).describe('Size of what is kept of it.'),
+      })
+      .exactOptional()
+      .describe('The conversation of the agent, kept for a task that continues this one.'),
+    checks: checksStatusSchema.exactOptional().describe('How the work was judged.'),
     egress: z.array(z.string()).exactOptional().describe('Destinations that were granted.'),
+    refused: z
+      .array(
+        z.object({
+          host: z.string().describe('The name or address that was asked for.'),
+          port: int32().exactOptional().describe('The port, where one was asked for.'),
+          reason: z
+            .enum(['NotAllowed', 'TooManyNames', 'Unresolved', 'ForbiddenAddress', 'Unreachable'])
+            .describe('Why it was not reached.'),
+          count: int32().min(0).describe('How often it was asked for.'),
+        }),
+      )
+      .exactOptional()
+      .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Destinations that were asked for and not reached.' }),
+    environment: z
+      .object({
+        commit: z.string().describe('The commit its file was read from.'),
+        setup: z.string().exactOptional().describe('The set-up script.'),
+        env: z.record(z.string(), z.string()).exactOptional().describe('Variables for set-up and the agent.'),
+        path: z.array(z.string()).exactOptional().describe('Directories of the repository that come first on PATH.'),
+        setupEgress: z.array(z.string()).exactOptional().describe('What set-up may reach.'),
+        egress: z.array(z.string()).exactOptional().describe('What the agent may reach.'),
+      })
+      .exactOptional()
+      .describe('What .corral/environment.yaml of the repository gives the task.'),
     usage: z
       .object({
         model: z.string().exactOptional().describe('The model that wrote most.'),
@@ -132,8 +405,10 @@ export const agentTaskStatusSchema = z
         sandboxReadyAt: reachedAt('its sandbox was ready'),
         repositoryReadyAt: reachedAt('the repository was checked out'),
         setupDoneAt: reachedAt('the set-up command had ended'),
+        planApprovedAt: reachedAt('the plan was approved'),
         runningAt: reachedAt('the agent was started'),
         agentFinishedAt: reachedAt('the agent had ended'),
+        checksDoneAt: reachedAt('the last check had ended'),
         resultCollectedAt: reachedAt('the result was accepted'),
         pushedAt: reachedAt('the branch was pushed'),
         finishedAt: reachedAt('the task had ended'),
@@ -156,12 +431,6 @@ export type AgentTask = z.infer<typeof agentTaskSchema>
 export type AgentTaskSpec = z.infer<typeof agentTaskSpecSchema>
 export type AgentTaskStatus = z.infer<typeof agentTaskStatusSchema>
 export type AgentTaskFile = z.infer<typeof agentTaskFileSchema>
-export type AgentTaskPhase = (typeof AGENT_TASK_PHASES)[number]
-
-/** Whether a task in this phase will never change its outcome again. */
-export function isFinalPhase(phase: AgentTaskPhase | undefined): boolean {
-  return phase === 'SUCCEEDED' || phase === 'FAILED' || phase === 'TIMED_OUT' || phase === 'CANCELLED'
-}
 
 function isOptional(schema: z.ZodType): boolean {
   return schema._zod.optin === 'optional'

@@ -63,6 +63,13 @@ export const StorageClasses: ResourceKind<core.StorageClass> = defineKind(
   'Cluster',
 )
 
+export const RuntimeClasses: ResourceKind<core.RuntimeClass> = defineKind(
+  'node.k8s.io/v1',
+  'RuntimeClass',
+  'runtimeclasses',
+  'Cluster',
+)
+
 const RBAC = 'rbac.authorization.k8s.io/v1'
 export const Roles: ResourceKind<core.Role> = defineKind(RBAC, 'Role', 'roles')
 export const RoleBindings: ResourceKind<core.RoleBinding> = defineKind(RBAC, 'RoleBinding', 'rolebindings')

@@ -1,3 +1,5 @@
+import type { WatchEventType } from '@corral/ports'
+
 /** The parts every Kubernetes object shares, spelled as on the wire. */
 
 export interface OwnerReference {
@@ -99,8 +101,6 @@ export interface Status {
   }
   code?: number
 }
-
-export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
 
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   type: WatchEventType

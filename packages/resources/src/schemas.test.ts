@@ -8,7 +8,8 @@ import {
   sandboxTemplateSchema,
   sandboxWarmPoolSchema,
 } from './agent-sandbox/v1beta1.js'
-import { type AgentTask, agentTaskSchema, isFinalPhase } from './agent-task.js'
+import { type AgentTask, agentTaskSchema } from './agent-task.js'
+import { isFinalPhase } from './task-words.js'
 
 const podTemplate = { spec: { containers: [{ name: 'a', image: 'b' }] } }
 const task: AgentTask = {

@@ -11,7 +11,7 @@ const queueBuckets = Array.from({ length: 11 }).reduce<number[]>(
   (bounds) => [...bounds, (bounds.at(-1) ?? 0) * 10],
   [1e-8],
 )
-/** Queues by controller: whoever shares a registry shares the gauges that are computed from them. */
+/** Queues by controller: controllers with one registry share the gauges computed from them. */
 const workingOf = new WeakMap<Registry, Map<string, Pick<WorkQueue, 'unfinishedSeconds'>>>()
 /** How upstream's queue numbers its priorities. */
 const priorities = { normal: '0', low: '-100' } as const

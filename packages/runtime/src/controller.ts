@@ -1,7 +1,7 @@
-import { type Logger, silentLogger } from '@corral/resources'
-import { Courtesy } from './courtesy.js'
+import { type Logger, silentLogger } from '@corral/ports'
 import { Fifo } from './fifo.js'
 import { splitKey } from './object-key.js'
+import { PriorityGate } from './priority-gate.js'
 import type { ControllerMetrics, ObjectKey, Reconcile, ReconcileResult } from './reconcile.js'
 import { isTerminal } from './terminal-error.js'
 import { systemTimer, type Timer } from './timer.js'
@@ -9,30 +9,30 @@ import type { WorkQueue } from './work-queue.js'
 
 export interface ControllerOptions {
   name: string
-  /** Passes that may run at once, each on its own key. */
+  /** Reconciles that may run at once, each on its own key. */
   workers: number
   reconcile: Reconcile
   queue: WorkQueue
   metrics?: ControllerMetrics
   log?: Logger
   timer?: Timer
-  /** Whom patient passes and the rests of others give way to; nobody without it. */
-  courtesy?: Courtesy
-  /** Whether nobody waits for what a pass on the key would do. It has its turn with the chores, and keeps no worker. */
-  isPatient?: (key: ObjectKey) => boolean
-  /** Aborting it stops the loop: no further pass starts, and running ones see it in their request. */
+  /** Where low-priority reconciles and deferred writes wait for high-priority work; without it they never wait. */
+  priorities?: PriorityGate
+  /** Whether a reconcile of the key has low priority: no user waits for it. It holds no worker while it waits. */
+  isLowPriority?: (key: ObjectKey) => boolean
+  /** Aborting it stops the loop: no further reconcile starts, and running ones see it in their request. */
   signal: AbortSignal
 }
 
 export interface RunningController {
   readonly name: string
-  /** Settles once the last running pass has ended after `signal` aborted. Never rejects. */
+  /** Settles once the last running reconcile has ended after `signal` aborted. Never rejects. */
   readonly stopped: Promise<void>
 }
 
 /**
- * Takes keys from the queue and reconciles them. A pass that throws is tried again with the queue's backoff, a
- * `TerminalError` is not; a pass that asks for a later look is forgiven its earlier failures. The queue closes with the loop.
+ * Takes keys from the queue and reconciles them. A reconcile that throws is tried again with the queue's backoff, a `TerminalError`
+ * is not; one that succeeds or asks to be requeued resets the backoff. The queue closes with the loop.
  */
 export function startController(options: ControllerOptions): RunningController {
   const { queue, signal } = options
@@ -43,15 +43,15 @@ export function startController(options: ControllerOptions): RunningController {
     ...options,
     log: options.log ?? silentLogger,
     timer: options.timer ?? systemTimer,
-    courtesy: options.courtesy ?? new Courtesy(),
+    priorities: options.priorities ?? new PriorityGate(),
     active: 0,
     forRoom: new Fifo(),
-    rests: new Set(),
+    background: new Set(),
   }
   const workers = Array.from({ length: options.workers }, () => work(loop))
   async function stopped(): Promise<void> {
     await Promise.all(workers)
-    await Promise.all(loop.rests)
+    await Promise.all(loop.background)
     signal.removeEventListener('abort', close)
   }
   return { name: options.name, stopped: stopped() }
@@ -60,59 +60,60 @@ export function startController(options: ControllerOptions): RunningController {
 interface Loop extends ControllerOptions {
   log: Logger
   timer: Timer
-  courtesy: Courtesy
+  priorities: PriorityGate
   active: number
-  /** Passes that would be one too many at once. */
+  /** Low-priority reconciles waiting because `workers` reconciles run already. */
   forRoom: Fifo<() => void>
-  /** Patient passes and rests of others under way. */
-  rests: Set<Promise<void>>
+  /** Low-priority reconciles and deferred writes that have not ended. */
+  background: Set<Promise<void>>
 }
 
 async function work(loop: Loop): Promise<void> {
   const { queue } = loop
   for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
     const taken = key
-    if (loop.isPatient?.(taken)) {
-      keepTaken(loop, taken, passPatiently(loop, taken))
+    if (loop.isLowPriority?.(taken)) {
+      keepTaken(loop, taken, reconcileAtLowPriority(loop, taken))
       continue
     }
-    const later = await countedPass(loop, taken)
-    if (later) keepTaken(loop, taken, finishLater(loop, taken, later))
+    const unfinished = await countedReconcile(loop, taken)
+    if (unfinished) keepTaken(loop, taken, runDeferredWrite(loop, taken, unfinished))
     else queue.done(taken)
   }
 }
 
-/** The key stays taken until the work on it has ended; the worker goes on. */
-function keepTaken({ queue, rests }: Loop, key: ObjectKey, work: Promise<void>): void {
-  const rest = work.finally(() => {
+/** Keeps the key from other workers until the work on it has ended; the worker itself goes on with the next key. */
+function keepTaken({ queue, background }: Loop, key: ObjectKey, work: Promise<void>): void {
+  const tracked = work.finally(() => {
     queue.done(key)
-    rests.delete(rest)
+    background.delete(tracked)
   })
-  rests.add(rest)
+  background.add(tracked)
 }
 
-async function passPatiently(loop: Loop, key: ObjectKey): Promise<void> {
-  const { courtesy, signal } = loop
+async function reconcileAtLowPriority(loop: Loop, key: ObjectKey): Promise<void> {
+  const { priorities, signal } = loop
   try {
-    const later = await courtesy.patient(() => countedPass(loop, key), signal)
-    if (later) await finishLater(loop, key, later)
+    const unfinished = await priorities.low(() => countedReconcile(loop, key), signal)
+    if (unfinished) await runDeferredWrite(loop, key, unfinished)
   } catch (error) {
-    // Passes do not throw: this is the stop, which found it waiting.
+    // A reconcile's own errors are handled inside: this is the abort of one that still waited.
     if (!signal.aborted) throw error
   }
 }
 
-/** Patient passes keep no worker while they wait, but beside those of the workers they are not more than there are. */
-async function countedPass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {
+/** Low-priority reconciles hold no worker while they wait; this keeps all reconciles together within the number of workers. */
+async function countedReconcile(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {
   while (loop.active >= loop.workers) await new Promise<void>((resolve) => loop.forRoom.push(resolve))
   changeActive(loop, +1)
-  const later = await pass(loop, key)
+  const unfinished = await reconcileOnce(loop, key)
   changeActive(loop, -1)
   loop.forRoom.shift()?.()
-  return later
+  return unfinished
 }
 
-async function pass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {
+/** The result of a reconcile that left a deferred write; undefined when it is done, successfully or not. */
+async function reconcileOnce(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undefined> {
   const { name, queue, metrics, timer, signal } = loop
   const startedAtMs = timer.now().getTime()
   const observe = (result: Parameters<ControllerMetrics['reconciled']>[1]): void =>
@@ -122,10 +123,10 @@ async function pass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undef
   try {
     const result = await loop.reconcile({ key, ...splitKey(key), signal, log })
     observe(result.requeueAfterMs === undefined ? 'success' : 'requeue_after')
-    if (result.later) return result
-    rested(queue, key, result)
+    if (result.deferredWrite) return result
+    succeeded(queue, key, result)
   } catch (error) {
-    // An error after the stop is the stop itself arriving in the pass; nobody is left to try again.
+    // After the abort an error is the abort itself, and there is no later try.
     if (signal.aborted) return undefined
     observe('error')
     failed(loop, key, error)
@@ -133,11 +134,11 @@ async function pass(loop: Loop, key: ObjectKey): Promise<ReconcileResult | undef
   return undefined
 }
 
-async function finishLater(loop: Loop, key: ObjectKey, result: ReconcileResult): Promise<void> {
-  const { courtesy, queue, metrics, name, signal } = loop
+async function runDeferredWrite(loop: Loop, key: ObjectKey, result: ReconcileResult): Promise<void> {
+  const { priorities, queue, metrics, name, signal } = loop
   try {
-    await courtesy.patient(async () => result.later?.(), signal)
-    rested(queue, key, result)
+    await priorities.low(async () => result.deferredWrite?.(), signal)
+    succeeded(queue, key, result)
   } catch (error) {
     if (signal.aborted) return
     metrics?.reconciled(name, 'error', 0)
@@ -145,7 +146,7 @@ async function finishLater(loop: Loop, key: ObjectKey, result: ReconcileResult):
   }
 }
 
-function rested(queue: WorkQueue, key: ObjectKey, { requeueAfterMs }: ReconcileResult): void {
+function succeeded(queue: WorkQueue, key: ObjectKey, { requeueAfterMs }: ReconcileResult): void {
   queue.forget(key)
   if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs)
 }

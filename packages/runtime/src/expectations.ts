@@ -1,4 +1,4 @@
-import type { Clock } from '@corral/resources'
+import type { Clock } from '@corral/ports'
 import type { ObjectKey } from './reconcile.js'
 
 interface Expected {

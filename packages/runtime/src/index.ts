@@ -1,7 +1,6 @@
 export { type BackoffPolicy, backoffMs, itemBackoff } from './backoff.js'
 export { type ControllerOptions, type RunningController, startController } from './controller.js'
 export { promControllerMetrics } from './controller-metrics.js'
-export { Courtesy, type CourtesyOptions } from './courtesy.js'
 export {
   controllingOwner,
   type EventFilter,
@@ -14,7 +13,9 @@ export {
   type ObjectEvent,
 } from './event-mapping.js'
 export { Expectations } from './expectations.js'
+export { type KeyedWorker, type KeyedWorkerOptions, keyedWorker } from './keyed-worker.js'
 export { joinKey, keyOf, splitKey } from './object-key.js'
+export { PriorityGate, type PriorityGateOptions } from './priority-gate.js'
 export type * from './reconcile.js'
 export { type SlowStartResult, slowStart } from './slow-start.js'
 export { isTerminal, TerminalError } from './terminal-error.js'

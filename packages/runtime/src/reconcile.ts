@@ -1,4 +1,4 @@
-import type { Logger } from '@corral/resources'
+import type { Logger } from '@corral/ports'
 
 /** `namespace/name`, or just `name` for cluster-scoped objects. */
 export type ObjectKey = string
@@ -15,10 +15,10 @@ export interface ReconcileResult {
   /** Look again after this time; absent: rest until the next event. */
   requeueAfterMs?: number
   /**
-   * The rest of the pass, which nobody waits for: it runs when its turn comes, without keeping a worker, and its failure is
-   * the pass's. The key stays taken until it has ended.
+   * A write at low priority that completes this reconcile. It holds no worker while it waits for its turn; the key stays taken until
+   * it has ended, and its failure counts as the reconcile's.
    */
-  later?: () => Promise<void>
+  deferredWrite?: () => Promise<void>
 }
 
 /**
@@ -35,7 +35,7 @@ export interface ControllerMetrics {
   queued(controller: string): void
   waited(controller: string, seconds: number): void
   retried(controller: string): void
-  /** A pass failed with a `TerminalError`. */
+  /** A reconcile failed with a `TerminalError`. */
   gaveUp(controller: string): void
   activeWorkers(controller: string, count: number): void
 }

@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '@corral/resources'
+import { type Clock, systemClock } from '@corral/ports'
 
-/** A clock that can also wake somebody up. Tests hand in a stepped one. */
+/** A clock with timers. Tests pass one that they advance by hand. */
 export interface Timer extends Clock {
   /** Calls `run` once, `delayMs` from now at the earliest. The returned function cancels it and may be called twice. */
   after(delayMs: number, run: () => void): () => void

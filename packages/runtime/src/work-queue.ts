@@ -45,6 +45,7 @@ export class WorkQueue {
   readonly #again = new Map<ObjectKey, 'normal' | 'low'>()
   readonly #delayed = new Map<ObjectKey, DelayedEntry>()
   readonly #failures = new Map<ObjectKey, number>()
+  readonly #idlers = new Fifo<() => void>()
   readonly #waiters = new Fifo<(key: ObjectKey | undefined) => void>()
   #closed = false
 
@@ -65,6 +66,17 @@ export class WorkQueue {
     return this.#delayed.size
   }
 
+  /** No key is ready or in a worker's hands. */
+  get isIdle(): boolean {
+    return this.#ready.size === 0 && this.#working.size === 0
+  }
+
+  /** Settles when the queue is next idle, at once if it is; a key may have been added again by then. */
+  idle(): Promise<void> {
+    if (this.isIdle) return Promise.resolve()
+    return new Promise((resolve) => this.#idlers.push(resolve))
+  }
+
   /** For how many seconds each key has been in a worker's hands. */
   unfinishedSeconds(): number[] {
     const nowMs = this.#nowMs()
@@ -82,7 +94,7 @@ export class WorkQueue {
     }
     const known = this.#ready.get(key)
     if (known && (known.priority === 'normal' || priority === 'low')) return
-    // A raised key stays in the low list too; whoever finds it there sees that it is gone and skips it.
+    // A raised key stays in the low list too; when its turn comes there, it is no longer queued and is skipped.
     this.#ready.set(key, { addedAtMs: known?.addedAtMs ?? this.#nowMs(), priority })
     this.#order[priority].push(key)
     if (known) this.#count(known.priority, -1)
@@ -137,9 +149,9 @@ export class WorkQueue {
   done(key: ObjectKey): void {
     this.#working.delete(key)
     const priority = this.#again.get(key)
-    if (priority === undefined) return
     this.#again.delete(key)
-    this.add(key, { priority })
+    if (priority !== undefined) this.add(key, { priority })
+    if (this.isIdle) this.#releaseIdlers()
   }
 
   /** Ends the queue: cancels delayed keys and lets all waiters go. */
@@ -149,7 +161,12 @@ export class WorkQueue {
     for (const { cancel } of this.#delayed.values()) cancel()
     this.#delayed.clear()
     this.#ready.clear()
+    if (this.isIdle) this.#releaseIdlers()
     for (let waiter = this.#waiters.shift(); waiter; waiter = this.#waiters.shift()) waiter(undefined)
+  }
+
+  #releaseIdlers(): void {
+    for (let idler = this.#idlers.shift(); idler; idler = this.#idlers.shift()) idler()
   }
 
   #wakeOne(): void {

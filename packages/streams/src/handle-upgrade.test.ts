@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { ByteQueue, type ByteStream, type DuplexProcess, type ProcessExit } from '@corral/resources'
+import { ByteQueue, type ByteStream, type DuplexProcess, type ProcessExit } from '@corral/ports'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { handleUpgrade } from './handle-upgrade.js'
@@ -170,7 +170,7 @@ describe('exec over WebSocket', () => {
     await expect.poll(() => socket.bufferedAmount).toBeGreaterThan(1_000_000)
     expect(processes[0]?.input).toEqual([])
     release()
-    await expect.poll(() => processes[0]?.input.length, { timeout: 10_000 }).toBe(400)
+    await expect.poll(() => processes[0]?.input.length).toBe(400)
     processes[0]?.end({ exitCode: 0 })
     expect(await closed).toBe(1000)
   })
@@ -249,7 +249,7 @@ describe('a hostile SPDY client', () => {
     socket.resume()
     return socket
   }
-  const gone = (socket: Socket) => expect.poll(() => socket.destroyed, { timeout: 5_000 }).toBe(true)
+  const gone = (socket: Socket) => expect.poll(() => socket.destroyed).toBe(true)
 
   it.each([
     { what: 'random bytes', bytes: [Buffer.from('80030001deadbeef', 'hex'), Buffer.alloc(2_000_000, 0x81)] },

@@ -1,4 +1,4 @@
-import { silentLogger } from '@corral/resources'
+import { silentLogger } from '@corral/ports'
 import { linkedController } from './linked-signal.js'
 import { serveProcess } from './process/serve-process.js'
 import { forwardedPorts, processStreams } from './query-flags.js'

@@ -17,7 +17,7 @@ export function refuseWith(socket: Duplex, status: Status): void {
   const lines = [`HTTP/1.1 ${code} ${STATUS_CODES[code] ?? 'Error'}`]
   if (details?.retryAfterSeconds !== undefined) lines.push(`Retry-After: ${details.retryAfterSeconds}`)
   lines.push('Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close', '', '')
-  // Errors of a socket we are closing anyway have nobody left to tell.
+  // Errors of a socket that is being closed are ignored.
   socket.on('error', () => {})
   if (!socket.writable) return void socket.destroy()
   socket.end(Buffer.concat([Buffer.from(lines.join('\r\n')), body]), () => socket.destroy())

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import type { ByteStream } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
 
 /** A socket as ByteStream. Reading pauses the socket by itself; `write` waits only while the socket's buffer is full. */
 export function socketStream(socket: Duplex, head: Uint8Array): ByteStream {

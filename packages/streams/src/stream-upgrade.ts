@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ByteStream, DuplexProcess, Logger } from '@corral/resources'
+import type { ByteStream, DuplexProcess, Logger } from '@corral/ports'
 
 /** Which of the process's streams the client asked for in its query. */
 export interface ProcessStreams {

@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import type { Cell, CellExit, Isolation, LaunchPlan, PodPlan } from '@corral/node'
-import type { ByteStream, DuplexProcess, ProcessExit } from '@corral/resources'
+import type { ByteStream, DuplexProcess, ProcessExit } from '@corral/ports'
 
 /** An isolation for tests of what lies above it: real processes with the plan's mounts, and nothing held back. */
 export interface FakeIsolation extends Isolation {
@@ -36,6 +36,12 @@ export function fakeIsolation(world: World = { pods: new Map(), cells: new Map()
     async preparePod(plan) {
       world.pods.set(plan.podUid, plan)
     },
+    async setNetwork(podUid, reach) {
+      const pod = world.pods.get(podUid)
+      if (!pod) throw new Error(`pod ${podUid} is not prepared`)
+      world.pods.set(podUid, { ...pod, ...reach })
+      return { restricted: false }
+    },
     async launch(plan) {
       const pod = world.pods.get(plan.podUid)
       if (!pod) throw new Error(`pod ${plan.podUid} is not prepared`)
@@ -43,6 +49,9 @@ export function fakeIsolation(world: World = { pods: new Map(), cells: new Map()
       const cell = startCell(plan, pod.hostUid)
       world.cells.set(`${plan.podUid}/${plan.container}`, cell)
       return cell
+    },
+    watchNetwork() {
+      // Its pods have the network of this machine: nothing is refused to them.
     },
     adopt: async () => [...world.cells.values()].filter((cell) => !cell.hasExited),
     async releasePod(podUid) {
@@ -53,6 +62,7 @@ export function fakeIsolation(world: World = { pods: new Map(), cells: new Map()
       }
       world.pods.delete(podUid)
     },
+    async keepUntil() {},
     async close({ endPods }) {
       if (endPods) for (const podUid of [...world.pods.keys()]) await this.releasePod(podUid)
     },
@@ -85,6 +95,7 @@ function startCell(plan: LaunchPlan, hostUid: number): FakeCell {
     attempt: plan.attempt,
     startedAt,
     exited,
+    knownExit: undefined,
     get hasExited() {
       return hasExited
     },
@@ -95,6 +106,7 @@ function startCell(plan: LaunchPlan, hostUid: number): FakeCell {
     async signal(name) {
       if (main.pid) killGroup(main.pid, name)
     },
+    async halt() {},
     async kill() {
       if (main.pid && !hasExited) killGroup(main.pid, 'SIGKILL')
     },

@@ -1,8 +1,15 @@
 export { type FakeIsolation, fakeIsolation } from './fake-isolation.js'
+export {
+  type ModelBlock,
+  type ModelRequest,
+  type ScriptedModel,
+  startScriptedModel,
+} from './models/scripted-model.js'
 export { bareRemote, type FileTree, type GitFixture, gitRepository } from './platform/git-fixtures.js'
 export { type GitServer, startGitServer } from './platform/git-server.js'
 export {
   corralProgram,
+  cradlePid,
   findKubectl,
   type PlatformProcess,
   type PlatformProcessOptions,
@@ -16,15 +23,10 @@ export {
   hostSnapshot,
   leftoversOf,
   processesOf,
+  sandboxDaemons,
   sandboxProcesses,
 } from './platform/process-scan.js'
 export { type ProgramOptions, type ProgramResult, runProgram } from './platform/run-program.js'
-export {
-  type ModelBlock,
-  type ModelRequest,
-  type ScriptedModel,
-  startScriptedModel,
-} from './platform/scripted-model.js'
 export { type SecretScan, scanForSecret } from './platform/secret-scan.js'
 export { lockedSshHost, type SshStandIn, sshStandIn } from './platform/ssh-stand-in.js'
 export {
@@ -35,4 +37,4 @@ export {
   taskApi,
 } from './platform/task-api.js'
 export { type TemporaryDirectory, temporaryDirectory } from './platform/temporary-directory.js'
-export { type WaitOptions, waitUntil } from './platform/wait-until.js'
+export { hangMs, type WaitOptions, waitUntil } from './platform/wait-until.js'

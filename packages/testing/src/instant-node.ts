@@ -112,7 +112,7 @@ export function startInstantNode(options: InstantNodeOptions): InstantNode {
   }
 
   const ready = options.withoutScheduler ? Promise.resolve() : register()
-  ready.catch(() => {}) // whoever waits sees it
+  ready.catch(() => {}) // callers that await it get the error
   const informer = createInformer({ client, kind: Pods, signal: lifetime.signal })
   informer.subscribe({ add: see, update: see })
   return {

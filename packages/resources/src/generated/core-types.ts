@@ -1296,6 +1296,10 @@ export interface ObjectReference {
   fieldPath?: string
 }
 
+export interface Overhead {
+  podFixed?: Record<string, number | string>
+}
+
 export interface PatchOptions {
   apiVersion?: string
   kind?: string
@@ -1868,6 +1872,15 @@ export interface RuleWithOperations {
   operations?: string[]
 }
 
+export interface RuntimeClass {
+  apiVersion?: string
+  kind?: string
+  metadata?: ObjectMeta
+  handler: string
+  overhead?: Overhead
+  scheduling?: Scheduling
+}
+
 export interface Scale {
   apiVersion?: string
   kind?: string
@@ -1909,6 +1922,11 @@ export interface ScaleSpec {
 export interface ScaleStatus {
   replicas: number
   selector?: string
+}
+
+export interface Scheduling {
+  nodeSelector?: Record<string, string>
+  tolerations?: Toleration[]
 }
 
 export interface SeccompProfile {

@@ -1,4 +1,4 @@
-import type { ByteStream } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
 
 /**
  * Carries bytes both ways until both sides have ended. Only a failure to read from the target is thrown: what goes wrong

@@ -1,4 +1,5 @@
-import type { ProcessExit, Status } from '@corral/resources'
+import type { ProcessExit } from '@corral/ports'
+import type { Status } from '@corral/resources'
 
 /** The part of a Status that ends exec and attach. */
 export interface StreamStatus {

@@ -1,4 +1,4 @@
-import type { DuplexProcess } from '@corral/resources'
+import type { DuplexProcess } from '@corral/ports'
 import { linkedController } from '../linked-signal.js'
 import type { ProcessStreams, ProcessUpgrade } from '../stream-upgrade.js'
 import { exitStatus, failureStatus, type StreamStatus } from './exit-status.js'
@@ -64,7 +64,7 @@ async function runProcess(
   return exitStatus(exit)
 }
 
-/** Carries output to the client. Output nobody asked for is read all the same, or the process would block on it. */
+/** Carries output to the client. Output that was not asked for is read all the same, or the process would block on it. */
 async function pump(
   source: AsyncIterable<Uint8Array>,
   write: ((chunk: Uint8Array) => Promise<void>) | undefined,

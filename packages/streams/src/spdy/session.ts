@@ -1,4 +1,4 @@
-import { ByteQueue, type ByteStream } from '@corral/resources'
+import { ByteQueue, type ByteStream } from '@corral/ports'
 import { dataFrames, goAway, rstStream, SpdyDecoder, type SpdyFrame, synReply } from './frames.js'
 import { HeaderReader, HeaderWriter } from './header-blocks.js'
 

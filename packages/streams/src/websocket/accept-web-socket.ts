@@ -44,7 +44,7 @@ export function pingWhileOpen(webSocket: WebSocket, intervalMs: number): void {
   webSocket.once('close', () => clearInterval(timer))
 }
 
-/** Resolves when the message has left for the socket, so that whoever sends in a row never fills memory. */
+/** Resolves when the message has left for the socket, so that a fast sender never fills memory. */
 export function send(webSocket: WebSocket, data: Buffer | string): Promise<void> {
   return new Promise((resolve, reject) => {
     if (webSocket.readyState !== webSocket.OPEN) return reject(new Error('the connection is closed'))

@@ -1,4 +1,4 @@
-import { ByteQueue } from '@corral/resources'
+import { ByteQueue } from '@corral/ports'
 import type { WebSocket } from 'ws'
 import { type ProcessClient, parseResize } from '../process/serve-process.js'
 import type { ProcessStreams } from '../stream-upgrade.js'

@@ -1,4 +1,4 @@
-import { ByteQueue, type ByteStream } from '@corral/resources'
+import { ByteQueue, type ByteStream } from '@corral/ports'
 import type { WebSocket } from 'ws'
 import { forwardFailure, joinStreams } from '../port/forward-port.js'
 import type { PortUpgrade } from '../stream-upgrade.js'

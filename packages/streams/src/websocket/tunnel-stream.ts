@@ -1,4 +1,4 @@
-import { ByteQueue, type ByteStream } from '@corral/resources'
+import { ByteQueue, type ByteStream } from '@corral/ports'
 import type { WebSocket } from 'ws'
 import { closeWebSocket, send } from './accept-web-socket.js'
 

@@ -5,6 +5,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { ensureCertificates } from '@corral/apiserver'
+import { serveLfs } from './lfs-server.js'
 
 export interface GitServer extends AsyncDisposable {
   /** `https://localhost:PORT`, without credentials. */
@@ -17,6 +18,8 @@ export interface GitServer extends AsyncDisposable {
   refused(): number
   /** Is asked before a served request's answer leaves; what it promises is waited for. */
   hold(gate: ((request: string) => Promise<void>) | undefined): void
+  /** While it is away every connection is cut. */
+  setAway(isAway: boolean): void
 }
 
 const user = 'alice'
@@ -24,17 +27,22 @@ const password = 'correct horse'
 
 /**
  * Serves every repository below `root` over https on loopback with git's own `http-backend`, for one user with a
- * password. The certificate is signed by an authority of its own; `directory` takes it and a credential store.
+ * password, and contents of Git LFS. The certificate is signed by an authority of its own; `directory` takes it and a credential store.
  */
 export async function startGitServer(root: string, directory: string): Promise<GitServer> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const tls = await ensureCertificates(join(directory, 'tls'))
   const requests: string[] = []
   let refusals = 0
+  let isAway = false
   let gate: ((request: string) => Promise<void>) | undefined
   const expected = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
   const server = createServer({ cert: tls.server.cert, key: tls.server.key }, (request, response) => {
+    if (isAway) {
+      request.socket.destroy()
+      return
+    }
     if (request.headers.authorization !== expected) {
       refusals += 1
       response.writeHead(401, { 'www-authenticate': 'Basic realm="test"' }).end()
@@ -42,6 +50,7 @@ export async function startGitServer(root: string, directory: string): Promise<G
     }
     const name = `${request.method} ${new URL(request.url ?? '/', 'https://x').pathname}`
     requests.push(name)
+    if (serveLfs(root, url, request, response)) return
     serve(root, request, response, async () => gate?.(name))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -62,6 +71,10 @@ export async function startGitServer(root: string, directory: string): Promise<G
     refused: () => refusals,
     hold(next) {
       gate = next
+    },
+    setAway(next) {
+      isAway = next
+      if (isAway) server.closeAllConnections()
     },
     async [Symbol.asyncDispose]() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))

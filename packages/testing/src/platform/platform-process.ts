@@ -7,7 +7,7 @@ import { processesOf, sandboxProcesses } from './process-scan.js'
 import { type ProgramOptions, type ProgramResult, runProgram } from './run-program.js'
 import { type TaskApi, taskApi } from './task-api.js'
 import { temporaryDirectory } from './temporary-directory.js'
-import { waitUntil } from './wait-until.js'
+import { hangMs, waitUntil } from './wait-until.js'
 
 /** The ready record as `corral up` writes it. */
 export interface ReadyRecord {
@@ -55,9 +55,6 @@ export interface PlatformProcess extends AsyncDisposable, ReadyRecord {
 export const corralProgram: string =
   process.env.CORRAL_TEST_PROGRAM ?? join(dirname(fileURLToPath(import.meta.url)), '../../../cli/dist/bundle/corral.js')
 
-const startTimeoutMs = 60_000
-const stopTimeoutMs = 90_000
-
 /** Starts a platform and waits until it is ready. A start that fails rejects with what it printed. */
 export async function startPlatformProcess(options: PlatformProcessOptions = {}): Promise<PlatformProcess> {
   const scratch = temporaryDirectory()
@@ -101,14 +98,10 @@ export async function startPlatformProcess(options: PlatformProcessOptions = {})
     void ended.then(() => {
       hasEnded = true
     })
-    ready = await waitUntil(
-      'the platform is ready',
-      () => {
-        if (hasEnded) return 'ended' as const
-        return existsSync(readyFile) && (JSON.parse(readFileSync(readyFile, 'utf8')) as ReadyRecord)
-      },
-      { timeoutMs: startTimeoutMs },
-    ).then((answer) => {
+    ready = await waitUntil('the platform is ready', () => {
+      if (hasEnded) return 'ended' as const
+      return existsSync(readyFile) && (JSON.parse(readFileSync(readyFile, 'utf8')) as ReadyRecord)
+    }).then((answer) => {
       if (answer === 'ended') throw new Error(`corral up ended instead of starting:\n${output.slice(-4_000)}`)
       return answer
     })
@@ -116,7 +109,7 @@ export async function startPlatformProcess(options: PlatformProcessOptions = {})
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
     child?.kill(signal)
-    const timer = setTimeout(() => child?.kill('SIGKILL'), stopTimeoutMs)
+    const timer = setTimeout(() => child?.kill('SIGKILL'), hangMs)
     try {
       return await ended
     } finally {
@@ -207,8 +200,21 @@ function requireKubectl(): string {
   return found
 }
 
-/** After a kill -9 the cradle and its pods live on; a test that does not start again ends them here. */
+/** The process that keeps a platform's sandboxes, while it runs. */
+export function cradlePid(dataDir: string): number | undefined {
+  const file = join(dataDir, 'cradle', 'cradle.pid')
+  const pid = existsSync(file) ? Number(readFileSync(file, 'utf8')) : undefined
+  const isOurs = pid !== undefined && processesOf(dataDir).some((each) => each.pid === pid)
+  return isOurs ? pid : undefined
+}
+
+/** Sandboxes of tasks outlive the platform; a test that does not start it again ends them here. */
 async function endSandboxes(dataDir: string): Promise<void> {
+  const cradle = cradlePid(dataDir)
+  if (cradle !== undefined) {
+    process.kill(cradle, 'SIGTERM') // it takes its control groups along
+    await waitUntil('the cradle has ended', () => cradlePid(dataDir) === undefined)
+  }
   await waitUntil(
     'the sandboxes have ended',
     () => {
@@ -222,6 +228,6 @@ async function endSandboxes(dataDir: string): Promise<void> {
       }
       return left.length === 0
     },
-    { timeoutMs: 10_000, intervalMs: 50 },
+    { intervalMs: 50 },
   )
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { findKubectl } from './platform-process.js'
+import { hangMs } from './wait-until.js'
 
 export interface PortForward extends AsyncDisposable {
   readonly url: string
@@ -19,7 +20,7 @@ export async function portForward(kubeconfig: string, pod: string, port: number)
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   let output = ''
   const local = await new Promise<string>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`kubectl did not forward within 20 s: ${output}`)), 20_000)
+    const timer = setTimeout(() => reject(new Error(`kubectl did not forward within ${hangMs} ms: ${output}`)), hangMs)
     const look = (text: string): void => {
       output += text
       const found = /Forwarding from 127\.0\.0\.1:(\d+)/.exec(output)?.[1]

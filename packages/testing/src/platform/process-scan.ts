@@ -56,6 +56,11 @@ export function sandboxProcesses(directory: string): number[] {
     .map(Number)
 }
 
+/** Pids of the daemons in the sandboxes of a platform. One for each sandbox that runs; helpers come and go beside them. */
+export function sandboxDaemons(directory: string): number[] {
+  return sandboxProcesses(directory).filter((pid) => readProc(String(pid), 'comm').trim() === 'corral-daemon')
+}
+
 function corralGroups(directory: string, depth: number): string[] {
   if (depth === 0) return []
   let names: string[]

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { hangMs } from './wait-until.js'
 
 export interface ProgramResult {
   /** The exit code; 128 and more stand for a signal or a timeout. */
@@ -18,7 +19,7 @@ export interface ProgramOptions {
 export function runProgram(
   program: string,
   args: readonly string[],
-  { cwd, env, stdin = '', timeoutMs = 60_000 }: ProgramOptions = {},
+  { cwd, env, stdin = '', timeoutMs = hangMs }: ProgramOptions = {},
 ): Promise<ProgramResult> {
   return new Promise((resolve) => {
     const child = execFile(

@@ -7,7 +7,7 @@ import {
   taskEventSchema,
   taskViewSchema,
 } from '@corral/protocol'
-import { type WaitOptions, waitUntil } from './wait-until.js'
+import { hangMs, type WaitOptions, waitUntil } from './wait-until.js'
 
 export interface ApiAnswer {
   status: number
@@ -64,7 +64,7 @@ export function taskApi(where: () => { url: string; token: string }): TaskApi {
         ...options.headers,
       },
       ...(body === undefined ? {} : { body }),
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(hangMs),
     })
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, json: parseJson(text) }
@@ -99,7 +99,7 @@ export function taskApi(where: () => { url: string; token: string }): TaskApi {
   }
 
   const untilEnded: TaskApi['untilEnded'] = (id, options) =>
-    until(id, 'ended', (task) => isFinalPhase(task.status), { timeoutMs: 40_000, ...options })
+    until(id, 'ended', (task) => isFinalPhase(task.status), options)
 
   const events: TaskApi['events'] = (id, options = {}) => readEvents(where(), id, options)
 

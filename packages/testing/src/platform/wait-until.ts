@@ -1,3 +1,9 @@
+/**
+ * How long a test waits for something before it calls it hung. Only a guard: a machine that is busy with eight other
+ * programs must never reach it, so it is not a figure of how fast anything should be.
+ */
+export const hangMs = 240_000
+
 export interface WaitOptions {
   timeoutMs?: number
   intervalMs?: number
@@ -10,7 +16,7 @@ export interface WaitOptions {
 export async function waitUntil<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = 30_000, intervalMs = 25 }: WaitOptions = {},
+  { timeoutMs = hangMs, intervalMs = 25 }: WaitOptions = {},
 ): Promise<Exclude<Awaited<T>, undefined | false>> {
   const deadline = Date.now() + timeoutMs
   let failure: unknown

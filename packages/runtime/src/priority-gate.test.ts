@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { startController } from './controller.js'
-import { Courtesy } from './courtesy.js'
+import { PriorityGate } from './priority-gate.js'
 import type { Timer } from './timer.js'
 import { WorkQueue } from './work-queue.js'
 
@@ -41,30 +41,30 @@ function held(): { run: () => Promise<void>; end: () => void; hasStarted: () => 
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-describe('courtesy', () => {
-  it('lets patient calls through at once where nothing is urgent', async () => {
-    expect(await new Courtesy().patient(async () => 'done')).toBe('done')
+describe('priorities', () => {
+  it('lets low-priority calls through at once where no high-priority call runs', async () => {
+    expect(await new PriorityGate().low(async () => 'done')).toBe('done')
   })
 
-  it('holds patient calls back until the last urgent one has ended, then lets them go in order', async () => {
-    const courtesy = new Courtesy({ timer: steppedTimer(), atOnce: 1 })
+  it('holds low-priority calls back until the last high-priority one has ended, then lets them go in order', async () => {
+    const priorities = new PriorityGate({ timer: steppedTimer(), lowConcurrency: 1 })
     const first = held()
     const second = held()
-    const urgent = [courtesy.urgent(first.run), courtesy.urgent(second.run)]
+    const high = [priorities.high(first.run), priorities.high(second.run)]
     const order: string[] = []
-    const patient = ['a', 'b', 'c'].map((name) => courtesy.patient(async () => void order.push(name)))
+    const low = ['a', 'b', 'c'].map((name) => priorities.low(async () => void order.push(name)))
     first.end()
     await settled()
     expect(order).toEqual([])
     second.end()
-    await Promise.all([...urgent, ...patient])
+    await Promise.all([...high, ...low])
     expect(order).toEqual(['a', 'b', 'c'])
   })
 
-  it('never runs more patient calls at once than it is told to', async () => {
-    const courtesy = new Courtesy({ atOnce: 2 })
+  it('never runs more low-priority calls at once than it is told to', async () => {
+    const priorities = new PriorityGate({ lowConcurrency: 2 })
     const works = [held(), held(), held()]
-    const calls = works.map(({ run }) => courtesy.patient(run))
+    const calls = works.map(({ run }) => priorities.low(run))
     await settled()
     expect(works.map(({ hasStarted }) => hasStarted())).toEqual([true, true, false])
     works[0]?.end()
@@ -74,12 +74,12 @@ describe('courtesy', () => {
     await Promise.all(calls)
   })
 
-  it('lets only a few go shortly after urgent work, more once it has been quiet', async () => {
+  it('lets only a few go shortly after high-priority work, more once it has been quiet', async () => {
     const timer = steppedTimer()
-    const courtesy = new Courtesy({ timer, atOnce: 3, afterUrgent: 1 })
-    await courtesy.urgent(async () => {})
+    const priorities = new PriorityGate({ timer, lowConcurrency: 3, lowConcurrencyAfterHigh: 1 })
+    await priorities.high(async () => {})
     const works = [held(), held(), held(), held()]
-    const calls = works.map(({ run }) => courtesy.patient(run))
+    const calls = works.map(({ run }) => priorities.low(run))
     await settled()
     expect(works.filter(({ hasStarted }) => hasStarted())).toHaveLength(1)
     timer.step(1_000)
@@ -90,76 +90,76 @@ describe('courtesy', () => {
     await Promise.all(calls)
   })
 
-  it('lets those that waited long enough go beside urgent work, fewer at once', async () => {
+  it('lets those that waited long enough go beside high-priority work, fewer at once', async () => {
     const timer = steppedTimer()
-    const courtesy = new Courtesy({ timer, atOnce: 4, besideUrgent: 1, longestWaitMs: 100 })
-    const urgent = held()
-    const serving = courtesy.urgent(urgent.run)
+    const priorities = new PriorityGate({ timer, lowConcurrency: 4, lowConcurrencyBesideHigh: 1, maxLowWaitMs: 100 })
+    const high = held()
+    const serving = priorities.high(high.run)
     const works = [held(), held()]
-    const calls = works.map(({ run }) => courtesy.patient(run))
+    const calls = works.map(({ run }) => priorities.low(run))
     timer.step(99)
     await settled()
     expect(works.some(({ hasStarted }) => hasStarted())).toBe(false)
     timer.step(1)
     await settled()
     expect(works.map(({ hasStarted }) => hasStarted())).toEqual([true, false])
-    for (const { end } of [urgent, ...works]) end()
+    for (const { end } of [high, ...works]) end()
     await Promise.all([serving, ...calls])
   })
 
   it('gives up all waiting calls of a signal that aborts, wherever they stand, and goes on with the others', async () => {
-    const courtesy = new Courtesy({ timer: steppedTimer() })
-    const urgent = held()
-    const serving = courtesy.urgent(urgent.run)
+    const priorities = new PriorityGate({ timer: steppedTimer() })
+    const high = held()
+    const serving = priorities.high(high.run)
     const stop = new AbortController()
-    const first = courtesy.patient(async () => 'never', stop.signal)
-    const next = courtesy.patient(async () => 'next', new AbortController().signal)
-    const last = courtesy.patient(async () => 'never', stop.signal)
+    const first = priorities.low(async () => 'never', stop.signal)
+    const next = priorities.low(async () => 'next', new AbortController().signal)
+    const last = priorities.low(async () => 'never', stop.signal)
     stop.abort(new Error('stopping'))
     await expect(first).rejects.toThrow('stopping')
     await expect(last).rejects.toThrow('stopping')
-    await expect(courtesy.patient(async () => 'never', stop.signal)).rejects.toThrow('stopping')
-    urgent.end()
+    await expect(priorities.low(async () => 'never', stop.signal)).rejects.toThrow('stopping')
+    high.end()
     expect(await next).toBe('next')
     await serving
   })
 
   it('begins no more in a turn once those before have taken long, so that others are heard before the next', async () => {
     const timer = steppedTimer()
-    const courtesy = new Courtesy({ timer })
+    const priorities = new PriorityGate({ timer })
     const order: string[] = []
     const slow = (name: string) => async (): Promise<void> => {
       order.push(name)
       timer.step(3)
     }
-    const calls = ['a', 'b', 'c', 'd'].map((name) => courtesy.patient(slow(name)))
+    const calls = ['a', 'b', 'c', 'd'].map((name) => priorities.low(slow(name)))
     setImmediate(() => order.push('somebody else'))
     await Promise.all(calls)
     expect(order).toEqual(['a', 'b', 'somebody else', 'c', 'd'])
   })
 
   it('lets everybody go once it is opened, and failed calls make room like others', async () => {
-    const courtesy = new Courtesy({ timer: steppedTimer(), atOnce: 1 })
-    const urgent = held()
-    const serving = courtesy.urgent(urgent.run)
-    const failing = courtesy.patient(() => Promise.reject(new Error('boom')))
-    const next = courtesy.patient(async () => 'next')
-    courtesy.open()
+    const priorities = new PriorityGate({ timer: steppedTimer(), lowConcurrency: 1 })
+    const high = held()
+    const serving = priorities.high(high.run)
+    const failing = priorities.low(() => Promise.reject(new Error('boom')))
+    const next = priorities.low(async () => 'next')
+    priorities.open()
     await expect(failing).rejects.toThrow('boom')
     expect(await next).toBe('next')
-    urgent.end()
+    high.end()
     await serving
   })
 })
 
-describe('a patient pass', () => {
-  function start(isPatient: (key: string) => boolean, reconcile?: () => Promise<void>) {
+describe('a low-priority reconcile', () => {
+  function start(isLowPriority: (key: string) => boolean, reconcile?: () => Promise<void>) {
     const stop = new AbortController()
     const queue = new WorkQueue({ name: 'q' })
-    const courtesy = new Courtesy({ timer: steppedTimer() })
+    const priorities = new PriorityGate({ timer: steppedTimer() })
     const passes: string[] = []
     const controller = startController({
-      ...{ name: 'q', workers: 1, queue, courtesy, signal: stop.signal, isPatient },
+      ...{ name: 'q', workers: 1, queue, priorities, signal: stop.signal, isLowPriority },
       async reconcile({ key }) {
         passes.push(key)
         await reconcile?.()
@@ -170,16 +170,16 @@ describe('a patient pass', () => {
       stop.abort()
       return controller.stopped
     }
-    return { queue, courtesy, passes, end }
+    return { queue, priorities, passes, end }
   }
 
-  it('waits for urgent work without keeping a worker', async () => {
-    const { queue, courtesy, passes, end } = start((key) => key.startsWith('ns/chore'))
-    const urgent = held()
-    const serving = courtesy.urgent(urgent.run)
+  it('waits for high-priority work without keeping a worker', async () => {
+    const { queue, priorities, passes, end } = start((key) => key.startsWith('ns/chore'))
+    const high = held()
+    const serving = priorities.high(high.run)
     for (const key of ['ns/chore-1', 'ns/chore-2', 'ns/awaited']) queue.add(key)
     await expect.poll(() => passes).toEqual(['ns/awaited'])
-    urgent.end()
+    high.end()
     await serving
     await expect.poll(() => passes).toEqual(['ns/awaited', 'ns/chore-1', 'ns/chore-2'])
     await end()
@@ -203,14 +203,14 @@ describe('a patient pass', () => {
   })
 
   it('that still waits when the loop stops is given up, and the stop does not wait for it', async () => {
-    const { queue, courtesy, passes, end } = start(() => true)
-    const urgent = held()
-    const serving = courtesy.urgent(urgent.run)
+    const { queue, priorities, passes, end } = start(() => true)
+    const high = held()
+    const serving = priorities.high(high.run)
     queue.add('ns/chore')
     await settled()
     await end()
     expect(passes).toEqual([])
-    urgent.end()
+    high.end()
     await serving
   })
 })
@@ -232,7 +232,7 @@ describe('the rest of a pass', () => {
         if (key !== 'ns/slow') return {}
         if (failures-- <= 0) return {}
         return {
-          later: async () => {
+          deferredWrite: async () => {
             await rest.run()
             throw new Error('the rest failed')
           },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ByteQueue } from './byte-stream.js'
+import { ByteQueue } from './byte-queue.js'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

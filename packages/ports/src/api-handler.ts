@@ -1,5 +1,4 @@
 import type { ByteStream, DuplexProcess } from './byte-stream.js'
-import type { WatchEvent } from './meta.js'
 
 /**
  * The seam between an API server and its clients: a plain record in, a plain record out. Over a socket it becomes HTTP;
@@ -31,9 +30,11 @@ export interface ApiResponse {
   readonly body: ApiBody
 }
 
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
+
 /** One watch event, serialised at most once however many sockets it goes to. */
 export interface WatchFrame {
-  readonly event: WatchEvent
+  readonly event: { readonly type: WatchEventType; readonly object: object }
   /** The event as one line of JSON, newline included. */
   line(): string
 }

@@ -1,0 +1,6 @@
+export * from './api-handler.js'
+export * from './byte-queue.js'
+export * from './byte-stream.js'
+export * from './clock.js'
+export * from './logger.js'
+export * from './pod-streams.js'

@@ -1,0 +1,1 @@
+export * from './generated/process_pb.js'

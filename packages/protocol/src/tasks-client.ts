@@ -1,0 +1,443 @@
+import { isFinalPhase, type TaskPhase } from '@corral/resources/task-words'
+import * as z from 'zod'
+import { anySignal } from './any-signal.js'
+import {
+  type ApprovePlanRequest,
+  type MessageDelivery,
+  messageDeliverySchema,
+  type RejectPlanRequest,
+  type RevisePlanRequest,
+  type TaskMessageRequest,
+} from './conversation-api.js'
+import { CorralError } from './corral-error.js'
+import type { Fetch } from './daemon-client.js'
+import {
+  type AgentInfo,
+  agentListSchema,
+  type ConnectionCheck,
+  connectionCheckSchema,
+  type ObjectView,
+  objectViewSchema,
+  type PoolInfo,
+  poolInfoSchema,
+  poolListSchema,
+  type SandboxInfo,
+  type SecretInfo,
+  type ShownKind,
+  sandboxListSchema,
+  secretListSchema,
+} from './platform-api.js'
+import { readLines } from './read-lines.js'
+import { boundedText, failureOf, wrapFailure } from './response-failure.js'
+import {
+  type ArtifactList,
+  artifactListSchema,
+  type ChangedFiles,
+  changedFilesSchema,
+  type FileRef,
+} from './result-api.js'
+import {
+  type CreateTaskRequest,
+  type CreateTaskResponse,
+  createTaskResponseSchema,
+  type RetryTaskRequest,
+} from './task-api.js'
+import { finalViewOf, type TaskEvent, taskEventHeadSchema } from './task-events.js'
+import { type TaskList, type TaskView, taskListSchema, taskViewSchema } from './task-view.js'
+import { type OpenSessionRequest, type SessionView, sessionViewSchema } from './web-api.js'
+
+export interface TasksClientOptions {
+  /** Where the task API answers, such as `http://127.0.0.1:7080`. */
+  baseUrl: string
+  /** Without it requests carry no credentials of their own, as in a browser with a session. */
+  token?: string
+  fetch?: Fetch
+  /** How long a broken event stream is opened again before its reader sees the failure; a minute without it. */
+  reconnectForMs?: number
+}
+
+export interface TaskCallOptions {
+  signal?: AbortSignal | undefined
+  /** Bounds a call with a short answer. 30 s without it; streams are bounded by `signal` alone. */
+  timeoutMs?: number | undefined
+}
+
+/** A part of an answer, in bytes. */
+export interface BytesWanted {
+  offset?: number
+  limit?: number
+}
+
+const defaultTimeoutMs = 30_000
+const maxAnswerBytes = 64 * 1024 * 1024
+/** The server sends something every 15 s: a stream that is silent for so long is no longer there. */
+const silenceMs = 60_000
+const reconnectPauseMs = 250
+
+/**
+ * The task API over any `fetch`, for Node and browsers. A failure is a `CorralError` with the server's code, words and
+ * hint; a platform that does not answer is `ConnectionLost`.
+ */
+export class TasksClient {
+  readonly #baseUrl: string
+  readonly #token: string | undefined
+  readonly #fetch: Fetch
+  readonly #reconnectForMs: number
+
+  constructor(options: TasksClientOptions) {
+    this.#baseUrl = options.baseUrl.replace(/\/+$/, '')
+    this.#token = options.token
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
+    this.#reconnectForMs = options.reconnectForMs ?? 60_000
+  }
+
+  /** With the same `idempotencyKey` a repeat answers the first one's task. */
+  create(
+    request: CreateTaskRequest,
+    options: TaskCallOptions & { idempotencyKey?: string } = {},
+  ): Promise<CreateTaskResponse> {
+    const headers = options.idempotencyKey ? { 'idempotency-key': options.idempotencyKey } : {}
+    return this.#json('POST', '/tasks', createTaskResponseSchema, options, { body: JSON.stringify(request), headers })
+  }
+
+  get(id: string, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('GET', pathOf(id), taskViewSchema, options)
+  }
+
+  /** Newest first. `next` of a page is `after` of the following one. */
+  list(
+    query: { status?: TaskPhase; limit?: number; after?: string } = {},
+    options: TaskCallOptions = {},
+  ): Promise<TaskList> {
+    return this.#json('GET', `/tasks${searchOf(query)}`, taskListSchema, options)
+  }
+
+  cancel(id: string, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('POST', `${pathOf(id)}/cancel`, taskViewSchema, options)
+  }
+
+  /** A new task that begins where the former failed, with what it kept. */
+  retry(
+    id: string,
+    request: RetryTaskRequest = {},
+    options: TaskCallOptions & { idempotencyKey?: string } = {},
+  ): Promise<CreateTaskResponse> {
+    const headers = options.idempotencyKey ? { 'idempotency-key': options.idempotencyKey } : {}
+    const body = JSON.stringify(request)
+    return this.#json('POST', `${pathOf(id)}/retry`, createTaskResponseSchema, options, { body, headers })
+  }
+
+  /** A message: answers the new task that goes on from an ended one, or how it is delivered to one that has not ended. */
+  send(
+    id: string,
+    message: TaskMessageRequest,
+    options: TaskCallOptions & { idempotencyKey?: string } = {},
+  ): Promise<CreateTaskResponse | MessageDelivery> {
+    const headers = options.idempotencyKey ? { 'idempotency-key': options.idempotencyKey } : {}
+    const body = JSON.stringify(message)
+    const answer = z.union([createTaskResponseSchema, messageDeliverySchema])
+    return this.#json('POST', `${pathOf(id)}/messages`, answer, options, { body, headers })
+  }
+
+  /** Lets the agent carry out its plan, or what was made of it. */
+  approve(id: string, request: ApprovePlanRequest, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('POST', `${pathOf(id)}/approve`, taskViewSchema, options, { body: JSON.stringify(request) })
+  }
+
+  /** Lets the agent plan again. */
+  revise(id: string, request: RevisePlanRequest, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('POST', `${pathOf(id)}/revise`, taskViewSchema, options, { body: JSON.stringify(request) })
+  }
+
+  /** Ends the task before anything was done. */
+  reject(id: string, request: RejectPlanRequest, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('POST', `${pathOf(id)}/reject`, taskViewSchema, options, { body: JSON.stringify(request) })
+  }
+
+  /** Takes an ended task and its record away; with `force` one that runs is cancelled first. */
+  remove(id: string, options: TaskCallOptions & { force?: boolean } = {}): Promise<TaskView> {
+    return this.#json('DELETE', `${pathOf(id)}${options.force ? '?force=true' : ''}`, taskViewSchema, options)
+  }
+
+  /** What the agent wrote so far. */
+  logs(id: string, options: { signal?: AbortSignal } = {}): AsyncIterable<Uint8Array> {
+    return this.#bytes(`${pathOf(id)}/logs`, options.signal)
+  }
+
+  /** The accepted change as a patch, whole or of the file at `path`. */
+  diff(id: string, options: { signal?: AbortSignal; path?: string } & BytesWanted = {}): AsyncIterable<Uint8Array> {
+    const { signal, ...query } = options
+    return this.#bytes(`${pathOf(id)}/diff${searchOf(query)}`, signal)
+  }
+
+  /** The files a task changed. */
+  files(id: string, options: TaskCallOptions = {}): Promise<ChangedFiles> {
+    return this.#json('GET', `${pathOf(id)}/files`, changedFilesSchema, options)
+  }
+
+  /** One file as it is in the result (`head`, the default) or as it was in the base. */
+  file(
+    id: string,
+    path: string,
+    options: { signal?: AbortSignal; ref?: FileRef } & BytesWanted = {},
+  ): AsyncIterable<Uint8Array> {
+    const { signal, ...query } = options
+    return this.#bytes(`${pathOf(id)}/files/${encodeURIComponent(path)}${searchOf(query)}`, signal)
+  }
+
+  /** Files kept with the task. */
+  artifacts(id: string, options: TaskCallOptions = {}): Promise<ArtifactList> {
+    return this.#json('GET', `${pathOf(id)}/artifacts`, artifactListSchema, options)
+  }
+
+  artifact(id: string, name: string, options: { signal?: AbortSignal } = {}): AsyncIterable<Uint8Array> {
+    return this.#bytes(`${pathOf(id)}/artifacts/${encodeURIComponent(name)}`, options.signal)
+  }
+
+  /**
+   * Events after `after`, live, until the last one, or all there are of a task that ended without it. A broken
+   * connection is opened again where it broke; `onLost` hears of every time that takes more than one try.
+   */
+  async *events(
+    id: string,
+    options: { after?: number; signal?: AbortSignal; onLost?: () => void } = {},
+  ): AsyncGenerator<TaskEvent, void> {
+    let after = options.after ?? 0
+    let failingSince: number | undefined
+    for (let attempt = 1; ; attempt++) {
+      try {
+        // A stream that ended without the last event: the task has none, or the server went away.
+        const isOver = attempt > 1 && isFinalPhase((await this.get(id, options)).status)
+        for await (const event of this.#eventStream(id, after, options.signal)) {
+          failingSince = undefined
+          after = event.sequence
+          yield event
+          if (event.type === 'result') return
+        }
+        if (isOver) return
+        failingSince = undefined
+      } catch (error) {
+        if (!(error instanceof CorralError) || !error.retryable || options.signal?.aborted) throw error
+        if (failingSince === undefined) options.onLost?.()
+        failingSince ??= Date.now()
+        if (Date.now() - failingSince >= this.#reconnectForMs) throw error
+      }
+      await new Promise((resolve) => setTimeout(resolve, reconnectPauseMs))
+    }
+  }
+
+  /** The events so far, of a task that has ended or goes on. */
+  eventsSoFar(id: string, options: { signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent, void> {
+    return this.#eventStream(id, 0, options.signal, '&follow=false')
+  }
+
+  /** The task at its end. The last event carries it; only a task that ended without one is asked for. */
+  async wait(id: string, options: { signal?: AbortSignal } = {}): Promise<TaskView> {
+    for await (const event of this.events(id, options)) {
+      const task = finalViewOf(event)
+      if (task) return task
+    }
+    return this.get(id, options)
+  }
+
+  /** Who a browser is signed in as; `Unauthorized` where it is not. */
+  session(options: TaskCallOptions = {}): Promise<SessionView> {
+    return this.#json('GET', '/session', sessionViewSchema, options)
+  }
+
+  /** Signs a browser in: the answer sets its cookie. */
+  async openSession(proof: OpenSessionRequest, options: TaskCallOptions = {}): Promise<void> {
+    await this.#nothing('POST', '/session', options, { body: JSON.stringify(proof) })
+  }
+
+  async closeSession(options: TaskCallOptions = {}): Promise<void> {
+    await this.#nothing('DELETE', '/session', options)
+  }
+
+  /** A task on a repository of its own that needs neither key nor agent. */
+  createDemo(options: TaskCallOptions = {}): Promise<CreateTaskResponse> {
+    return this.#json('POST', '/demo', createTaskResponseSchema, options)
+  }
+
+  agents(options: TaskCallOptions = {}): Promise<{ agents: AgentInfo[] }> {
+    return this.#json('GET', '/agents', agentListSchema, options)
+  }
+
+  /** Names, and whether they are set: a value is never told. */
+  secrets(options: TaskCallOptions = {}): Promise<{ secrets: SecretInfo[] }> {
+    return this.#json('GET', '/secrets', secretListSchema, options)
+  }
+
+  async setSecret(name: string, value: string, options: TaskCallOptions = {}): Promise<void> {
+    await this.#nothing('PUT', `/secrets/${encodeURIComponent(name)}`, options, { body: JSON.stringify({ value }) })
+  }
+
+  async removeSecret(name: string, options: TaskCallOptions = {}): Promise<void> {
+    await this.#nothing('DELETE', `/secrets/${encodeURIComponent(name)}`, options)
+  }
+
+  sandboxes(options: TaskCallOptions = {}): Promise<{ sandboxes: SandboxInfo[] }> {
+    return this.#json('GET', '/sandboxes', sandboxListSchema, options)
+  }
+
+  pools(options: TaskCallOptions = {}): Promise<{ pools: PoolInfo[] }> {
+    return this.#json('GET', '/pools', poolListSchema, options)
+  }
+
+  resizePool(name: string, replicas: number, options: TaskCallOptions = {}): Promise<PoolInfo> {
+    const body = JSON.stringify({ replicas })
+    return this.#json('PATCH', `/pools/${encodeURIComponent(name)}`, poolInfoSchema, options, { body })
+  }
+
+  /** The Kubernetes object behind something that is shown. */
+  object(kind: ShownKind, name: string, options: TaskCallOptions = {}): Promise<ObjectView> {
+    return this.#json('GET', `/objects/${kind}/${encodeURIComponent(name)}`, objectViewSchema, options)
+  }
+
+  /** Looks at what the platform needs of its cluster, one result after the other. */
+  async *testConnection(options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionCheck, void> {
+    const { signal } = options
+    const response = await this.#request('POST', '/settings/test', signal ? { signal } : {}, signal)
+    try {
+      for await (const line of readLines(response)) if (line !== '') yield connectionCheckSchema.parse(parseJson(line))
+    } catch (error) {
+      throw this.#explained(error, signal)
+    }
+  }
+
+  async *#eventStream(
+    id: string,
+    after: number,
+    signal: AbortSignal | undefined,
+    query = '',
+  ): AsyncGenerator<TaskEvent, void> {
+    const silent = new AbortController()
+    const either = signal ? anySignal([signal, silent.signal]) : silent.signal
+    const timedOut = (): void => silent.abort(new DOMException('the event stream fell silent', 'TimeoutError'))
+    let timer = setTimeout(timedOut, silenceMs)
+    try {
+      const response = await this.#request(
+        'GET',
+        `${pathOf(id)}/events?after=${after}${query}`,
+        { signal: either },
+        signal,
+      )
+      for await (const line of readLines(response, () => {
+        clearTimeout(timer)
+        timer = setTimeout(timedOut, silenceMs)
+      })) {
+        if (line !== '') yield parseEvent(line)
+      }
+    } catch (error) {
+      throw this.#explained(silent.signal.aborted ? silent.signal.reason : error, signal)
+    } finally {
+      clearTimeout(timer)
+      silent.abort() // lets go of the connection when the reader leaves early
+    }
+  }
+
+  async *#bytes(path: string, signal: AbortSignal | undefined): AsyncIterable<Uint8Array> {
+    const response = await this.#request('GET', path, signal ? { signal } : {}, signal)
+    const reader = response.body?.getReader()
+    if (!reader) return
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
+    } catch (error) {
+      throw wrapFailure(error, signal)
+    } finally {
+      await reader.cancel().catch(() => undefined)
+    }
+  }
+
+  async #json<T>(
+    method: string,
+    path: string,
+    schema: z.ZodType<T>,
+    { signal, timeoutMs = defaultTimeoutMs }: TaskCallOptions,
+    init: RequestInit = {},
+  ): Promise<T> {
+    const limit = AbortSignal.timeout(timeoutMs)
+    const either = signal ? anySignal([signal, limit]) : limit
+    const response = await this.#request(method, path, { ...init, signal: either }, signal)
+    const text = await boundedText(response, maxAnswerBytes).catch((error: unknown) => {
+      throw this.#explained(error, signal)
+    })
+    const answer = schema.safeParse(parseJson(text))
+    if (answer.success) return answer.data
+    throw new CorralError('ProtocolViolation', `${method} ${path} answered something that is not in the contract`, {
+      cause: answer.error,
+    })
+  }
+
+  /** A call whose answer says nothing but that it is done. */
+  async #nothing(
+    method: string,
+    path: string,
+    { signal, timeoutMs = defaultTimeoutMs }: TaskCallOptions,
+    init: RequestInit = {},
+  ): Promise<void> {
+    const limit = AbortSignal.timeout(timeoutMs)
+    const either = signal ? anySignal([signal, limit]) : limit
+    const response = await this.#request(method, path, { ...init, signal: either }, signal)
+    await response.body?.cancel()
+  }
+
+  /** `caller` is the signal of the caller alone: a time limit of ours is another failure than its abort. */
+  async #request(method: string, path: string, init: RequestInit, caller?: AbortSignal): Promise<Response> {
+    let response: Response
+    try {
+      response = await this.#fetch(`${this.#baseUrl}${path}`, {
+        method,
+        ...init,
+        headers: {
+          accept: 'application/x-ndjson, application/json',
+          ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
+          ...(init.body ? { 'content-type': 'application/json' } : {}),
+          ...(init.headers as Record<string, string> | undefined),
+        },
+      })
+    } catch (error) {
+      throw this.#explained(error, caller)
+    }
+    if (response.ok) return response
+    throw await failureOf(response, `${method} ${path}`)
+  }
+
+  /** A lost connection is one to the platform: says which. */
+  #explained(cause: unknown, signal: AbortSignal | undefined): CorralError {
+    const failure = signal?.aborted
+      ? new CorralError('Aborted', 'the call was aborted', { cause })
+      : wrapFailure(cause, undefined)
+    if (failure.code !== 'ConnectionLost') return failure
+    return new CorralError('ConnectionLost', `the platform at ${this.#baseUrl} does not answer`, {
+      cause,
+      details: { platform: this.#baseUrl },
+      hint: 'Check that the platform runs and that this is its address.',
+    })
+  }
+}
+
+function searchOf(query: object): string {
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]],
+  )
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+const pathOf = (id: string): string => `/tasks/${encodeURIComponent(id)}`
+
+/** Types this client does not know yet are passed on: a newer server may have more of them. */
+function parseEvent(line: string): TaskEvent {
+  const json = parseJson(line)
+  if (taskEventHeadSchema.safeParse(json).success) return json as TaskEvent
+  throw new CorralError('ProtocolViolation', 'a line of the event stream is not an event')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // What is not JSON matches no schema.
+    return undefined
+  }
+}
