@@ -1,13 +1,9 @@
+import type { ApiConnection, ApiHandler, ApiUser, DuplexProcess, LogStreamOptions } from '@corral/ports'
 import {
-  type ApiConnection,
-  type ApiHandler,
-  type ApiUser,
-  type DuplexProcess,
   defineKind,
   isNotFound,
   type KubeList,
   type KubeObject,
-  type LogStreamOptions,
   type ResourceKind,
   type Status,
   type Stored,
@@ -24,6 +20,7 @@ import type {
 } from './kube-client.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
 import { deleteBody, execQuery, listQuery, logQuery, patchQuery, writeQuery } from './request-query.js'
+import { requestWords } from './request-words.js'
 import { resourcePath } from './resource-path.js'
 import { responseError } from './response-error.js'
 import { retryReads } from './retry.js'
@@ -61,7 +58,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     request.timeoutMs = call.timeoutMs ?? timeoutMs
     const response = await answer(request)
     if (response.status < 300) return response.body as T // the server is who says what a kind looks like
-    throw responseError(response, `${request.method} ${request.path}`)
+    throw responseError(response, requestWords(request))
   }
   const answer = (request: TransportRequest): Promise<TransportResponse> =>
     request.method === 'GET'

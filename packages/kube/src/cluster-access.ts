@@ -4,7 +4,7 @@ export interface Credentials {
   /** PEM. */
   readonly cert?: string
   readonly key?: string
-  /** Headers that ask to act as somebody else. */
+  /** Impersonation headers. */
   readonly impersonation?: Readonly<Record<string, string | string[]>>
 }
 

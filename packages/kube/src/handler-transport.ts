@@ -1,7 +1,8 @@
-import type { ApiBody, ApiConnection, ApiHandler, ApiRequest, ApiResponse, ApiUser } from '@corral/resources'
+import type { ApiBody, ApiConnection, ApiHandler, ApiRequest, ApiResponse, ApiUser } from '@corral/ports'
 import { withDeadline } from './deadline.js'
 import { InProcessEvents } from './in-process-events.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
+import { requestWords } from './request-words.js'
 import { parseRetryAfterMs, responseError } from './response-error.js'
 
 const noQuery = new URLSearchParams()
@@ -45,7 +46,7 @@ export function handlerTransport(handler: ApiHandler, user: ApiUser, userAgent =
       if (response.status < 300 && body.type === 'stream') return untilAborted(body.chunks, request.signal)
       if (response.status < 300 && body.type === 'bytes') return once(body.bytes)
       if (response.status < 300 && body.type === 'empty') return once()
-      throw responseError(await toResponse(response), `${request.method} ${request.path}`)
+      throw responseError(await toResponse(response), requestWords(request))
     },
 
     async connect(request) {

@@ -1,4 +1,5 @@
-import type { WatchEvent, WatchFrame } from '@corral/resources'
+import type { WatchFrame } from '@corral/ports'
+import type { WatchEvent } from '@corral/resources'
 
 const end: IteratorResult<WatchEvent> = { done: true, value: undefined }
 

@@ -1,6 +1,14 @@
 export { type Backoff, backoffMs } from './backoff.js'
 export { createKubeClient, inProcessKubeClient, type KubeClientOptions } from './client.js'
 export type { ClusterAccess, Credentials } from './cluster-access.js'
+export type { EventNote } from './events/event-facts.js'
+export {
+  type EventRecorder,
+  type EventSink,
+  type EventSinkOptions,
+  eventSink,
+  silentRecorder,
+} from './events/event-sink.js'
 export { handlerTransport } from './handler-transport.js'
 export { type HttpTransportOptions, httpTransport } from './http/http-transport.js'
 export {

@@ -1,4 +1,5 @@
-import { type KubeObject, type Logger, type ResourceKind, type Stored, silentLogger } from '@corral/resources'
+import { type Logger, silentLogger } from '@corral/ports'
+import type { KubeObject, ResourceKind, Stored } from '@corral/resources'
 import type { Delta, KubeClient, ObjectRef } from './kube-client.js'
 
 /** Told of every change once it is in the store. What a handler throws is logged and stops nothing. */
@@ -19,7 +20,7 @@ export interface InformerOptions<T extends KubeObject> {
   labelSelector?: string
   fieldSelector?: string
   indexers?: Readonly<Record<string, Indexer<T>>>
-  /** Applied before an object is stored, to drop what nobody reads. Metadata must stay. */
+  /** Applied before an object is stored, to drop what is never read. Metadata must stay. */
   transform?: (object: Stored<T>) => Stored<T>
   /** Hands every object to `update` again (old and new the same) this often; off without it. */
   resyncMs?: number
@@ -58,7 +59,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions<T>
   const hasSynced = new Promise<void>((resolve, reject) => {
     settleSynced = { resolve, reject }
   })
-  hasSynced.catch(() => {}) // whoever waits sees the rejection; nobody has to wait
+  hasSynced.catch(() => {}) // callers that await it still get the rejection
 
   function tell(handler: InformerHandler<T>, delta: Delta<T>): void {
     try {

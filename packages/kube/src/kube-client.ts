@@ -1,14 +1,5 @@
-import type {
-  ByteStream,
-  DuplexProcess,
-  KubeList,
-  KubeObject,
-  LogStreamOptions,
-  ResourceKind,
-  Status,
-  Stored,
-  WatchEvent,
-} from '@corral/resources'
+import type { ByteStream, DuplexProcess, LogStreamOptions } from '@corral/ports'
+import type { KubeList, KubeObject, ResourceKind, Status, Stored, WatchEvent } from '@corral/resources'
 
 export interface ObjectRef {
   name: string
@@ -64,7 +55,7 @@ export interface ObservedBatch<T extends KubeObject> {
 }
 
 export interface ObserveOptions<T extends KubeObject> extends WatchOptions {
-  /** Applied to every object before it is kept, to drop what nobody reads. Metadata must stay. */
+  /** Applied to every object before it is kept, to drop what is never read. Metadata must stay. */
   transform?: (object: Stored<T>) => Stored<T>
 }
 

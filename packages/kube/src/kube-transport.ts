@@ -1,4 +1,5 @@
-import type { ApiConnection, WatchEvent } from '@corral/resources'
+import type { ApiConnection } from '@corral/ports'
+import type { WatchEvent } from '@corral/resources'
 
 /** One request to an API server, as a client states it. */
 export interface TransportRequest {

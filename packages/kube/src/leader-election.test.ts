@@ -1,3 +1,4 @@
+import type { ApiHandler } from '@corral/ports'
 import type { Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
 import { inProcessKubeClient } from './client.js'
@@ -57,7 +58,7 @@ describe('runLeaderElection', () => {
   const holder = (handler: MemoryHandler) =>
     (handler.objects.get(path) as LeaseObject | undefined)?.spec?.holderIdentity
 
-  function candidate(handler: MemoryHandler, identity: string, log: string[]) {
+  function candidate(handler: ApiHandler, identity: string, log: string[]) {
     const stop = new AbortController()
     const done = runLeaderElection({
       client: inProcessKubeClient(handler),
@@ -96,6 +97,42 @@ describe('runLeaderElection', () => {
     await expect.poll(() => log).toEqual(['a leads', 'a rests', 'b leads'])
     expect(holder(handler)).toBe('b')
     await b.stop()
+    expect(holder(handler)).toBe('')
+  })
+
+  it('gives the lease up on a server that answers slower than it retries', async () => {
+    const handler = new MemoryHandler()
+    const log: string[] = []
+    const slowly: ApiHandler = {
+      async handle(request) {
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        if (request.signal?.aborted) throw request.signal.reason
+        return handler.handle(request)
+      },
+      connect: () => handler.connect(),
+    }
+    const a = candidate(slowly, 'a', log)
+    await expect.poll(() => log).toEqual(['a leads'])
+    await a.stop()
+    expect(holder(handler)).toBe('')
+  })
+
+  it('gives the lease up although the answer to its last renewal was lost', async () => {
+    const handler = new MemoryHandler()
+    const log: string[] = []
+    const a = candidate(handler, 'a', log)
+    await expect.poll(() => log).toEqual(['a leads'])
+    const handle = handler.handle.bind(handler)
+    handler.handle = async (request) => {
+      const answer = await handle(request)
+      // From here on every renewal is written and none is heard of.
+      if (request.method === 'PUT' && answer.status === 200 && holder(handler) === 'a')
+        throw new Error('the connection is gone')
+      return answer
+    }
+    const before = handler.requests.length
+    await expect.poll(() => handler.requests.length).toBeGreaterThan(before + 4)
+    await a.stop()
     expect(holder(handler)).toBe('')
   })
 

@@ -1,13 +1,5 @@
-import {
-  type Clock,
-  defineKind,
-  errorCode,
-  type KubeObject,
-  type Logger,
-  type Stored,
-  silentLogger,
-  systemClock,
-} from '@corral/resources'
+import { type Clock, type Logger, silentLogger, systemClock } from '@corral/ports'
+import { defineKind, errorCode, type KubeObject, type Stored } from '@corral/resources'
 import { sleep } from './backoff.js'
 import type { KubeClient } from './kube-client.js'
 
@@ -37,6 +29,8 @@ export interface LeaderElectionOptions {
   /** Runs while we lead; its signal aborts when we no longer do. Returning gives the lease up. */
   onStarted: (signal: AbortSignal) => Promise<void>
   onLost?: () => void
+  /** The first attempt did not get the lease: another process leads, or the server is away. */
+  onStandby?: () => void
   /** Empties the lease on the way out, so that the next leader need not wait. Default true. */
   releaseOnCancel?: boolean
   signal: AbortSignal
@@ -102,7 +96,7 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     try {
       return await attempt()
     } catch (error) {
-      // Somebody else was quicker, or the server is away: both mean not now.
+      // Another process was quicker, or the server is away: both mean not now.
       const isRace = errorCode(error) === 'Conflict' || errorCode(error) === 'AlreadyExists'
       log[isRace ? 'debug' : 'warn']('lease not written', { lease: name, error })
       return false
@@ -120,18 +114,30 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
     return false
   }
 
+  /** Empties the lease. Takes as long as a renewal may: without it the next leader waits until the lease runs out. */
   async function release(): Promise<void> {
-    const held = observed?.lease
-    if (!releaseOnCancel || held?.spec?.holderIdentity !== identity) return
-    const spec = { ...held.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) }
+    if (!releaseOnCancel || observed?.lease?.spec?.holderIdentity !== identity) return
     try {
-      await options.client.update(leases, { ...held, spec }, { timeoutMs: retryMs })
+      await empty(observed.lease)
     } catch (error) {
-      log.debug('lease not released', { lease: name, error }) // it runs out by itself
+      if (errorCode(error) !== 'Conflict') return log.debug('lease not released', { lease: name, error })
+      // A renewal whose answer was lost has moved the lease on.
+      await options.client
+        .find(leases, { namespace: options.namespace, name }, { timeoutMs: renewMs })
+        .then((lease) => (lease?.spec?.holderIdentity === identity ? empty(lease) : undefined))
+        .catch((cause: unknown) => log.debug('lease not released', { lease: name, error: cause }))
     }
   }
 
-  while (!signal.aborted && !(await tryOnce())) await sleep(retryMs * (1 + Math.random() * 0.2), signal)
+  async function empty(held: Stored<LeaseObject>): Promise<void> {
+    const spec = { ...held.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()) }
+    await options.client.update(leases, { ...held, spec }, { timeoutMs: renewMs })
+  }
+
+  for (let attempts = 0; !signal.aborted && !(await tryOnce()); attempts++) {
+    if (attempts === 0) options.onStandby?.()
+    await sleep(retryMs * (1 + Math.random() * 0.2), signal)
+  }
   if (signal.aborted) return release()
 
   log.info('leading', { lease: name, identity })

@@ -1,4 +1,5 @@
-import type { ApiHandler, ApiRequest, ApiResponse, KubeObject, Stored, WatchEvent, WatchFrame } from '@corral/resources'
+import type { ApiHandler, ApiRequest, ApiResponse, WatchFrame } from '@corral/ports'
+import type { KubeObject, Stored, WatchEvent } from '@corral/resources'
 
 type Listener = (event: WatchEvent) => void
 
@@ -18,7 +19,13 @@ export class MemoryHandler implements ApiHandler {
     this.requests.push(request)
     const { method, path, query } = request
     if (method === 'POST') return object(201, this.put(path, request.body as KubeObject, true))
-    if (method === 'PUT') return object(200, this.put(path.replace(/\/[^/]+$/, ''), request.body as KubeObject, false))
+    if (method === 'PUT') {
+      const body = request.body as KubeObject
+      const version = body.metadata?.resourceVersion
+      if (version !== undefined && version !== this.objects.get(path)?.metadata.resourceVersion)
+        return failure(409, 'Conflict', 'the object has been modified')
+      return object(200, this.put(path.replace(/\/[^/]+$/, ''), body, false))
+    }
     if (method === 'DELETE') return this.remove(path)
     if (query.get('watch')) return this.watch(query, request.signal)
     const found = this.objects.get(path)

@@ -1,4 +1,4 @@
-import type { LogStreamOptions } from '@corral/resources'
+import type { LogStreamOptions } from '@corral/ports'
 import type { DeleteOptions, ExecOptions, ListOptions, PatchOptions, WriteOptions } from './kube-client.js'
 
 type Value = string | number | boolean | undefined

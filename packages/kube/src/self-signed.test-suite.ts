@@ -18,7 +18,8 @@ export function selfSigned(commonName = 'localhost'): { cert: string; key: strin
   )
   const signature = sign('sha256', body, privateKey)
   const certificate = tlv(0x30, body, algorithm, tlv(0x03, Buffer.concat([Buffer.from([0]), signature])))
-  const base64 = certificate.toString('base64').replace(/.{64}/g, '$&\n')
+  // An empty line before the end, as a text of whole lines would get by breaking after each, is refused by OpenSSL.
+  const base64 = (certificate.toString('base64').match(/.{1,64}/g) ?? []).join('\n')
   return {
     cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),

@@ -1,4 +1,4 @@
-import type { ApiUser } from '@corral/resources'
+import type { ApiUser } from '@corral/ports'
 
 export interface AccessQuestion {
   readonly verb: string

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
-import type { ApiUser, Clock } from '@corral/resources'
+import type { ApiUser, Clock } from '@corral/ports'
 
 export interface IssuedToken {
   readonly token: string

@@ -30,7 +30,7 @@ export async function loadCelEngine(): Promise<void> {
 
 /**
  * Parses and type-checks an expression over `self` and `oldSelf`. Throws when it does not parse, uses a function or
- * variable nobody defined, or cannot give the wanted type.
+ * undefined variable, or cannot give the wanted type.
  */
 export function compileExpression(
   expression: string,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { request } from 'node:https'
 import type { CustomResourceDefinition, KubeObject } from '@corral/resources'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 
 export interface ConversionWebhook {
   readonly url: URL

@@ -6,7 +6,7 @@ import { WebhookConverter } from './webhook-converter.js'
 /** How objects of one definition move between its versions. */
 export interface Converter {
   convert(object: KubeObject, apiVersion: string): KubeObject
-  /** Asks somebody else for what `convert` will need; absent where nobody has to be asked. */
+  /** Fetches from the webhook what `convert` will need; absent without a webhook. */
   load?(objects: readonly KubeObject[], apiVersion: string): Promise<void>
 }
 

@@ -1,11 +1,11 @@
 import { CustomResourceDefinitions } from '@corral/resources'
 import { compileCelRules } from '../cel/index.js'
 import type { FieldError } from '../errors/api-error.js'
+import { equalJson, isJsonObject, type JsonObject } from '../objects/plain-json.js'
+import { timestamp } from '../objects/timestamps.js'
 import { describeKind, type KindDefinition } from '../registry/kind-definition.js'
 import { validateCrd } from '../schema/index.js'
-import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { objectOf } from '../validation/rules.js'
-import { timestamp } from '../write/timestamps.js'
 import { versionSchemas } from './prepare-definition.js'
 
 const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'

@@ -1,6 +1,7 @@
 import type { CustomResourceDefinition, KubeObject, ObjectMeta } from '@corral/resources'
 import { type CelRules, compileCelRules, hasCelRules, withRuleErrors } from '../cel/index.js'
 import { forbidden } from '../errors/api-error.js'
+import type { JsonObject } from '../objects/plain-json.js'
 import {
   describeKind,
   type KindDefinition,
@@ -10,7 +11,6 @@ import {
 } from '../registry/kind-definition.js'
 import { fieldReader } from '../registry/selectable-fields.js'
 import { compileSchema, type JsonSchema } from '../schema/index.js'
-import type { JsonObject } from '../store/plain-json.js'
 import { Stamp } from '../store/stamp.js'
 import { type Converter, converterFor } from './conversion.js'
 import { prepareEngines } from './prepare-definition.js'
@@ -79,7 +79,7 @@ function customKind(
           }
         : {}),
       isOwnView: (stored) => stored.apiVersion === apiVersion && completedBy.get(stored) === schema,
-      ...(converter.load ? { loadViews: (stored) => converter.load!(stored, apiVersion) } : {}),
+      ...(converter.load ? { loadConversions: (stored) => converter.load!(stored, apiVersion) } : {}),
       toVersion: (stored) => readAs(stored, apiVersion, converter, schema),
       fromVersion: (object) => {
         const stored = object.apiVersion === storageApiVersion ? object : converter.convert(object, storageApiVersion)

@@ -1,7 +1,7 @@
 import { prepareCel } from '../cel/index.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { type JsonSchema, prepareSchema, schemaPath } from '../schema/index.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 
 /** Loads the engines that the patterns and rules of a schema need; nothing where it has none. */
 export async function prepareEngines(schema: JsonSchema): Promise<void> {

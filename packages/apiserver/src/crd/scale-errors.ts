@@ -1,6 +1,6 @@
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import type { ScalePaths } from '../registry/kind-definition.js'
 import { type FieldError, invalidValue } from '../schema/field-error.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 
 const MAX_INT32 = 2_147_483_647
 

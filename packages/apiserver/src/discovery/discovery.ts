@@ -1,10 +1,10 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { unknownPath } from '../errors/api-error.js'
+import { jsonText } from '../objects/json-text.js'
 import type { KindDefinition, SubresourceDefinition } from '../registry/kind-definition.js'
 import type { KindRegistry } from '../registry/kind-registry.js'
-import { type AcceptClause, acceptClauses, isKnownForm, notAcceptable } from '../request/accept.js'
+import { type AcceptClause, acceptClauses, isKnownForm, notAcceptable } from '../request/accept-header.js'
 import { jsonHeaders, objectResponse } from '../request/responses.js'
-import { jsonText } from '../store/json-text.js'
 
 type AggregatedVersion = 'v2' | 'v2beta1'
 

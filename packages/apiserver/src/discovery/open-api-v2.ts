@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { jsonHeaders, objectResponse } from '../request/responses.js'
 
 const PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'

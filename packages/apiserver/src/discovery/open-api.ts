@@ -1,4 +1,5 @@
-import { type ApiResponse, fieldTable } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
+import { fieldTable } from '@corral/resources'
 import { unknownPath } from '../errors/api-error.js'
 import type { OpenApiCatalog, OpenApiKind } from '../openapi/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'

@@ -70,7 +70,7 @@ export const invalidPatch = (why: string): ApiError =>
     { reason: 'FieldValueInvalid', field: 'patch', message: `Invalid value: ${why}` },
   ])
 
-/** 401: nobody, or credentials we do not know. */
+/** 401: no credentials, or unknown ones. */
 export const unauthorized = (): ApiError => apiError(401, 'Unauthorized', 'Unauthorized')
 
 /** 403: understood, but not allowed; `why` ends the sentence. */

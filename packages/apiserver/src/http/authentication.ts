@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import type { ApiUser } from '@corral/resources'
+import type { ApiUser } from '@corral/ports'
 import { ADMIN_GROUP } from '../auth/access.js'
 import { ADMIN_NAME } from './certificates.js'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { embeddedCrds } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiServer, createApiServer } from '../api-server.js'
+import { type ApiServer, createApiServer } from '../server/api-server.js'
 import { memoryStorage } from '../storage/memory-storage.js'
 import { writeKubeconfig } from './kubeconfig.js'
 import { type HttpsEndpoint, serveHttps } from './serve-https.js'
@@ -168,10 +168,10 @@ for (const version of VERSIONS) {
       watching.stdout.on('data', (chunk) => {
         seen += chunk
       })
-      await expect.poll(() => seen, { timeout: 20_000 }).toContain('EVENT')
+      await expect.poll(() => seen).toContain('EVENT')
       await kubectl('create', 'configmap', 'watched')
       await kubectl('delete', 'configmap', 'watched')
-      await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/ADDED +watched[\s\S]*DELETED +watched/)
+      await expect.poll(() => seen).toMatch(/ADDED +watched[\s\S]*DELETED +watched/)
       watching.kill()
       await new Promise((resolve) => watching.on('close', resolve))
     })

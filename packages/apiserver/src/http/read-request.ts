@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { ApiRequest, ApiUser } from '@corral/resources'
+import type { ApiRequest, ApiUser } from '@corral/ports'
 import { apiError, badRequest } from '../errors/api-error.js'
 
 /** Bodies beyond this are refused with 413. */

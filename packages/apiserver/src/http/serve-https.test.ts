@@ -4,7 +4,7 @@ import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiServer, createApiServer } from '../api-server.js'
+import { type ApiServer, createApiServer } from '../server/api-server.js'
 import { memoryStorage } from '../storage/memory-storage.js'
 import { writeKubeconfig } from './kubeconfig.js'
 import { type HttpsEndpoint, serveHttps } from './serve-https.js'
@@ -196,7 +196,7 @@ describe('files', () => {
   it('keys, token and kubeconfig are for their owner only', () => {
     const path = join(directory, 'kubeconfig')
     writeKubeconfig(path, endpoint)
-    const files = [path, join(directory, 'token'), join(directory, 'tls', 'server.key')]
+    const files = [path, join(directory, 'tls', 'admin.token'), join(directory, 'tls', 'server.key')]
     expect(files.map((file) => statSync(file).mode & 0o777)).toEqual([0o600, 0o600, 0o600])
     expect(JSON.parse(readFileSync(path, 'utf8'))['current-context']).toBe('corral')
   })

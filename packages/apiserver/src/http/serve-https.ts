@@ -4,11 +4,11 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { type ApiUser, type Logger, silentLogger } from '@corral/resources'
+import { type ApiUser, type Logger, silentLogger } from '@corral/ports'
 import { handleUpgrade, refuseWith } from '@corral/streams'
-import type { ApiServer } from '../api-server.js'
 import { apiError } from '../errors/api-error.js'
 import { errorResponse, errorStatus } from '../request/responses.js'
+import type { ApiServer } from '../server/api-server.js'
 import { authenticator } from './authentication.js'
 import { ensureCertificates, ensureToken, type TlsMaterial } from './certificates.js'
 import { readBody, toApiRequest } from './read-request.js'
@@ -20,7 +20,7 @@ export interface ServeHttpsOptions {
   port: number
   /** Loopback unless said otherwise. */
   host?: string
-  /** Certificates and the administrator's token live in `tls/` and `token` here, and are made when missing. */
+  /** Certificates and the administrator's token live in `tls/` here, and are made when missing. */
   dataDir: string
   /** Origins of web pages that may call; none by default. */
   allowedOrigins?: readonly string[]
@@ -50,7 +50,8 @@ export async function serveHttps(options: ServeHttpsOptions): Promise<HttpsEndpo
   const { server, dataDir, log = silentLogger, host = '127.0.0.1', watchKeepAliveMs = WATCH_KEEP_ALIVE_MS } = options
   const isWildcard = host === '0.0.0.0' || host === '::'
   const tls = await ensureCertificates(join(dataDir, 'tls'), isWildcard ? [] : [host])
-  const token = ensureToken(join(dataDir, 'token'))
+  // A file of its own: the `token` beside it opens the task API, whose holders are no administrators here.
+  const token = ensureToken(join(dataDir, 'tls', 'admin.token'))
   const authenticate = authenticator({ token, authenticateToken: (text) => server.authenticateToken(text) })
   const origins = new Set(options.allowedOrigins ?? [])
   const closing = new AbortController()

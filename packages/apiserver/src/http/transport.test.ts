@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiServer, createApiServer } from '../api-server.js'
+import { type ApiServer, createApiServer } from '../server/api-server.js'
 import { memoryStorage } from '../storage/memory-storage.js'
 import { type HttpsEndpoint, serveHttps } from './serve-https.js'
 

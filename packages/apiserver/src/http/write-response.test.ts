@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { WatchFrame, WatchFrames } from '@corral/resources'
+import type { WatchFrame, WatchFrames } from '@corral/ports'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { writeResponse } from './write-response.js'
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { ApiResponse, WatchFrame, WatchFrames } from '@corral/resources'
+import type { ApiResponse, WatchFrame, WatchFrames } from '@corral/ports'
 
 const GZIP_FROM_BYTES = 128 * 1024
 const PIECE_LENGTH = 32 * 1024

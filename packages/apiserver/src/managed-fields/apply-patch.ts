@@ -1,6 +1,6 @@
 import { KubeError, type KubeObject, type ManagedFieldsEntry, type StatusCause } from '@corral/resources'
+import { timestamp } from '../objects/timestamps.js'
 import { canonicalJson, isRecord, jsonEqual } from '../schema/json-value.js'
-import { timestamp } from '../write/timestamps.js'
 import { appliedSet, compareObjects } from './compare.js'
 import { type Conflict, conflictCauses, conflictMessage, findConflicts } from './conflict.js'
 import { type FieldSet, stripUnmanaged, subtractSets, unionSets, withoutFields } from './field-set.js'
@@ -31,7 +31,7 @@ export type ApplyResult =
 
 /**
  * Server-side apply: merges by the type's list and map rules, removes what this manager applied before and no longer
- * does unless somebody else owns it, and records ownership. A value somebody else owns and that would change is a
+ * does unless another manager owns it, and records ownership. A value that another manager owns and that would change is a
  * conflict unless `force`.
  */
 export function applyPatch(input: ApplyInput): ApplyResult {
@@ -76,7 +76,7 @@ function setOfApplied(applied: KubeObject, type: TypeSchema): FieldSet | undefin
   })
 }
 
-/** Entries of the live object. What nobody claims yet belongs to whoever was there before the first apply. */
+/** Entries of the live object. Fields without an owner belong to the manager `before-first-apply`. */
 function managersOf(live: KubeObject | undefined, type: TypeSchema): Manager[] {
   const managers = decodeManagers(live?.metadata?.managedFields) ?? []
   if (!live || managers.length > 0) return managers

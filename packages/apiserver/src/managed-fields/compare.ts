@@ -60,7 +60,7 @@ function compareField(old: unknown, next: unknown, parent: RecordType | AnyType,
   return compareObjects(orImplicit(old, type), orImplicit(next, type), type)
 }
 
-/** What stands at a place: an implicit one that nobody has filled is empty rather than absent. */
+/** What stands at a place: an implicit one that was never set is empty rather than absent. */
 function orImplicit(value: unknown, type: TypeSchema): unknown {
   if (value !== undefined || !('implicit' in type) || !type.implicit) return value
   return type.kind === 'record' || type.kind === 'leaf' ? {} : []
@@ -110,7 +110,7 @@ function addedSet(value: unknown, type: TypeSchema): FieldSet | undefined {
   } else if (type.kind === 'list' && Array.isArray(value)) {
     for (const item of value) {
       const element = itemElement(item, type)
-      // Of items that cannot be told apart nobody owns more than their place.
+      // Of items with equal keys only the position can be owned.
       children[element] = element in children ? memberSet : (addedSet(item, type.item) ?? memberSet)
     }
   } else if (type.kind === 'set' && Array.isArray(value)) {

@@ -117,7 +117,7 @@ export function withoutFields(
   return changed ? fieldNode(set[SELF] !== undefined, children) : set
 }
 
-/** Type and server-owned metadata, which nobody manages. */
+/** Type and server-owned metadata, which have no manager. */
 export const unmanagedFields: FieldSet = {
   'f:apiVersion': memberSet,
   'f:kind': memberSet,

@@ -1,5 +1,5 @@
 import type { ManagedFieldsEntry } from '@corral/resources'
-import { freezeJson } from '../store/plain-json.js'
+import { freezeJson } from '../objects/plain-json.js'
 import { Stamp } from '../store/stamp.js'
 import { type FieldSet, parseFieldSet, sameSets, unionSets } from './field-set.js'
 import { internSet, isInterned, isOrderedSet, orderedSet } from './interned-sets.js'

@@ -78,7 +78,7 @@ function mergeOrder(
 
 /**
  * Removes the members of `gone` from a value, unless `owned` holds the place or something below it. A place that loses
- * its last child goes too when nobody owns it.
+ * its last child goes too when it has no owner.
  */
 export function removeFields(value: unknown, gone: FieldSet, owned: FieldSet | undefined, type: TypeSchema): unknown {
   if ((type.kind === 'record' || type.kind === 'any') && isRecord(value))

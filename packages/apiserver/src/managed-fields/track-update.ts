@@ -1,5 +1,5 @@
 import type { KubeObject, ManagedFieldsEntry } from '@corral/resources'
-import { timestamp } from '../write/timestamps.js'
+import { timestamp } from '../objects/timestamps.js'
 import { compareObjects } from './compare.js'
 import { type FieldSet, unmanagedFields, withoutFields } from './field-set.js'
 import { internSet, subtractInterned, unionInterned } from './interned-sets.js'
@@ -30,7 +30,7 @@ export function trackUpdate(input: TrackUpdateInput): ManagedFieldsEntry[] | und
   if (sent && sent !== live && isReset(sent)) return undefined
 
   const base = baseManagers(sent, live)
-  // An object without entries is left alone until somebody applies; a new object starts with its creator.
+  // An object without entries gets none until the first apply; a new object starts with its creator.
   if (before && base.managers.length === 0) return undefined
 
   // Entries that are the same array are passed over by the comparison anyway.

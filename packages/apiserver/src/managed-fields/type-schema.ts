@@ -16,7 +16,7 @@ export interface RecordType {
   readonly kind: 'record'
   readonly implicit: boolean
   field(name: string): TypeSchema
-  /** Whether a name is an entry of a map rather than a declared field: whoever applies an entry owns it as such. */
+  /** Whether a name is an entry of a map rather than a declared field: the manager that applies an entry owns that entry. */
   isEntry(name: string): boolean
 }
 
@@ -42,7 +42,7 @@ export interface AnyType {
 }
 
 export const leafType: LeafType = { kind: 'leaf' }
-/** A struct that is owned as one value and exists even where nobody has filled it. */
+/** A struct that is owned as one value and exists even where it was never set. */
 export const implicitLeafType: LeafType = { kind: 'leaf', implicit: true }
 export const anyType: AnyType = { kind: 'any' }
 

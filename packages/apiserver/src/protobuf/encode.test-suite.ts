@@ -1,6 +1,6 @@
 import type { FieldInfo, FieldTable, FieldType, TypeInfo } from '@corral/resources'
 
-/** Encodes JSON by the same table, the way Go's generated code does: for tests that need bodies nobody recorded. */
+/** Encodes JSON by the same table, the way Go's generated code does: for tests that need bodies that were not recorded. */
 export function encodeProtobuf(object: { apiVersion: string; kind: string }, table: FieldTable): Uint8Array {
   const type = table.forKind(object.apiVersion, object.kind)
   if (!type) throw new Error(`no type for ${object.kind}`)

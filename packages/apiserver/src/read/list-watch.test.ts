@@ -1,4 +1,4 @@
-import type { WatchFrame } from '@corral/resources'
+import type { WatchFrame } from '@corral/ports'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { configMap, configMaps, MERGE, openServer, type ServerCaller } from '../testing/server-caller.test-suite.js'
 

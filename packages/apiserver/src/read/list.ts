@@ -1,10 +1,10 @@
 import { type KubeObject, type ListMeta, SelectorError } from '@corral/resources'
+import type { ServerContext } from '../context/server-context.js'
 import { apiError, badRequest, expired, type FieldError, forbiddenField, invalid } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryInteger } from '../request/query.js'
 import { type FieldSelector, parseFieldSelector } from '../selectors/field-selector.js'
 import { type LabelMatcher, parseLabelSelector } from '../selectors/label-selector.js'
-import type { ServerContext } from '../server-context.js'
 import type { Collection } from '../store/collection.js'
 import { viewOf } from './view.js'
 

@@ -1,7 +1,8 @@
-import type { ApiRequest, Clock, KubeObject } from '@corral/resources'
+import type { ApiRequest, Clock } from '@corral/ports'
+import type { KubeObject } from '@corral/resources'
 import { apiError, badRequest, invalidValue } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import { type AcceptClause, acceptClauses, isKnownForm, notAcceptable } from '../request/accept.js'
+import { type AcceptClause, acceptClauses, isKnownForm, notAcceptable } from '../request/accept-header.js'
 import { queryFlag } from '../request/query.js'
 import {
   builtInPrinter,

@@ -1,5 +1,6 @@
-import type { KubeObject, WatchEventType, WatchFrame } from '@corral/resources'
-import { jsonText, RecentText } from '../store/json-text.js'
+import type { WatchEventType, WatchFrame } from '@corral/ports'
+import type { KubeObject } from '@corral/resources'
+import { jsonText, RecentText } from '../objects/json-text.js'
 
 /** How the objects of a watch are shown. One that depends on earlier events is stateful and never cached. */
 export interface EventRepresentation {

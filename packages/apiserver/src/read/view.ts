@@ -1,6 +1,6 @@
 import type { KubeObject } from '@corral/resources'
+import { freezeJson } from '../objects/plain-json.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import { freezeJson } from '../store/plain-json.js'
 
 const views = new WeakMap<KindDefinition, WeakMap<KubeObject, KubeObject>>()
 
@@ -23,13 +23,13 @@ export function viewOf(kind: KindDefinition, stored: KubeObject): KubeObject {
 /** How many objects are asked about at a time. */
 const VIEWS_AT_ONCE = 200
 
-/** Makes views that somebody else has to help with, so that `viewOf` finds them made. */
+/** Converts through a webhook first, so that `viewOf` finds the converted objects. */
 export async function prepareViews(kind: KindDefinition, stored: readonly KubeObject[]): Promise<void> {
-  if (!kind.loadViews) return
+  if (!kind.loadConversions) return
   const missing = stored.filter((object) => !kind.isOwnView?.(object) && !views.get(kind)?.has(object))
   for (let start = 0; start < missing.length; start += VIEWS_AT_ONCE) {
     const some = missing.slice(start, start + VIEWS_AT_ONCE)
-    await kind.loadViews(some)
+    await kind.loadConversions(some)
     for (const object of some) viewOf(kind, object)
   }
 }

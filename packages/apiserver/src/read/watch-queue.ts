@@ -1,4 +1,4 @@
-import type { WatchFrame, WatchFrames } from '@corral/resources'
+import type { WatchFrame, WatchFrames } from '@corral/ports'
 
 const MAX_FRAMES = 5_000
 const MAX_BYTES = 16 * 1024 * 1024

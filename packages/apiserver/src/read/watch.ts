@@ -1,9 +1,10 @@
-import type { ApiResponse, KubeObject, Status, WatchFrame, WatchFrames } from '@corral/resources'
+import type { ApiResponse, WatchFrame, WatchFrames } from '@corral/ports'
+import type { KubeObject, Status } from '@corral/resources'
+import type { ServerContext } from '../context/server-context.js'
 import { expired, type FieldError, forbiddenField, invalid, notSupported } from '../errors/api-error.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
 import { errorStatus, jsonHeaders } from '../request/responses.js'
-import type { ServerContext } from '../server-context.js'
 import type { StoreEvent } from '../store/event-ring.js'
 import { currentObjects, isSelected, type Selection, versionOf } from './list.js'
 import { type EventRepresentation, makeFrame } from './representation.js'
@@ -43,12 +44,12 @@ export function openWatch(
     const frame = frameOf(kind, selection, representation, event)
     if (frame) queue.push(frame, event.sizeBytes)
   }
-  /** An object that cannot be shown in this version is this watch's trouble, not that of whoever wrote it. */
+  /** An object that cannot be shown in this version ends this watch, not the write that made it. */
   const fail = (error: unknown): void => {
     queue.push(errorFrame(errorStatus(error)), 0)
     queue.end()
   }
-  /** One after the other, as soon as whoever converts has answered. */
+  /** One after the other, as soon as the webhook has answered. */
   let converted = Promise.resolve()
   const showConverted = (event: StoreEvent): void => {
     const objects = event.previous ? [event.object, event.previous] : [event.object]
@@ -59,7 +60,7 @@ export function openWatch(
   }
   const listener = (event: StoreEvent): void => {
     try {
-      if (kind.loadViews) showConverted(event)
+      if (kind.loadConversions) showConverted(event)
       else show(event)
     } catch (error) {
       fail(error)
@@ -84,7 +85,7 @@ export function openWatch(
     }
   } else {
     for (const event of collection.ring.after(after) ?? []) {
-      if (kind.loadViews) {
+      if (kind.loadConversions) {
         showConverted(event)
         continue
       }
@@ -101,7 +102,7 @@ export function openWatch(
   if (wantsBookmarks) {
     const send = (frame: WatchFrame): void => {
       // Never before the events it speaks for.
-      if (kind.loadViews) converted = converted.then(() => queue.push(frame, 0))
+      if (kind.loadConversions) converted = converted.then(() => queue.push(frame, 0))
       else queue.push(frame, 0)
     }
     timers.push(...bookmarkTimers(store, send, representation, timeoutMs))

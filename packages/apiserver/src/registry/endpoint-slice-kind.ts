@@ -1,13 +1,13 @@
 import { EndpointSlices } from '@corral/resources'
 import { type FieldError, required } from '../errors/api-error.js'
-import type { JsonObject } from '../store/plain-json.js'
+import type { JsonObject } from '../objects/plain-json.js'
 import { addressErrors, addressWarnings } from '../validation/addresses.js'
 import { objectsIn, oneOf, subdomain } from '../validation/rules.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'
 
 const ADDRESS_TYPES = ['FQDN', 'IPv4', 'IPv6']
 
-/** EndpointSlices: kept by a controller, and by whoever lists the endpoints of a Service without a selector. */
+/** EndpointSlices: kept by a controller, or by hand for a Service without a selector. */
 export const endpointSliceKind: KindDefinition = describeKind(EndpointSlices, {
   generation: 'content',
   defaults(slice) {

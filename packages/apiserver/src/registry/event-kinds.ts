@@ -1,5 +1,5 @@
 import { Events, EventsV1, type KubeObject } from '@corral/resources'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { eventChangeErrors, eventErrors, newEventErrors } from '../validation/event.js'
 import { fromEventsV1, toEventsV1 } from './event-views.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'

@@ -1,5 +1,5 @@
 import type { KubeObject } from '@corral/resources'
-import type { JsonObject } from '../store/plain-json.js'
+import type { JsonObject } from '../objects/plain-json.js'
 
 /** Pairs of names of the same field: in `v1`, which is what is stored, and in `events.k8s.io/v1`. */
 const RENAMED: readonly (readonly [core: string, events: string])[] = [

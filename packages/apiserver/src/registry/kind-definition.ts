@@ -1,6 +1,7 @@
-import type { ApiUser, KubeObject, ResourceKind } from '@corral/resources'
+import type { ApiUser } from '@corral/ports'
+import type { KubeObject, ResourceKind } from '@corral/resources'
 import type { FieldError } from '../errors/api-error.js'
-import type { JsonObject } from '../store/plain-json.js'
+import type { JsonObject } from '../objects/plain-json.js'
 
 /** A sub-resource as discovery shows it. */
 export interface SubresourceDefinition {
@@ -15,10 +16,11 @@ export interface SubresourceDefinition {
 export interface WriteContext {
   readonly now: Date
   readonly user: ApiUser
-  /** A cluster IP nobody else has, or the wanted one; throws when that one is taken. */
+  /** A free cluster IP, or the wanted one; throws when that one is taken. */
   allocateClusterIp(wanted: string | undefined): string
   /** The class of volumes for claims that name none; undefined where there is none. */
   defaultStorageClass(): string | undefined
+  findRuntimeClass(name: string): KubeObject | undefined
 }
 
 /** Paths of the scale sub-resource inside the object, without the leading dot. */
@@ -83,8 +85,8 @@ export interface KindDefinition extends ResourceKind {
   /** From what is stored to this version, and back. Absent: stored as is. */
   toVersion?(stored: KubeObject): KubeObject
   fromVersion?(object: KubeObject): KubeObject
-  /** Fetches what `toVersion` will need of others for these objects; absent where it needs nobody. */
-  loadViews?(stored: readonly KubeObject[]): Promise<void>
+  /** Fetches what `toVersion` will need from a webhook for these objects; absent without one. */
+  loadConversions?(stored: readonly KubeObject[]): Promise<void>
   defaults?(object: JsonObject): void
   prepareCreate?(object: JsonObject, context: WriteContext): void
   prepareUpdate?(next: JsonObject, old: JsonObject, context: WriteContext): void

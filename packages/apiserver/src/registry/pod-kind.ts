@@ -1,14 +1,15 @@
 import { type KubeObject, Pods } from '@corral/resources'
 import { forbiddenField } from '../errors/api-error.js'
-import { GATED_TEXT } from '../schedule/plan-binding.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
+import { timestamp } from '../objects/timestamps.js'
 import { podChangeErrors } from '../validation/pod-change.js'
 import { podSpecErrors } from '../validation/pod-spec.js'
 import { podWarnings } from '../validation/pod-warnings.js'
 import { errorsOfChange, objectOf, objectsIn } from '../validation/rules.js'
-import { timestamp } from '../write/timestamps.js'
 import { describeKind, type KindDefinition, type SubresourceDefinition } from './kind-definition.js'
+import { GATED_TEXT } from './plan-binding.js'
 import { preparePodStatus, validatePodStatus } from './pod-status.js'
+import { admitRuntimeClass } from './runtime-class.js'
 import { fieldReader } from './selectable-fields.js'
 
 const stream = (name: string, kind: string): SubresourceDefinition => ({
@@ -51,9 +52,10 @@ export const podKind: KindDefinition = describeKind(Pods, {
     for (const container of containersOf(pod.spec)) requestLimits(container)
     pod.spec.enableServiceLinks ??= true
   },
-  prepareCreate(pod, { now }) {
+  prepareCreate(pod, { now, findRuntimeClass }) {
     const spec = isJsonObject(pod.spec) ? pod.spec : {}
     admitPodSpec(spec)
+    admitRuntimeClass(pod, findRuntimeClass)
     pod.status = { phase: 'Pending', ...heldBack(spec, now), qosClass: qosClass(spec) }
   },
   validate(pod, old) {

@@ -1,6 +1,6 @@
 import { dns1123SubdomainError, type ObjectMeta } from '@corral/resources'
 import { type FieldError, invalidValue } from '../errors/api-error.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { ipAddress, ipFamily } from '../validation/rules.js'
 
 /**

@@ -9,7 +9,7 @@ import {
 } from '@corral/resources'
 import { mayDo } from '../auth/access.js'
 import { badRequest, type FieldError, invalid, invalidValue } from '../errors/api-error.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { accessReviewErrors } from '../validation/access-kinds.js'
 import { describeKind, type KindDefinition, type ReviewContext } from './kind-definition.js'
 

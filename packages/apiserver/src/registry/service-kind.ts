@@ -1,6 +1,6 @@
 import { Services } from '@corral/resources'
 import { invalidValue } from '../errors/api-error.js'
-import { isJsonObject } from '../store/plain-json.js'
+import { isJsonObject } from '../objects/plain-json.js'
 import { errorsOfChange, objectOf } from '../validation/rules.js'
 import { serviceSpecErrors, serviceWarnings } from '../validation/service-spec.js'
 import { describeKind, type KindDefinition } from './kind-definition.js'

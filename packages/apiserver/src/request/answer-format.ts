@@ -1,5 +1,5 @@
-import type { ApiRequest, ApiResponse } from '@corral/resources'
-import { acceptClauses, isKnownForm } from './accept.js'
+import type { ApiRequest, ApiResponse } from '@corral/ports'
+import { acceptClauses, isKnownForm } from './accept-header.js'
 
 /** The answer as its client wants to read it: in YAML, or indented for the eyes of a person. */
 export function inWantedFormat(request: ApiRequest, response: ApiResponse): ApiResponse | Promise<ApiResponse> {

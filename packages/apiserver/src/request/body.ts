@@ -1,6 +1,6 @@
-import type { ApiRequest } from '@corral/resources'
+import type { ApiRequest } from '@corral/ports'
 import { apiError, badRequest, unsupportedMediaType } from '../errors/api-error.js'
-import { copyJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { copyJson, isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { duplicateFields } from './duplicate-fields.js'
 
 const ACCEPTED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
@@ -16,7 +16,7 @@ export function hasBody(request: ApiRequest): boolean {
 }
 
 /**
- * The body as a fresh object nobody else holds; 400 when it cannot be decoded, 415 for a type we do not read. Fields that
+ * The body as a new object without other references; 400 when it cannot be decoded, 415 for a type we do not read. Fields that
  * stand twice in the text are added to `duplicates`, where the caller wants to know.
  */
 export async function readObject(request: ApiRequest, duplicates?: string[]): Promise<JsonObject> {

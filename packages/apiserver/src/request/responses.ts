@@ -1,6 +1,7 @@
-import { type ApiResponse, errorCode, type KubeError, type Status } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
+import { errorCode, type KubeError, type Status } from '@corral/resources'
 import { type ApiError, apiError } from '../errors/api-error.js'
-import { jsonText } from '../store/json-text.js'
+import { jsonText } from '../objects/json-text.js'
 
 const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const
 
@@ -75,6 +76,9 @@ export function errorStatus(error: unknown): ApiError['status'] {
     const { code, message, status, details } = error as KubeError
     if (status !== undefined) return apiError(status, code, message, details).status
   }
+  // Reads go on while the disk is full, and a write may be stored once something made room.
+  if (errorCode(error) === 'DiskFull')
+    return apiError(507, 'DiskFull', messageOf(error), { retryAfterSeconds: 1 }).status
   // Others say with a `code` what they mean: selectors, nodes that serve streams.
   const httpStatus = STATUS_OF_REASON[errorCode(error) ?? '']
   if (httpStatus !== undefined) return apiError(httpStatus, errorCode(error)!, messageOf(error)).status

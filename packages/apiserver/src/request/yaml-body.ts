@@ -11,7 +11,7 @@ import {
   type Schema,
 } from 'js-yaml'
 import { badRequest } from '../errors/api-error.js'
-import { copyJson } from '../store/plain-json.js'
+import { copyJson } from '../objects/plain-json.js'
 
 const integerTag: typeof intYaml11Tag = {
   ...intYaml11Tag,

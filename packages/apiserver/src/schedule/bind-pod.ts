@@ -1,7 +1,7 @@
 import { type Condition, type KubeObject, setCondition } from '@corral/resources'
-import type { ServerContext } from '../server-context.js'
+import type { ServerContext } from '../context/server-context.js'
+import type { SchedulingPod } from '../registry/plan-binding.js'
 import type { PendingWrite } from '../store/object-store.js'
-import type { SchedulingPod } from './plan-binding.js'
 
 /** Sets the node and the condition that says so, in one write. */
 export function bindPod(context: ServerContext, pod: KubeObject, node: string): PendingWrite {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '@corral/resources'
-import type { ServerContext } from '../server-context.js'
+import type { ServerContext } from '../context/server-context.js'
+import { planBinding, type SchedulingNode, type SchedulingPod } from '../registry/plan-binding.js'
 import { bindPod, markUnscheduled } from './bind-pod.js'
-import { planBinding, type SchedulingNode, type SchedulingPod } from './plan-binding.js'
 
 /**
  * Gives every pending pod a node in the turn in which it appears, and all waiting ones when a node changes. Decides on

@@ -134,7 +134,7 @@ const STRUCTURE = [
   'x-kubernetes-validations',
 ] as const
 
-/** The schema that a part of a junctor adds to; below the root nobody asks whether it is there. */
+/** The schema that a part of a junctor adds to; below the root its presence does not matter. */
 type Owner = JsonSchema | 'any' | undefined
 
 function checkJunctors(schema: JsonSchema, path: string, place: Place, errors: FieldError[]): void {

@@ -28,7 +28,7 @@ async function perform(request: ThreadRequest): Promise<ThreadReply> {
 }
 
 function failure(error: unknown): ThreadReply {
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : ''
   const message = `${error instanceof Error ? error.message : String(error)}${cause}`
   return { type: 'failed', message, ...(error instanceof StorageError ? { code: error.code } : {}) }
 }

@@ -55,6 +55,7 @@ export class SqliteJournal implements Journal {
     } catch (error) {
       await this.close()
       if (error instanceof StorageError) throw error
+      if (isDiskFull(error)) throw diskFull(this.directory, error)
       throw new StorageError('StorageCorrupt', `cannot open the database in ${this.directory}`, { cause: error })
     }
   }
@@ -80,7 +81,7 @@ export class SqliteJournal implements Journal {
     return { compactedRv: readNumber(statements, 'compact_rv'), lastRv: this.lastRv }
   }
 
-  /** The next rows that live; rows that live no longer than their page cost the collector next to nothing. */
+  /** The next rows that live; rows that live no longer than their page cost the housekeeper next to nothing. */
   private page(statements: Statements): (JournalRow & { id: number })[] {
     const rows = statements.page.all(this.nextId - 1, PAGE_ROWS) as (JournalRow & { id: number })[]
     this.nextId = (rows.at(-1)?.id ?? this.nextId - 1) + 1
@@ -106,19 +107,27 @@ export class SqliteJournal implements Journal {
   private write(entries: readonly JournalEntry[]): void {
     const { database, statements } = this
     if (!database || !statements) throw new StorageError('StorageClosed', 'the storage is closed')
-    statements.begin.run()
+    const { nextId, reservedRv, lastRv, goneRows } = this
+    const replaced: [key: string, id: number | undefined][] = []
     try {
-      for (const entry of entries) this.record(statements, entry)
+      statements.begin.run()
+      for (const entry of entries) replaced.push(this.record(statements, entry))
       if (this.lastRv >= this.reservedRv - RV_BLOCK / 10) this.reserve(statements)
       statements.commit.run()
     } catch (error) {
-      database.exec('ROLLBACK')
-      throw error
+      rollBack(database)
+      Object.assign(this, { nextId, reservedRv, lastRv, goneRows })
+      for (const [key, id] of replaced.reverse()) {
+        if (id === undefined) this.ids.delete(key)
+        else this.ids.set(key, id)
+      }
+      throw isDiskFull(error) ? diskFull(this.directory, error) : error
     }
     if (this.goneRows > 2 * DELETIONS_KEPT) this.compact(database, statements)
   }
 
-  private record(statements: Statements, entry: JournalEntry): void {
+  /** Answers the row the object had before, for the case that the group cannot be kept. */
+  private record(statements: Statements, entry: JournalEntry): [key: string, id: number | undefined] {
     const { rv, collection, namespace, name, previousRv, json } = entry
     const key = keyOf(collection, namespace, name)
     const id = this.ids.get(key)
@@ -134,6 +143,7 @@ export class SqliteJournal implements Journal {
       statements.replace.run(rv, previousRv, json, id)
     }
     this.lastRv = rv
+    return [key, id]
   }
 
   /**
@@ -154,11 +164,17 @@ export class SqliteJournal implements Journal {
 
   /** Forgets the oldest deletions in one small transaction; the compaction version moves in the same one. */
   private compact(database: Database, statements: Statements): void {
-    database.exec('BEGIN IMMEDIATE')
-    const { rv } = statements.nthOldest.get(Math.min(COMPACT_BATCH, this.goneRows - DELETIONS_KEPT)) as { rv: number }
-    statements.forget.run(rv)
-    statements.setMeta.run('compact_rv', String(rv))
-    database.exec('COMMIT')
+    try {
+      statements.begin.run()
+      const { rv } = statements.nthOldest.get(Math.min(COMPACT_BATCH, this.goneRows - DELETIONS_KEPT)) as { rv: number }
+      statements.forget.run(rv)
+      statements.setMeta.run('compact_rv', String(rv))
+      statements.commit.run()
+    } catch (error) {
+      rollBack(database)
+      // The group before it is kept and must not be reported as lost; a later one compacts.
+      if (!isDiskFull(error)) throw error
+    }
     this.goneRows = (statements.countGone.get() as { n: number }).n
   }
 
@@ -177,6 +193,23 @@ export class SqliteJournal implements Journal {
     this.statements = undefined
     database?.close()
   }
+}
+
+/** SQLite has often rolled back by itself after a full disk, and then refuses to do it again. */
+function rollBack(database: Database): void {
+  try {
+    database.exec('ROLLBACK')
+  } catch {
+    // No transaction is open, which is all that is wanted here.
+  }
+}
+
+/** SQLITE_FULL, as both drivers number it. */
+const isDiskFull = (error: unknown): boolean => (error as { errcode?: unknown } | undefined)?.errcode === 13
+
+function diskFull(directory: string, cause: unknown): StorageError {
+  const message = `the disk of ${directory} is full; free space there, or delete sandboxes that use much of it`
+  return new StorageError('DiskFull', message, { cause })
 }
 
 const keyOf = (collection: string, namespace: string, name: string): string => `${collection}/${namespace}/${name}`

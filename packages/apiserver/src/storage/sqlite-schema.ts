@@ -83,7 +83,11 @@ export function returnFreePages(database: Database): void {
     Number(Object.values(database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[0])
   const free = count('freelist_count')
   if (free < MIN_FREE_PAGES || free * 2 < count('page_count')) return
-  database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
+  try {
+    database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
+  } catch {
+    // Making the file anew needs room for both; on a nearly full disk the free pages are used again instead.
+  }
 }
 
 export function prepareStatements(database: Database): Statements {

@@ -40,7 +40,7 @@ function readHolder(path: string): Holder | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Holder
   } catch {
-    return undefined // Cut short by a crash while it was written: nobody holds it.
+    return undefined // Cut short by a crash while it was written: no process holds the lock.
   }
 }
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@corral/resources'
 import { afterEach, describe, expect, it } from 'vitest'
-import { freezeJson } from '../store/plain-json.js'
+import { freezeJson } from '../objects/plain-json.js'
 import type { Storage, StorageWrite } from './storage.js'
 
 export interface StorageUnderTest {

@@ -39,13 +39,14 @@ export interface Storage {
   open(): Promise<StorageContents>
   /**
    * Stores the group, all or nothing, in order; throws when it cannot. The group is as durable as the mode promises once
-   * the returned promise settles, or at once when there is none. The next group waits for it.
+   * the returned promise settles, or at once when there is none. The next group waits for it. A `StorageError` with the
+   * code `DiskFull` promises that nothing of the group was kept and that a later group may be stored again.
    */
   commit(writes: readonly StorageWrite[]): Promise<void> | undefined
   close(): Promise<void>
 }
 
-export type StorageErrorCode = 'StorageLocked' | 'StorageClosed' | 'StorageCorrupt' | 'StorageTooNew'
+export type StorageErrorCode = 'StorageLocked' | 'StorageClosed' | 'StorageCorrupt' | 'StorageTooNew' | 'DiskFull'
 
 /** Storage that cannot be used; `code` says why, the message what to do. */
 export class StorageError extends Error {

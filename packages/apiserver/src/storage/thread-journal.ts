@@ -90,7 +90,7 @@ export class ThreadJournal implements Journal {
     else waiting?.reject(reply.code ? new StorageError(reply.code, reply.message) : new Error(reply.message))
   }
 
-  /** An entry that cannot be read fails whoever opens, once the thread is done with it: here nobody would hear of it. */
+  /** An entry that cannot be read fails the open, once the thread is done with it: thrown here it would be lost. */
   private tell(entries: readonly JournalEntry[]): void {
     if (this.unreadable) return
     try {

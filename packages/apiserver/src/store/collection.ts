@@ -71,7 +71,7 @@ export class Collection {
     this.queued.set(`${namespace}/${name}`, { rv, object })
   }
 
-  /** Forgets a queued write once it is committed, unless a newer one for the same object waits behind it. */
+  /** Forgets a queued write once it is committed or given up, unless a newer one for the same object waits behind it. */
   unqueue(namespace: string, name: string, rv: number): void {
     const key = `${namespace}/${name}`
     if (this.queued.get(key)?.rv === rv) this.queued.delete(key)

@@ -1,4 +1,5 @@
-import type { KubeObject, WatchFrame } from '@corral/resources'
+import type { WatchFrame } from '@corral/ports'
+import type { KubeObject } from '@corral/resources'
 
 /** One committed change of one object. For a removal `object` is the last state with the version of the removal. */
 export interface StoreEvent {
@@ -25,7 +26,7 @@ export interface EventFrame {
 const MIN_EVENTS = 10_000
 const MIN_AGE_MS = 5 * 60_000
 const MAX_BYTES = 64 * 1024 * 1024
-/** By the time this many events have followed, whoever keeps up has read an event; others have it made again. */
+/** Watchers that keep up have read an event before this many others follow; for slower ones it is encoded again. */
 const FRAMES_KEPT = 256
 const noFrames: readonly EventFrame[] = []
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StorageWrite } from '../storage/storage.js'
+import { StorageError, type StorageWrite } from '../storage/storage.js'
 import { GroupCommit } from './group-commit.js'
 
 const write = (name: string): StorageWrite => ({
@@ -22,6 +22,7 @@ interface Held {
 function heldStorage() {
   const groups: Held[] = []
   const published: string[] = []
+  const discarded: string[] = []
   const commits = new GroupCommit(
     {
       durability: 'full',
@@ -31,9 +32,10 @@ function heldStorage() {
         }),
     },
     ({ name }) => published.push(name),
+    ({ name }) => discarded.push(name),
   )
   const sent = (): string[][] => groups.map(({ names }) => names)
-  return { commits, groups, published, sent }
+  return { commits, groups, published, discarded, sent }
 }
 
 describe('writes on their way to storage', () => {
@@ -67,6 +69,23 @@ describe('writes on their way to storage', () => {
     await expect(second).rejects.toThrow('the disk is gone')
     expect(() => commits.check()).toThrow('the disk is gone')
     expect({ sent: sent(), published }).toEqual({ sent: [['a']], published: [] })
+  })
+
+  it('are discarded with the group that found no room, the newest first, and later ones are taken again', async () => {
+    const { commits, groups, published, discarded, sent } = heldStorage()
+    const first = commits.add(write('a'))
+    await expect.poll(sent).toEqual([['a']])
+    const second = commits.add(write('b'))
+    groups[0]?.lose(new StorageError('DiskFull', 'no room'))
+    await expect(first).rejects.toMatchObject({ code: 'DiskFull' })
+    await expect(second).rejects.toMatchObject({ code: 'DiskFull' })
+    expect({ discarded, isDiskFull: commits.isDiskFull }).toEqual({ discarded: ['b', 'a'], isDiskFull: true })
+    commits.check()
+    const third = commits.add(write('c'))
+    await expect.poll(sent).toEqual([['a'], ['c']])
+    groups[1]?.arrive()
+    await third
+    expect({ published, isDiskFull: commits.isDiskFull }).toEqual({ published: ['c'], isDiskFull: false })
   })
 
   it('settle for whoever asks for everything so far', async () => {

@@ -1,3 +1,4 @@
+import { errorCode } from '@corral/resources'
 import type { Storage, StorageWrite } from '../storage/storage.js'
 
 interface Group {
@@ -16,13 +17,21 @@ export class GroupCommit {
   private inFlight: Group | undefined
   private isScheduled = false
   private failure: unknown
+  private isFull = false
 
   constructor(
     private readonly storage: Pick<Storage, 'commit' | 'durability'>,
     private readonly publish: (write: StorageWrite) => void,
+    /** Hears of each write that was not stored, the newest first, before its writer does. */
+    private readonly discard: (write: StorageWrite) => void,
   ) {}
 
-  /** Throws once a group has been lost: what comes after it would build on what nobody has. */
+  /** Whether the last group found no room. Writes are tried all the same: that is how the end of it is noticed. */
+  get isDiskFull(): boolean {
+    return this.isFull
+  }
+
+  /** Throws once it is unknown what of a group was stored: what comes after it would build on that. */
   check(): void {
     if (this.failure) throw this.failure
   }
@@ -75,16 +84,23 @@ export class GroupCommit {
   }
 
   private settle(group: Group): void {
+    this.isFull = false
     for (const write of group.writes) this.publish(write)
     group.resolve()
   }
 
-  /** Writes that wait build on those that are lost, so they are lost too, even where the disk would take them again. */
+  /**
+   * Writes that wait build on those that are lost, so they are lost too, even where the disk would take them again. After
+   * a full disk the storage is as it was before the group: with all of them discarded, later writes build on that.
+   */
   private lose(group: Group, error: unknown): void {
-    this.failure = error
-    group.reject(error)
-    this.open?.reject(error)
+    this.isFull = errorCode(error) === 'DiskFull'
+    if (!this.isFull) this.failure = error
+    const waiting = this.open
     this.open = undefined
+    for (const write of [...group.writes, ...(waiting?.writes ?? [])].reverse()) this.discard(write)
+    group.reject(error)
+    waiting?.reject(error)
   }
 }
 

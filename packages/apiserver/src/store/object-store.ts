@@ -1,10 +1,11 @@
-import type { Clock, KubeObject } from '@corral/resources'
+import type { Clock } from '@corral/ports'
+import type { KubeObject } from '@corral/resources'
+import { sizeInBytes } from '../objects/json-text.js'
+import { freezeJson } from '../objects/plain-json.js'
 import type { Storage, StorageWrite } from '../storage/storage.js'
 import { Collection } from './collection.js'
 import type { EventFrame, StoreEvent } from './event-ring.js'
 import { GroupCommit } from './group-commit.js'
-import { sizeInBytes } from './json-text.js'
-import { freezeJson } from './plain-json.js'
 
 /** A write that has its version; `committed` settles once it is durable and published. */
 export interface PendingWrite {
@@ -32,7 +33,11 @@ export class ObjectStore {
     private readonly storage: Storage,
     private readonly clock: Clock,
   ) {
-    this.groups = new GroupCommit(storage, (write) => this.publish(write))
+    this.groups = new GroupCommit(
+      storage,
+      (write) => this.publish(write),
+      ({ collection, namespace, name, rv }) => this.collection(collection).unqueue(namespace, name, rv),
+    )
   }
 
   /** Reads everything from storage. Call once, before anything else. */
@@ -75,6 +80,11 @@ export class ObjectStore {
   /** Version of the newest write readers can see. */
   get head(): number {
     return this.visibleRv
+  }
+
+  /** Whether the last writes found no room on the disk. */
+  get isDiskFull(): boolean {
+    return this.groups.isDiskFull
   }
 
   collection(name: string): Collection {

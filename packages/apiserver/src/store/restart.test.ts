@@ -99,7 +99,7 @@ it('131: after kill -9 in the middle of writing every acknowledged write is ther
   const source = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href)
   const writer = `
     import { writeSync } from 'node:fs'
-    import { createApiServer } from ${source('../api-server.ts')}
+    import { createApiServer } from ${source('../server/api-server.ts')}
     import { systemUser } from ${source('../auth/access.ts')}
     import { sqliteStorage } from ${source('../storage/sqlite-storage.ts')}
     const server = await createApiServer({ storage: sqliteStorage({ directory: process.argv[1] }) })

@@ -1,5 +1,5 @@
 /**
- * Something that is known of one object and not of its copies. A property nobody sees instead of a WeakMap: with an entry
+ * Something that is known of one object and not of its copies. A hidden property instead of a WeakMap: with an entry
  * for every state of every object such a map costs each full garbage collection, and stops everything when it grows.
  */
 export class Stamp<T> {

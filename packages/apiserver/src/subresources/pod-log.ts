@@ -1,4 +1,4 @@
-import type { ApiResponse, LogStreamOptions } from '@corral/resources'
+import type { ApiResponse, LogStreamOptions } from '@corral/ports'
 import { badRequest, forbiddenField, invalid } from '../errors/api-error.js'
 import { queryFlag, queryInteger } from '../request/query.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'

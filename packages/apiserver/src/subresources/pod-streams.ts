@@ -1,4 +1,5 @@
-import type { ApiConnection, KubeObject, PodRef, PodStreams } from '@corral/resources'
+import type { ApiConnection, PodRef, PodStreams } from '@corral/ports'
+import type { KubeObject } from '@corral/resources'
 import { type PortUpgrade, type ProcessUpgrade, processStreams } from '@corral/streams'
 import { apiError, badRequest, methodNotAllowed, notFound, unknownPath } from '../errors/api-error.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'

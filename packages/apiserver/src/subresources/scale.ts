@@ -1,4 +1,5 @@
-import type { ApiResponse, KubeObject } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
+import type { KubeObject } from '@corral/resources'
 import { prepareWrite } from '../crd/prepare-definition.js'
 import {
   badRequest,
@@ -9,13 +10,13 @@ import {
   methodNotAllowed,
   notFound,
 } from '../errors/api-error.js'
+import { copyJson, isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { presentObject, wantedForm } from '../read/presentation.js'
 import { viewOf } from '../read/view.js'
 import type { KindDefinition, ScalePaths } from '../registry/kind-definition.js'
 import { fieldReader } from '../registry/selectable-fields.js'
 import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
-import { copyJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { type ResourceRequest, writeRequest } from '../verbs/resource-request.js'
 import { checkNamed, type Identified } from '../write/identity.js'
 import { readPatchBody } from '../write/patch-body.js'

@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { methodNotAllowed, unknownPath } from '../errors/api-error.js'
 import { patchVerb } from '../verbs/patch.js'
 import { getVerb } from '../verbs/read.js'

@@ -1,9 +1,9 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { TOKEN_ISSUER } from '../auth/token-authority.js'
 import { badRequest, conflict, invalid, invalidValue, methodNotAllowed, notFound } from '../errors/api-error.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { readObject } from '../request/body.js'
 import { objectResponse } from '../request/responses.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 import type { ResourceRequest } from '../verbs/resource-request.js'
 
 const MIN_EXPIRATION_SECONDS = 600

@@ -23,6 +23,7 @@ const PRINTERS: Readonly<Record<string, TablePrinter>> = {
   'networking.k8s.io/NetworkPolicy': workload.networkPolicyPrinter,
   'discovery.k8s.io/EndpointSlice': workload.endpointSlicePrinter,
   'policy/PodDisruptionBudget': workload.disruptionBudgetPrinter,
+  'node.k8s.io/RuntimeClass': workload.runtimeClassPrinter,
   'storage.k8s.io/StorageClass': workload.storageClassPrinter,
   'apiextensions.k8s.io/CustomResourceDefinition': workload.createdAtPrinter,
   'rbac.authorization.k8s.io/Role': workload.createdAtPrinter,

@@ -12,6 +12,7 @@ import type {
   PodTemplateSpec,
   ReplicaSet,
   RoleBinding,
+  RuntimeClass,
   StorageClass,
 } from '@corral/resources'
 import { ageCell, nameCell, shortList } from './core-printers.js'
@@ -96,6 +97,12 @@ export const disruptionBudgetPrinter: TablePrinter = printer<PodDisruptionBudget
   ['Min Available', (budget) => String(budget.spec?.minAvailable ?? 'N/A')],
   ['Max Unavailable', (budget) => String(budget.spec?.maxUnavailable ?? 'N/A')],
   ['Allowed Disruptions', (budget) => budget.status?.disruptionsAllowed ?? 0, integer],
+  ['Age', ageCell],
+])
+
+export const runtimeClassPrinter: TablePrinter = printer<RuntimeClass>([
+  ['Name', nameCell],
+  ['Handler', (object) => object.handler],
   ['Age', ageCell],
 ])
 

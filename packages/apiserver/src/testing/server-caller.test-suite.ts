@@ -1,6 +1,7 @@
-import type { ApiRequest, ApiResponse, KubeObject, WatchFrame } from '@corral/resources'
-import { type ApiServer, type ApiServerOptions, createApiServer } from '../api-server.js'
+import type { ApiRequest, ApiResponse, WatchFrame } from '@corral/ports'
+import type { KubeObject } from '@corral/resources'
 import { systemUser } from '../auth/access.js'
+import { type ApiServer, type ApiServerOptions, createApiServer } from '../server/api-server.js'
 import { memoryStorage } from '../storage/memory-storage.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read whatever the server answers, by path

@@ -1,7 +1,7 @@
 import { parseQuantity } from '@corral/resources'
 import { type FieldError, invalidValue, notSupported, required } from '../errors/api-error.js'
-import { checkQualifiedName } from '../registry/names.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
+import { checkQualifiedName } from './qualified-name.js'
 import { objectOf, objectsIn, oneOf } from './rules.js'
 
 /** What of a volume's spec is not its source. */

@@ -1,6 +1,6 @@
 import { compareQuantities, parseQuantity } from '@corral/resources'
 import { type FieldError, forbiddenField, invalidValue, required } from '../errors/api-error.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import {
   between,
   duplicate,
@@ -92,7 +92,7 @@ function mountErrors(container: JsonObject, volumes: ReadonlySet<unknown>, path:
   })
 }
 
-function resourceErrors({ requests, limits }: JsonObject, path: string): FieldError[] {
+export function resourceErrors({ requests, limits }: JsonObject, path: string): FieldError[] {
   const errors: FieldError[] = []
   const most = objectOf(limits)
   for (const [field, amounts] of [

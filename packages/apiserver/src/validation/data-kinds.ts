@@ -1,6 +1,6 @@
 import { parseQuantity, qualifiedNameError } from '@corral/resources'
 import { type FieldError, forbiddenField, invalidValue, notSupported, required } from '../errors/api-error.js'
-import { equalJson, type JsonObject } from '../store/plain-json.js'
+import { equalJson, type JsonObject } from '../objects/plain-json.js'
 import { nonNegative, objectOf, oneOf } from './rules.js'
 
 const KEY_TEXT =

@@ -1,6 +1,6 @@
 import { type FieldError, invalidValue, required } from '../errors/api-error.js'
-import { checkQualifiedName } from '../registry/names.js'
-import { equalJson, type JsonObject } from '../store/plain-json.js'
+import { equalJson, type JsonObject } from '../objects/plain-json.js'
+import { checkQualifiedName } from './qualified-name.js'
 import { objectOf } from './rules.js'
 
 const MAX_WORD_BYTES = 128

@@ -1,5 +1,5 @@
 import { type FieldError, invalidValue, required } from '../errors/api-error.js'
-import type { JsonObject } from '../store/plain-json.js'
+import type { JsonObject } from '../objects/plain-json.js'
 import { cidrWarnings, isInside, parseCidr } from './addresses.js'
 import { CIDR_TEXT, labels, objectOf, objectsIn, oneOf, portOrName } from './rules.js'
 

@@ -1,5 +1,5 @@
 import { type FieldError, forbiddenField, invalidValue } from '../errors/api-error.js'
-import { equalJson, type JsonObject } from '../store/plain-json.js'
+import { equalJson, type JsonObject } from '../objects/plain-json.js'
 import { objectOf, objectsIn } from './rules.js'
 
 const CHANGE_TEXT =

@@ -1,5 +1,5 @@
 import { type FieldError, forbiddenField, invalidValue, required } from '../errors/api-error.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { containerErrors, repeatedNames } from './container.js'
 import { between, duplicate, ipAddress, label, labels, objectOf, objectsIn, oneOf, subdomain } from './rules.js'
 
@@ -100,7 +100,7 @@ function sourceErrors(volume: JsonObject, path: string): FieldError[] {
 
 const ANY_KEY_TEXT = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 
-function tolerationErrors({ key, operator, value, effect }: JsonObject, path: string): FieldError[] {
+export function tolerationErrors({ key, operator, value, effect }: JsonObject, path: string): FieldError[] {
   const errors: FieldError[] = []
   if (!key && operator !== 'Exists') errors.push(invalidValue(`${path}.operator`, operator ?? '', ANY_KEY_TEXT))
   if (operator === 'Exists' && value)

@@ -1,5 +1,5 @@
 import { parseQuantity } from '@corral/resources'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { addressWarnings } from './addresses.js'
 import { objectOf, objectsIn } from './rules.js'
 

@@ -1,6 +1,6 @@
 import { dns1123LabelError, dns1123SubdomainError, labelValueError, qualifiedNameError } from '@corral/resources'
 import { type FieldError, invalidValue, notSupported } from '../errors/api-error.js'
-import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { equalJson, isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { parseAddress } from './addresses.js'
 
 /** The objects of a list, or of nothing. */

@@ -1,6 +1,6 @@
 import { qualifiedNameError } from '@corral/resources'
 import { type FieldError, forbiddenField, invalidValue, required } from '../errors/api-error.js'
-import type { JsonObject } from '../store/plain-json.js'
+import type { JsonObject } from '../objects/plain-json.js'
 import { addressErrors, addressWarnings, cidrWarnings, parseCidr } from './addresses.js'
 import {
   CIDR_TEXT,

@@ -1,5 +1,5 @@
 import { type FieldError, forbiddenField, invalidValue, notSupported, required } from '../errors/api-error.js'
-import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
+import { equalJson, isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { podSpecErrors } from './pod-spec.js'
 import { nonNegative, objectOf, oneOf } from './rules.js'
 

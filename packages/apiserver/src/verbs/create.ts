@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { prepareWrite } from '../crd/prepare-definition.js'
 import { methodNotAllowed } from '../errors/api-error.js'
 import { presentWritten, wantedForm } from '../read/presentation.js'

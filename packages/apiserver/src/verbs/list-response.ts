@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { type Listing, listText, listValue } from '../read/list.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { jsonHeaders } from '../request/responses.js'

@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { crdKind } from '../crd/crd-kind.js'
 import { prepareWrite } from '../crd/prepare-definition.js'
 import {
@@ -10,9 +10,9 @@ import {
   UndecodableError,
   undecodable,
 } from '../errors/api-error.js'
+import type { JsonObject } from '../objects/plain-json.js'
 import { presentWritten, wantedForm } from '../read/presentation.js'
 import { objectResponse } from '../request/responses.js'
-import type { JsonObject } from '../store/plain-json.js'
 import { applyObject } from '../write/apply-object.js'
 import type { WriteRequest } from '../write/create-object.js'
 import { checkNamed, type Identified, identify } from '../write/identity.js'

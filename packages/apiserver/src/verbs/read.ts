@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { methodNotAllowed, notFound } from '../errors/api-error.js'
 import { listObjects, parseSelection } from '../read/list.js'
 import { presentEvents, presentList, presentObject, wantedForm } from '../read/presentation.js'

@@ -1,8 +1,8 @@
-import type { ApiRequest, ApiUser } from '@corral/resources'
+import type { ApiRequest, ApiUser } from '@corral/ports'
+import type { ServerContext } from '../context/server-context.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { managerFromUserAgent, parseWriteOptions } from '../request/query.js'
 import { isApiError } from '../request/responses.js'
-import type { ServerContext } from '../server-context.js'
 import type { WriteRequest } from '../write/create-object.js'
 
 /** A request whose kind, place and user are known. */

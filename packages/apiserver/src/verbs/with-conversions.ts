@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@corral/resources'
+import type { ApiResponse } from '@corral/ports'
 import { ConversionPending } from '../crd/webhook-converter.js'
 import { prepareViews } from '../read/view.js'
 import type { ResourceRequest } from './resource-request.js'
@@ -7,7 +7,7 @@ import type { ResourceRequest } from './resource-request.js'
 const MAX_ATTEMPTS = 5
 
 /**
- * Carries out a request on a kind whose versions somebody else converts: views of what is there are fetched first, those
+ * Carries out a request on a kind whose versions a webhook converts: views of what is there are fetched first, those
  * of what the request makes of it when they are found missing, which is before anything is written.
  */
 export async function withConversions(

@@ -1,17 +1,18 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import type { ApiUser, KubeObject, ObjectMeta } from '@corral/resources'
+import type { ApiUser } from '@corral/ports'
+import type { KubeObject, ObjectMeta } from '@corral/resources'
+import type { ServerContext } from '../context/server-context.js'
 import { alreadyExists, apiError, forbidden, invalid, notFound, required } from '../errors/api-error.js'
+import { freezeJson, type JsonObject } from '../objects/plain-json.js'
+import { timestamp } from '../objects/timestamps.js'
 import { defaultStorageClass } from '../registry/default-storage-class.js'
 import type { KindDefinition, WriteContext } from '../registry/kind-definition.js'
 import { checkGenerateName, checkMetadata, checkName } from '../registry/names.js'
 import type { FieldValidation } from '../request/query.js'
-import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
-import { freezeJson, type JsonObject } from '../store/plain-json.js'
 import { dropUnknownFields, warningsOf } from './field-checks.js'
 import { dropEmptyMetadata, dropRepeatedOwners, type Identified } from './identity.js'
 import { recordOwnership } from './ownership.js'
-import { timestamp } from './timestamps.js'
 
 export interface WriteRequest {
   readonly user: ApiUser
@@ -20,7 +21,7 @@ export interface WriteRequest {
   readonly fieldValidation: FieldValidation
   /** Collects what the caller should be told besides the result. */
   readonly warnings: string[]
-  /** Fields that stood twice in the body; undefined where nobody wants to know. */
+  /** Fields that stood twice in the body; undefined where duplicates are not reported. */
   readonly duplicates?: string[] | undefined
 }
 
@@ -53,7 +54,7 @@ export function createObject(
   kind.defaults?.(object)
   dropEmptyMetadata(object.metadata)
   dropRepeatedOwners(object.metadata, request.warnings)
-  // What the server adds from here on belongs to nobody.
+  // Fields that the server adds from here on have no owner.
   if (!options.keepsManagedFields) {
     recordOwnership(kind, undefined, object, { manager: request.manager, subresource: '', now })
   }
@@ -84,10 +85,12 @@ export function writeContext(context: ServerContext, now: Date, user: ApiUser): 
     now,
     user,
     allocateClusterIp: (wanted) => context.clusterIps.allocate(wanted),
+    findRuntimeClass: (name) => context.store.collection(RUNTIME_CLASSES).findHead('', name),
     defaultStorageClass: () => defaultStorageClass(context.store.collection(STORAGE_CLASSES).list()),
   }
 }
 
+const RUNTIME_CLASSES = 'runtimeclasses.node.k8s.io'
 const STORAGE_CLASSES = 'storageclasses.storage.k8s.io'
 
 const namespaceTarget = { group: '', plural: 'namespaces', kind: 'Namespace' }

@@ -1,11 +1,11 @@
 import type { KubeObject, ObjectMeta } from '@corral/resources'
+import type { ServerContext } from '../context/server-context.js'
 import { badRequest, conflict, forbidden, invalid, invalidValue, notFound, notSupported } from '../errors/api-error.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
+import { timestamp } from '../objects/timestamps.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { queryFlag, queryInteger } from '../request/query.js'
-import type { ServerContext } from '../server-context.js'
 import type { PendingWrite } from '../store/object-store.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
-import { timestamp } from './timestamps.js'
 import { isFinished } from './update-object.js'
 
 export interface DeleteOptions {
@@ -24,7 +24,7 @@ export interface DeleteOutcome extends PendingWrite {
 }
 
 /**
- * Reads the options from the body, else from the query. Who asks for a trial in either place gets one: a real server
+ * Reads the options from the body, else from the query. A dry run asked for in either place is one: a real server
  * does not look at the query then, and deletes.
  */
 export function parseDeleteOptions(query: URLSearchParams, body: JsonObject | undefined): DeleteOptions {

@@ -15,8 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.server.close())
 
-const gone = (url: string): Promise<void> =>
-  expect.poll(async () => (await api.call('GET', url)).status, { timeout: 5_000 }).toBe(404)
+const gone = (url: string): Promise<void> => expect.poll(async () => (await api.call('GET', url)).status).toBe(404)
 
 describe('delete', () => {
   it('90: answers with a Status for config maps and with the object for pods', async () => {

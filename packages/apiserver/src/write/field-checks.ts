@@ -1,8 +1,8 @@
 import { undecodable } from '../errors/api-error.js'
+import type { JsonObject } from '../objects/plain-json.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { finalizerWarnings } from '../registry/names.js'
 import type { FieldValidation } from '../request/query.js'
-import type { JsonObject } from '../store/plain-json.js'
 import { type KnownFields, unknownFields, unknownMetadata } from './unknown-fields.js'
 
 /** How strictly the fields of a body are looked at, and where what is found is told. */

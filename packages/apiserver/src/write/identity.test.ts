@@ -112,7 +112,7 @@ describe('refused, because the body is not the object of the path or forges what
       says: /DeleteOptions/,
     },
     {
-      what: 'a trial of nothing in particular, which must not become a write',
+      what: 'a dry run of nothing in particular, which must not become a write',
       method: 'POST',
       url: `${configMaps}?dryRun=`,
       body: configMap('tried'),
@@ -164,7 +164,7 @@ describe('accepted', () => {
     await api.call('PATCH', `${configMaps}/held`, { metadata: { finalizers: null } }, MERGE)
   })
 
-  it('the options of a delete from its body alone, but a trial from anywhere', async () => {
+  it('the options of a delete from its body alone, but a dry run from anywhere', async () => {
     const pods = '/api/v1/namespaces/default/pods'
     const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] }
     await api.call('POST', pods, { metadata: { name: 'bound' }, spec })

@@ -1,7 +1,7 @@
 import type { ObjectMeta } from '@corral/resources'
 import { badRequest, invalid, invalidValue, undecodable } from '../errors/api-error.js'
+import { equalJson, isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import { equalJson, isJsonObject, type JsonObject } from '../store/plain-json.js'
 
 /** A body whose kind, namespace and name agree with the URL. */
 export interface Identified extends JsonObject {

@@ -1,8 +1,8 @@
 import { fieldTable, type KubeObject } from '@corral/resources'
 import { anyType, crdType, type TypeSchema, tableType, trackUpdate } from '../managed-fields/index.js'
+import type { JsonObject } from '../objects/plain-json.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import type { JsonSchema } from '../schema/index.js'
-import type { JsonObject } from '../store/plain-json.js'
 
 /** Who writes, for the object's managedFields. */
 export interface Writer {

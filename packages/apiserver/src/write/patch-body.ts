@@ -1,9 +1,9 @@
-import type { ApiRequest } from '@corral/resources'
+import type { ApiRequest } from '@corral/ports'
 import { badRequest, unsupportedMediaType } from '../errors/api-error.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import { jsonPatch, mergePatch, unknownMembers } from '../patch/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
 import { mediaType, readPatch } from '../request/body.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 import { ownCopy } from './own-copy.js'
 import { strategicPatch } from './strategic-patch.js'
 

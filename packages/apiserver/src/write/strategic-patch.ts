@@ -1,7 +1,7 @@
 import { fieldTable } from '@corral/resources'
+import type { JsonObject } from '../objects/plain-json.js'
 import { strategicMergePatch } from '../patch/index.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import type { JsonObject } from '../store/plain-json.js'
 
 /** Applies a strategic merge patch by the kind's type in the field table; as a plain merge where it has none. */
 export function strategicPatch(kind: KindDefinition, current: JsonObject, patch: JsonObject): unknown {

@@ -1,7 +1,7 @@
 import { canonicalQuantity, type FieldInfo, type FieldType, fieldTable, type TypeInfo } from '@corral/resources'
 import { undecodable } from '../errors/api-error.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
-import { isJsonObject, type JsonObject } from '../store/plain-json.js'
 
 export interface KnownFields {
   readonly value: JsonObject

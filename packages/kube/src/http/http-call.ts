@@ -1,5 +1,6 @@
 import { KubeError } from '@corral/resources'
 import type { Dispatcher } from 'undici'
+import { requestWords } from '../request-words.js'
 import { connectionError } from './connection-error.js'
 
 export interface RawResponse {
@@ -39,8 +40,8 @@ export function httpCall(
       controller?.abort(reason instanceof Error ? reason : new Error('aborted', { cause: reason }))
     }
     const onAbort = () => giveUp(signal?.reason)
-    const what = `${request.method} ${request.path.split('?')[0]}`
-    const onTimeout = () => giveUp(new KubeError('Timeout', `${what}: no answer within ${timeoutMs} ms`))
+    const onTimeout = () =>
+      giveUp(new KubeError('Timeout', `${requestWords(request)}: no answer within ${timeoutMs} ms`))
     const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs)
     signal?.addEventListener('abort', onAbort, { once: true })
 
@@ -63,7 +64,7 @@ export function httpCall(
         finish(() => resolve({ status, headers, bytes: more ? Buffer.concat(more) : (first ?? Buffer.alloc(0)) }))
       },
       onResponseError(_, error) {
-        finish(() => reject(connectionError(error, what)))
+        finish(() => reject(connectionError(error, requestWords(request))))
       },
     })
   })

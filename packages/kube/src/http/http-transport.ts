@@ -3,6 +3,7 @@ import type { Dispatcher, Pool } from 'undici'
 import type { ClusterAccess, Credentials } from '../cluster-access.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from '../kube-transport.js'
 import type { RequestObserver } from '../request-observer.js'
+import { requestWords } from '../request-words.js'
 import { parseRetryAfterMs, responseError } from '../response-error.js'
 import { connectStream } from '../stream/connect-stream.js'
 import { StreamConnections } from '../stream/stream-connections.js'
@@ -122,7 +123,7 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
 
   /** `timeoutMs` bounds the wait for the headers; the body may take as long as it likes. */
   async function open(request: TransportRequest): Promise<AsyncIterable<Uint8Array>> {
-    const action = `${request.method} ${request.path}`
+    const action = requestWords(request)
     const lifetime = linkedLifetime(request, action)
     try {
       const response = await withCredentials(request, async (to, options): Promise<OpenResponse> => {

@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from 'node:http2'
 import { KubeError } from '@corral/resources'
+import { requestWords } from '../request-words.js'
 import { connectionError } from './connection-error.js'
 import type { RawResponse } from './http-call.js'
 import type { Http2Connections, Http2Request } from './http2-connections.js'
@@ -58,7 +59,6 @@ async function exchange<T>(
   onResponse: (stream: Stream, headers: Headers, settle: (value: T) => void) => void,
 ): Promise<T | undefined> {
   signal?.throwIfAborted()
-  const what = `${request.method} ${request.path.split('?')[0]}`
   return new Promise<T | undefined>((resolve, reject) => {
     let stream: Stream | undefined
     let isDone = false
@@ -74,10 +74,11 @@ async function exchange<T>(
       stream?.close(constants.NGHTTP2_CANCEL)
     }
     const onAbort = (): void => giveUp(signal?.reason)
-    const onTimeout = (): void => giveUp(new KubeError('Timeout', `${what}: no answer within ${timeoutMs} ms`))
+    const onTimeout = (): void =>
+      giveUp(new KubeError('Timeout', `${requestWords(request)}: no answer within ${timeoutMs} ms`))
     const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs)
     signal?.addEventListener('abort', onAbort, { once: true })
-    const fail = (error: unknown): void => finish(() => reject(connectionError(error, what)))
+    const fail = (error: unknown): void => finish(() => reject(connectionError(error, requestWords(request))))
 
     connections.request(request).then((opened) => {
       if (!opened) return finish(() => resolve(undefined))

@@ -109,6 +109,22 @@ afterEach(async () => {
 const write = (name: string): Promise<unknown> =>
   client.patch(things, { name }, { type: 'merge', body: { metadata: {} } }, { timeoutMs: 10_000 })
 
+it('a client closed while its connections come up fails its calls and throws nowhere else', async () => {
+  // An error outside a call would end the test run.
+  for (let turn = 0; turn < 20; turn += 1) {
+    const early = connect({ connections: 3 })
+    const calls = ['a', 'b', 'c'].map((name) =>
+      early.find(things, { name }).then(
+        () => 'answered',
+        () => 'failed',
+      ),
+    )
+    await new Promise((resolve) => setTimeout(resolve, turn % 5))
+    await early.close()
+    for (const end of await Promise.all(calls)) expect(['answered', 'failed']).toContain(end)
+  }
+})
+
 describe('calls over HTTP/2', () => {
   it('are all under way at once on one connection, writes included', async () => {
     const waiting: ServerHttp2Stream[] = []

@@ -120,7 +120,10 @@ export class Http2Connections {
     const forget = (): void => {
       if (slot.session === session) delete slot.session
     }
-    session.once('connect', () => session.setLocalWindowSize(sessionWindowBytes))
+    session.once('connect', () => {
+      // One that was destroyed on its way up says `connect` all the same, and would throw where nobody catches it.
+      if (!session.destroyed) session.setLocalWindowSize(sessionWindowBytes)
+    })
     session.on('error', forget) // its streams fail with it, and say so
     session.once('goaway', forget)
     session.once('close', () => {

@@ -28,7 +28,7 @@ export async function socksConnect(
 ): Promise<Tunnelled> {
   const socket = connect({ host: proxy.hostname.replace(/^\[|\]$/g, ''), port: Number(proxy.port) || 1080 })
   const name = `the proxy ${proxy.host}`
-  socket.on('error', () => {}) // whoever waits hears of it
+  socket.on('error', () => {}) // the pending read or write gets the error
   const end = (): void => void socket.destroy()
   const late = (): void => void socket.destroy(new KubeError('Timeout', `${name}: no answer in ${timeoutMs} ms`))
   const timer = setTimeout(late, timeoutMs)

@@ -12,7 +12,7 @@ export type CredentialSource = (request?: CredentialRequest) => Promise<Credenti
 /** How long a token read from a file is used before it is read again; kubelets rotate them well ahead of expiry. */
 const tokenFileMs = 10_000
 
-/** A token kept in a file that somebody else renews. */
+/** A token in a file that another program renews. */
 export function tokenFileSource(file: string, origin: string, certificate: Credentials = {}): CredentialSource {
   let cached: { credentials: Credentials; readAtMs: number } | undefined
   return async ({ refused = false } = {}) => {

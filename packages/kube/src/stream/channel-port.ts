@@ -1,4 +1,6 @@
-import { ByteQueue, type ByteStream, KubeError } from '@corral/resources'
+import type { Socket } from 'node:net'
+import { ByteQueue, type ByteStream } from '@corral/ports'
+import { KubeError } from '@corral/resources'
 import type WebSocket from 'ws'
 import type { RawData } from 'ws'
 import { frameOf, ignoreFailure, isOpen } from './channel-process.js'
@@ -72,5 +74,12 @@ export function channelPort(socket: WebSocket, port: number, signal: AbortSignal
       }
     },
     destroy,
+    ref: () => connectionOf(socket)?.ref(),
+    unref: () => connectionOf(socket)?.unref(),
   }
+}
+
+/** The library keeps the connection to itself; without it an idle tunnel would keep a finished program running. */
+function connectionOf(socket: WebSocket): Socket | undefined {
+  return (socket as unknown as { _socket?: Socket })._socket
 }

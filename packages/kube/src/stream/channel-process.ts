@@ -1,4 +1,5 @@
-import { ByteQueue, type DuplexProcess, KubeError, type ProcessExit } from '@corral/resources'
+import { ByteQueue, type DuplexProcess, type ProcessExit } from '@corral/ports'
+import { KubeError } from '@corral/resources'
 import WebSocket, { type RawData } from 'ws'
 import { exitFromStatus, lostExit } from './exec-status.js'
 import { keepAlive, sendMessage } from './web-socket.js'

@@ -1,4 +1,5 @@
-import { type ApiConnection, KubeError } from '@corral/resources'
+import type { ApiConnection } from '@corral/ports'
+import { KubeError } from '@corral/resources'
 import type { ClusterAccess, Credentials } from '../cluster-access.js'
 import type { TransportRequest } from '../kube-transport.js'
 import { channelPort, portProtocols } from './channel-port.js'

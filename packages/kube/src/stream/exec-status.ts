@@ -1,4 +1,5 @@
-import type { ProcessExit, Status } from '@corral/resources'
+import type { ProcessExit } from '@corral/ports'
+import type { Status } from '@corral/resources'
 
 /** Exit code reported when no process ran to tell one. */
 const unknownExit = 255

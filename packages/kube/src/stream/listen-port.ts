@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import { type ByteStream, defineKind, errorCode, KubeError, type KubeObject } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
+import { defineKind, errorCode, KubeError, type KubeObject } from '@corral/resources'
 import type { KubeClient, ObjectRef } from '../kube-client.js'
 
 interface Pod extends KubeObject {

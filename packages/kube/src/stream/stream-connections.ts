@@ -12,7 +12,7 @@ const tunnelTimeoutMs = 10_000
 /**
  * Connections for streams, each of which takes one for good. The handshake is most of what opening a stream costs: TLS
  * sessions are resumed, and while streams follow each other one connection waits for the next. It keeps no process
- * alive and goes when nobody takes it.
+ * alive and is closed when unused.
  */
 export class StreamConnections {
   readonly #access: ClusterAccess
@@ -32,7 +32,7 @@ export class StreamConnections {
   take(credentials: Credentials): Socket {
     if (credentials.cert !== this.#cert) this.#forgetUser(credentials.cert)
     const nowMs = performance.now()
-    // A tunnel would keep the process alive while nobody uses it.
+    // An unused tunnel would keep the process alive.
     if (!this.#access.proxy && nowMs - this.#lastTakenAtMs < spareAgeMs) this.#spareSoon(credentials)
     this.#lastTakenAtMs = nowMs
     return this.#takeSpare() ?? this.#open(credentials)
@@ -106,7 +106,7 @@ export class StreamConnections {
   }
 }
 
-/** Whoever uses the connection hears of its failure; without this a spare that fails would end the process. */
+/** The user of the connection gets its error; without this a spare that fails would end the process. */
 function quiet(socket: Socket): Socket {
   return socket.on('error', () => {})
 }

@@ -14,7 +14,7 @@ const maxRefusalBytes = 64 * 1024
 
 /**
  * Opens a WebSocket to an API server over the connection `connect` hands out. Rejects with the server's own Status when
- * it refuses the upgrade. The socket comes paused: whoever listens to its messages resumes it, so that none is missed.
+ * it refuses the upgrade. The socket comes paused: the caller resumes it once it listens, so that none is missed.
  */
 export async function openWebSocket(
   access: ClusterAccess,

@@ -1,8 +1,0 @@
-export {
-  type CollectEvent,
-  type CollectRef,
-  type CollectStore,
-  type PropagationPolicy,
-  refOf,
-} from './collect-store.js'
-export { type Collectors, startCollectors } from './start-collectors.js'
