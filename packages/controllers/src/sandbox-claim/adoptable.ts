@@ -1,8 +1,8 @@
 import { controllerOf, type Sandbox, type SandboxClaim } from '@corral/resources'
-import { labels } from '../names.js'
-import { poolOf, quote } from '../ownership.js'
+import { labels } from '../shared/names.js'
+import { poolOf, quote } from '../shared/ownership.js'
 
-/** Why the Sandbox is nobody's to take from a pool, or undefined when it may be taken. Readiness does not matter here. */
+/** Why the Sandbox cannot be adopted from a pool, or undefined when it can. Readiness does not matter here. */
 export function whyNotAdoptable(sandbox: Sandbox): string | undefined {
   const { metadata = {} } = sandbox
   if (metadata.deletionTimestamp) return 'sandbox is deleted'

@@ -8,8 +8,8 @@ import {
   type SandboxTemplate,
   type Stored,
 } from '@corral/resources'
-import { mergeDiff } from '../merge-diff.js'
-import { annotations, labels } from '../names.js'
+import { mergeDiff } from '../shared/merge-diff.js'
+import { annotations, labels } from '../shared/names.js'
 import { claimPodMetadata, mergeMetadata, withIdentity } from './pod-metadata.js'
 
 /**

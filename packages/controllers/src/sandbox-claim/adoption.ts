@@ -9,9 +9,9 @@ import {
   type SandboxTemplate,
   type Stored,
 } from '@corral/resources'
-import { errorText } from '../error-text.js'
-import { annotations, labels } from '../names.js'
-import { poolOf } from '../ownership.js'
+import { errorText } from '../shared/error-text.js'
+import { annotations, labels } from '../shared/names.js'
+import { poolOf } from '../shared/ownership.js'
 import { whyNotCandidate } from './adoptable.js'
 import { adoptionPatch } from './adoption-patch.js'
 import { ClaimProblem } from './claim-problem.js'
@@ -162,7 +162,7 @@ function conflict(detail: string): ClaimProblem {
   return new ClaimProblem('AdoptionConflict', `adoption write conflict: ${detail}`)
 }
 
-/** The server's own words stay in the log; the condition only says that somebody else was writing. */
+/** The server's own words stay in the log; the condition only says that another writer was faster. */
 function concurrentWrite(detail: string, cause: unknown): ClaimProblem {
   const text = `adoption write conflict: ${detail}`
   return new ClaimProblem('AdoptionConflict', `${text}: ${errorText(cause)}`, {

@@ -7,14 +7,17 @@ import {
   type Stored,
 } from '@corral/resources'
 import type { ObjectKey } from '@corral/runtime'
-import { sameBlueprint, templateHashes } from '../blueprint.js'
-import { labels } from '../names.js'
+import { sameBlueprint, templateHashes } from '../shared/blueprint.js'
+import { labels } from '../shared/names.js'
 import { isReachable, whyNotCandidate } from './adoptable.js'
-import type { WarmItem, WarmQueue } from './warm-queue.js'
+import type { WarmItem } from './warm-queue.js'
 
 export interface CandidateWorld {
   claim: Stored<SandboxClaim>
-  queue: WarmQueue
+  /** Members of the pool in the order in which they are offered; read only as far as needed. */
+  offers: Iterable<WarmItem>
+  /** Members that lacked an address when they were last looked at. */
+  aside: Iterable<WarmItem>
   findSandbox(key: ObjectKey): Stored<Sandbox> | undefined
   findPool(): Stored<SandboxWarmPool> | undefined
   findTemplate(name: string): Stored<SandboxTemplate> | undefined
@@ -27,29 +30,33 @@ export interface Candidate {
 
 export interface Selection {
   chosen?: Candidate
+  /** Looked at and left for another claim. */
+  putBack: WarmItem[]
+  /** Looked at and without an address. */
+  setAside: WarmItem[]
   /** Whether there are candidates that only lack an address. */
   arePending: boolean
 }
 
 /**
- * Takes the best warm sandbox out of the queue: the first Ready one with an address, else the first with an address. What
- * was looked at and may serve another claim goes back to the end of the line; what can serve none is dropped.
+ * The best warm sandbox on offer: the first Ready one with an address, else the first with an address. What was looked at
+ * and is neither chosen nor put back nor set aside can serve no claim.
  */
 export function selectCandidate(world: CandidateWorld): Selection {
-  const { claim, queue } = world
-  const pool = `${claim.metadata.namespace ?? ''}/${claim.spec.warmPoolRef.name}`
+  const { claim } = world
   const putBack: WarmItem[] = []
+  const setAside: WarmItem[] = []
   const freshness = lazy(() => freshnessRule(world))
   let fallback: Candidate | undefined
   let chosen: Candidate | undefined
 
-  for (let item = queue.take(pool); item; item = queue.take(pool)) {
+  for (const item of world.offers) {
     const sandbox = world.findSandbox(item.key)
     if (!sandbox || whyNotCandidate(sandbox, claim)) continue
     const fresh = freshness()(sandbox)
     if (fresh === 'stale') continue
     if (!isReachable(sandbox)) {
-      queue.setAside(pool, { ...item, nodeName: sandbox.status?.nodeName || item.nodeName })
+      setAside.push({ ...item, nodeName: sandbox.status?.nodeName || item.nodeName })
       continue
     }
     if (fresh === 'unknown') {
@@ -64,17 +71,17 @@ export function selectCandidate(world: CandidateWorld): Selection {
     else fallback = { sandbox, item }
   }
   if (fallback && chosen) putBack.push(fallback.item)
-  for (const item of putBack) queue.add(pool, item)
   const best = chosen ?? fallback
-  return best ? { chosen: best, arePending: false } : { arePending: arePending(world, pool, freshness) }
+  if (best) return { chosen: best, putBack, setAside, arePending: false }
+  return { putBack, setAside, arePending: arePending(world, [...world.aside, ...setAside], freshness) }
 }
 
 function arePending(
-  { claim, queue, findSandbox }: CandidateWorld,
-  pool: ObjectKey,
+  { claim, findSandbox }: CandidateWorld,
+  aside: readonly WarmItem[],
   freshness: () => (sandbox: Stored<Sandbox>) => Freshness,
 ): boolean {
-  for (const { key } of queue.aside(pool)) {
+  for (const { key } of aside) {
     const sandbox = findSandbox(key)
     if (sandbox && !whyNotCandidate(sandbox, claim) && freshness()(sandbox) !== 'stale') return true
   }
@@ -83,7 +90,7 @@ function arePending(
 
 type Freshness = 'fresh' | 'stale' | 'unknown'
 
-/** Only a pool that recreates its members refuses old ones; where its template cannot be read, nobody can tell. */
+/** Only a pool that recreates its members refuses old ones; where its template cannot be read, no member counts as old. */
 function freshnessRule({ findPool, findTemplate }: CandidateWorld): (sandbox: Stored<Sandbox>) => Freshness {
   const pool = findPool()
   if (!pool) return () => 'unknown'

@@ -1,6 +1,6 @@
 import type { Sandbox, SandboxClaim, Stored } from '@corral/resources'
-import { StepError } from '../error-text.js'
-import { annotations, labels } from '../names.js'
+import { StepError } from '../shared/error-text.js'
+import { annotations, labels } from '../shared/names.js'
 import { patchClaim } from './adoption.js'
 import type { Reference } from './plan.js'
 import type { ClaimPorts } from './ports.js'

@@ -1,5 +1,5 @@
 import type { Sandbox, Stored } from '@corral/resources'
-import { errorText } from '../error-text.js'
+import { errorText } from '../shared/error-text.js'
 
 /** Why a claim could not get its sandbox. Each becomes a condition's reason; the table below says how it is retried. */
 export type ProblemKind =

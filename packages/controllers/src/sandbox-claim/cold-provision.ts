@@ -8,9 +8,9 @@ import {
   Sandboxes,
   type Stored,
 } from '@corral/resources'
-import { errorText, StepError } from '../error-text.js'
-import { labels } from '../names.js'
-import { quote } from '../ownership.js'
+import { errorText, StepError } from '../shared/error-text.js'
+import { labels } from '../shared/names.js'
+import { quote } from '../shared/ownership.js'
 import { patchClaim } from './adoption.js'
 import type { ClaimDraft, Provision } from './claim-draft.js'
 import { ClaimProblem } from './claim-problem.js'

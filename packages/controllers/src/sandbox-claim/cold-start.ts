@@ -8,8 +8,8 @@ import {
   type SandboxTemplate,
   type Stored,
 } from '@corral/resources'
-import { annotations, labels } from '../names.js'
-import { withSecureDefaults } from '../pod-spec-defaults.js'
+import { annotations, labels } from '../shared/names.js'
+import { withSecureDefaults } from '../shared/pod-spec-defaults.js'
 import { injectEnv } from './env-injection.js'
 import { claimPodMetadata, withIdentity } from './pod-metadata.js'
 import { mergeVolumeTemplates } from './volume-templates.js'

@@ -8,8 +8,8 @@ import {
   type Stored,
 } from '@corral/resources'
 import type { ReconcileResult } from '@corral/runtime'
-import { errorText } from '../error-text.js'
-import { quote } from '../ownership.js'
+import { errorText } from '../shared/error-text.js'
+import { quote } from '../shared/ownership.js'
 import { ClaimProblem } from './claim-problem.js'
 import type { ClaimPorts } from './ports.js'
 

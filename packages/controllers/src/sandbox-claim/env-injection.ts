@@ -1,5 +1,5 @@
 import type { ClaimEnvVar, Container, EnvVar, PodSpec, SandboxTemplate } from '@corral/resources'
-import { quote } from '../ownership.js'
+import { quote } from '../shared/ownership.js'
 import { ClaimProblem } from './claim-problem.js'
 
 type Policy = SandboxTemplate['spec']['envVarsInjectionPolicy']

@@ -6,8 +6,8 @@ import {
   type SandboxClaimStatus,
   type Stored,
 } from '@corral/resources'
-import type { ClaimMetrics, LaunchLabels } from '../metrics.js'
-import { annotations, labels } from '../names.js'
+import type { ClaimMetrics, LaunchLabels } from '../shared/metrics.js'
+import { annotations, labels } from '../shared/names.js'
 
 /** What the annotation gets that keeps latencies from being counted twice. */
 export type FirstReady =

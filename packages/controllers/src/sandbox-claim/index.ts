@@ -16,8 +16,8 @@ import {
   type ObjectKey,
   type WorkQueue,
 } from '@corral/runtime'
-import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
-import { poolOf } from '../ownership.js'
+import { type CoreState, type ExtensionsState, indexes } from '../shared/cluster-state.js'
+import { poolOf } from '../shared/ownership.js'
 import { isReachable, whyNotAdoptable } from './adoptable.js'
 import type { ObservedTimes } from './observed-times.js'
 import type { WarmQueue } from './warm-queue.js'

@@ -1,4 +1,5 @@
-import type { Clock, KubeObject, Stored } from '@corral/resources'
+import type { Clock } from '@corral/ports'
+import type { KubeObject, Stored } from '@corral/resources'
 import { keyOf, type ObjectKey } from '@corral/runtime'
 
 /** When this process first saw each claim. A claim made anew under an old name counts as another one. */

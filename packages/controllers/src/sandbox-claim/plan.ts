@@ -1,6 +1,6 @@
 import { controllerOf, isControlledBy, type Sandbox, type SandboxClaim, type Stored } from '@corral/resources'
-import { annotations, labels } from '../names.js'
-import { isExtensionsOwner, poolOf, quote } from '../ownership.js'
+import { annotations, labels } from '../shared/names.js'
+import { isExtensionsOwner, poolOf, quote } from '../shared/ownership.js'
 import { whyNotCandidate } from './adoptable.js'
 
 /** Where a claim's assignment is written: the annotation, or the label that older controllers used. */
@@ -12,7 +12,7 @@ export type Resolution =
   | { kind: 'use'; sandbox: Stored<Sandbox>; launchType: 'warm' | 'cold'; migrate?: Reference }
   /** Assigned, but still the pool's: the transfer was interrupted. */
   | { kind: 'transfer'; sandbox: Stored<Sandbox>; migrate?: Reference }
-  /** Somebody else's Sandbox has the claim's name. */
+  /** A Sandbox with another owner has the claim's name. */
   | { kind: 'collision'; message: string }
   /** Its wishes cannot be met by a warm sandbox. */
   | { kind: 'cold' }

@@ -5,8 +5,8 @@ import {
   type SandboxClaim,
   type SandboxTemplate,
 } from '@corral/resources'
-import { annotations, labels } from '../names.js'
-import { quote } from '../ownership.js'
+import { annotations, labels } from '../shared/names.js'
+import { quote } from '../shared/ownership.js'
 import { ClaimProblem } from './claim-problem.js'
 
 export const defaultLabelDomains: readonly string[] = ['sandbox.users.io']

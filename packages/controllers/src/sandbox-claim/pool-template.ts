@@ -1,5 +1,5 @@
 import type { SandboxClaim, SandboxTemplate, SandboxWarmPool, Stored } from '@corral/resources'
-import { quote } from '../ownership.js'
+import { quote } from '../shared/ownership.js'
 import { ClaimProblem } from './claim-problem.js'
 import type { ClaimPorts } from './ports.js'
 

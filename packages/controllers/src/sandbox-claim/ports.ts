@@ -1,10 +1,9 @@
-import type { KubeClient } from '@corral/kube'
-import type { Clock } from '@corral/resources'
-import type { Courtesy } from '@corral/runtime'
-import type { CoreState, ExtensionsState } from '../cluster-state.js'
-import type { EventRecorder } from '../event-recorder.js'
-import type { ClaimMetrics } from '../metrics.js'
-import type { Tracer } from '../tracing.js'
+import type { EventRecorder, KubeClient } from '@corral/kube'
+import type { Clock } from '@corral/ports'
+import type { PriorityGate } from '@corral/runtime'
+import type { CoreState, ExtensionsState } from '../shared/cluster-state.js'
+import type { ClaimMetrics } from '../shared/metrics.js'
+import type { Tracer } from '../shared/tracing.js'
 import type { ObservedTimes } from './observed-times.js'
 import type { WarmQueue } from './warm-queue.js'
 
@@ -12,7 +11,7 @@ export interface ClaimPorts {
   client: KubeClient
   state: CoreState & ExtensionsState
   /** Tells others that a claim is being served. */
-  courtesy: Courtesy
+  priorities: PriorityGate
   queue: WarmQueue
   observed: ObservedTimes
   events: EventRecorder

@@ -1,5 +1,5 @@
 import { isConflict, isNotFound, type Sandbox, type SandboxClaim, Sandboxes, type Stored } from '@corral/resources'
-import { quote } from '../ownership.js'
+import { quote } from '../shared/ownership.js'
 import { backfillLaunchType, keepMetadata } from './bound-sandbox.js'
 import { type ClaimDraft, dropReference, migrate, type Provision } from './claim-draft.js'
 import { startCold } from './cold-provision.js'

@@ -11,11 +11,11 @@ import {
   type Stored,
 } from '@corral/resources'
 import type { Reconcile, ReconcileRequest, ReconcileResult } from '@corral/runtime'
-import { combineErrors, StepError } from '../error-text.js'
-import { mergeDiff } from '../merge-diff.js'
-import { annotations, labels, normalizeCreatedBy } from '../names.js'
-import { isExtensionsOwner } from '../ownership.js'
-import type { Span } from '../tracing.js'
+import { combineErrors, StepError } from '../shared/error-text.js'
+import { mergeDiff } from '../shared/merge-diff.js'
+import { annotations, labels, normalizeCreatedBy } from '../shared/names.js'
+import { isExtensionsOwner } from '../shared/ownership.js'
+import type { Span } from '../shared/tracing.js'
 import { patchClaim } from './adoption.js'
 import { type ClaimDraft, flushStamps } from './claim-draft.js'
 import { type ClaimProblem, isSuppressed, quietRetryMs, toProblem } from './claim-problem.js'
@@ -27,7 +27,7 @@ import { provision } from './provision.js'
 import { claimStatus, markClaimExpired } from './status.js'
 
 const immediatelyMs = 1
-/** The event of whoever wrote in between usually comes first; this is for the case that it came already. */
+/** The event of the conflicting write usually comes first; this is for the case that it came already. */
 const lostWriteRetryMs = 500
 
 /** Gets every claim its sandbox, warm or cold, mirrors the sandbox's state and ends the claim when its time is up. */
@@ -44,7 +44,7 @@ export function claimReconciler(ports: ClaimPorts): Reconcile {
     return ports.tracer.span('ReconcileSandboxClaim', claim, attributes, async (span) => {
       if (claim.metadata.deletionTimestamp) return {}
       const serve = (): Promise<ReconcileResult> => reconcileClaim(draftOf(claim, span, ports), ports, request)
-      return isConditionTrue(claim.status?.conditions, 'Ready') ? serve() : ports.courtesy.urgent(serve)
+      return isConditionTrue(claim.status?.conditions, 'Ready') ? serve() : ports.priorities.high(serve)
     })
   }
 }
@@ -105,22 +105,26 @@ async function reconcileClaim(
     return recordExpiry(draft, before, status, ports, signal)
   }
   const isAuthoritative = await writeStatus(draft, before, status, ports, signal)
-  const later = isAuthoritative ? firstReadyStamp(draft, before, status, sandbox, ports, signal) : undefined
+  const deferredWrite = isAuthoritative ? firstReadyStamp(draft, before, status, sandbox, ports, signal) : undefined
   const leftMs = isExpired ? undefined : expiry.expired ? immediatelyMs : expiry.leftMs
-  return resultOf(problem, later, isAuthoritative ? leftMs : Math.min(lostWriteRetryMs, leftMs ?? lostWriteRetryMs))
+  return resultOf(
+    problem,
+    deferredWrite,
+    isAuthoritative ? leftMs : Math.min(lostWriteRetryMs, leftMs ?? lostWriteRetryMs),
+  )
 }
 
 async function resultOf(
   problem: ClaimProblem | undefined,
-  later: (() => Promise<void>) | undefined,
+  deferredWrite: (() => Promise<void>) | undefined,
   leftMs: number | undefined,
 ): Promise<ReconcileResult> {
   const quietMs = problem && quietRetryMs(problem)
-  const rest = later && { later }
+  const rest = deferredWrite && { deferredWrite }
   if (quietMs !== undefined) return { requeueAfterMs: Math.min(quietMs, leftMs ?? quietMs), ...rest }
   if (problem && !isSuppressed(problem)) {
     const errors: unknown[] = [problem]
-    await later?.().catch((error: unknown) => errors.push(error))
+    await deferredWrite?.().catch((error: unknown) => errors.push(error))
     throw combineErrors(errors)
   }
   return leftMs === undefined ? { ...rest } : { requeueAfterMs: leftMs, ...rest }
@@ -144,7 +148,7 @@ async function recordExpiry(
 }
 
 /**
- * Writes what changed, locked to the version the pass read. A conflict is dropped: whoever wrote in between caused an
+ * Writes what changed, locked to the version the pass read. A conflict is dropped: the conflicting write caused an
  * event that brings the claim back. False says that the server may hold something else, which deserves a later look.
  */
 async function writeStatus(
@@ -171,7 +175,7 @@ async function writeStatus(
   }
 }
 
-/** Counts a first Ready; the write that keeps it from being counted again is left for later. */
+/** Counts a first Ready; the write that keeps it from being counted again is deferred. */
 function firstReadyStamp(
   draft: ClaimDraft,
   before: SandboxClaimStatus,

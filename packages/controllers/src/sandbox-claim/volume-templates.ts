@@ -1,6 +1,6 @@
 import type { SandboxTemplate, VolumeClaimTemplate } from '@corral/resources'
-import { StepError } from '../error-text.js'
-import { quote } from '../ownership.js'
+import { StepError } from '../shared/error-text.js'
+import { quote } from '../shared/ownership.js'
 import { ClaimProblem } from './claim-problem.js'
 
 type Policy = NonNullable<SandboxTemplate['spec']['volumeClaimTemplatesPolicy']>

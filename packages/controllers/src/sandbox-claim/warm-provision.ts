@@ -1,7 +1,8 @@
 import { errorCode, isConditionTrue, type Sandbox, type Stored } from '@corral/resources'
-import { StepError } from '../error-text.js'
-import { labels } from '../names.js'
-import { poolOf, quote } from '../ownership.js'
+import type { ObjectKey } from '@corral/runtime'
+import { StepError } from '../shared/error-text.js'
+import { labels } from '../shared/names.js'
+import { poolOf, quote } from '../shared/ownership.js'
 import { assign, transfer } from './adoption.js'
 import { selectCandidate } from './candidate.js'
 import type { ClaimDraft } from './claim-draft.js'
@@ -9,6 +10,7 @@ import { ClaimProblem } from './claim-problem.js'
 import { launchLabels } from './first-ready.js'
 import { findTemplate } from './pool-template.js'
 import type { ClaimPorts } from './ports.js'
+import type { WarmItem, WarmQueue } from './warm-queue.js'
 
 /** Takes a member of the pool, or says whether there are candidates that only lack an address. */
 export async function adoptWarm(
@@ -20,13 +22,16 @@ export async function adoptWarm(
   const { state, queue } = ports
   const namespace = claim.metadata.namespace ?? ''
   const pool = `${namespace}/${claim.spec.warmPoolRef.name}`
-  const { chosen, arePending } = selectCandidate({
+  const { chosen, putBack, setAside, arePending } = selectCandidate({
     claim,
-    queue,
+    offers: takeAll(queue, pool),
+    aside: queue.aside(pool),
     findSandbox: (key) => state.sandboxes.get(key),
     findPool: () => state.pools.get(pool),
     findTemplate: (name) => state.templates.get(`${namespace}/${name}`),
   })
+  for (const item of setAside) queue.setAside(pool, item)
+  for (const item of putBack) queue.add(pool, item)
   if (!chosen) return { arePending }
   const poolName = poolOf(chosen.sandbox) ?? ''
   const adoption = { claim, ports, signal, findTemplate: () => findTemplate(claim, ports) }
@@ -56,6 +61,11 @@ export async function adoptWarm(
     createdBy: claim.metadata.labels?.[labels.createdBy],
   })
   return { adopted, arePending: false }
+}
+
+/** Takes members out of the queue for as long as they are asked for. */
+function* takeAll(queue: WarmQueue, pool: ObjectKey): Generator<WarmItem> {
+  for (let item = queue.take(pool); item; item = queue.take(pool)) yield item
 }
 
 /** Hands over a Sandbox that an earlier pass assigned. */

@@ -23,7 +23,7 @@ interface PoolQueue {
 
 /**
  * Warm sandboxes waiting for a claim, one line per pool (`namespace/pool`). Taking spreads over nodes: the oldest of the
- * node with most of them, or the oldest at all while none is on a node. A taken item is gone until somebody adds it back.
+ * node with most of them, or the oldest at all while none is on a node. A taken item is gone until it is added back.
  * Those that have no address yet stand aside: there may be many, and every claim would have to look at each of them.
  */
 export class WarmQueue {

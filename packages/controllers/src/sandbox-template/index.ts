@@ -1,6 +1,6 @@
 import { SandboxTemplates } from '@corral/resources'
 import { controllingOwner, enqueueEvent, itself, type WorkQueue } from '@corral/runtime'
-import type { ExtensionsState } from '../cluster-state.js'
+import type { ExtensionsState } from '../shared/cluster-state.js'
 
 export { templateReconciler } from './reconciler.js'
 

@@ -9,8 +9,8 @@ import {
   type Stored,
   semanticEqual,
 } from '@corral/resources'
-import { labels } from '../names.js'
-import { quote } from '../ownership.js'
+import { labels } from '../shared/names.js'
+import { quote } from '../shared/ownership.js'
 
 export interface TemplateWorld {
   template: Stored<SandboxTemplate>

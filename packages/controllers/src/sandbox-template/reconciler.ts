@@ -1,9 +1,9 @@
 import type { KubeClient } from '@corral/kube'
 import { isNotFound, NetworkPolicies, type SandboxTemplate, SandboxTemplates, type Stored } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
-import type { ExtensionsState } from '../cluster-state.js'
-import { labels } from '../names.js'
-import type { Tracer } from '../tracing.js'
+import type { ExtensionsState } from '../shared/cluster-state.js'
+import { labels } from '../shared/names.js'
+import type { Tracer } from '../shared/tracing.js'
 import { planTemplate, policyName, type TemplateAction } from './plan.js'
 
 export interface TemplatePorts {

@@ -9,7 +9,7 @@ import {
   type ObjectKey,
   type WorkQueue,
 } from '@corral/runtime'
-import { type CoreState, type ExtensionsState, indexes } from '../cluster-state.js'
+import { type CoreState, type ExtensionsState, indexes } from '../shared/cluster-state.js'
 
 export type { PoolOptions } from './ports.js'
 export { poolReconciler } from './reconciler.js'

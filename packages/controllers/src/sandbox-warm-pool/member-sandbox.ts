@@ -8,9 +8,9 @@ import {
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
-import { templateHashes } from '../blueprint.js'
-import { annotations, labels } from '../names.js'
-import { withSecureDefaults } from '../pod-spec-defaults.js'
+import { templateHashes } from '../shared/blueprint.js'
+import { annotations, labels } from '../shared/names.js'
+import { withSecureDefaults } from '../shared/pod-spec-defaults.js'
 
 /** The Sandbox a pool makes from its template. The server completes its name. */
 export function memberSandbox(

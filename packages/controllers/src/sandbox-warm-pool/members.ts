@@ -8,8 +8,8 @@ import {
   type SandboxWarmPool,
   type Stored,
 } from '@corral/resources'
-import { sameBlueprint, templateHashes } from '../blueprint.js'
-import { labels } from '../names.js'
+import { sameBlueprint, templateHashes } from '../shared/blueprint.js'
+import { labels } from '../shared/names.js'
 
 export interface PoolWorld {
   pool: Stored<SandboxWarmPool>
@@ -32,7 +32,7 @@ export interface Members {
   stale: Stored<Sandbox>[]
   /** Ours, without the launch type. */
   unlabelled: Stored<Sandbox>[]
-  /** Nobody's, with our label and our content: to be taken in. */
+  /** Without an owner, with our label and our content: to be adopted. */
   orphans: Stored<Sandbox>[]
   staleOrphans: Stored<Sandbox>[]
 }
@@ -49,7 +49,7 @@ export function classifyMembers(world: PoolWorld): Members {
     if (sandbox.metadata.deletionTimestamp || (isOurs && world.isBeingDeleted(sandbox.metadata.uid))) {
       if (isOurs) members.terminatingCount += 1
     } else if (controller && !isOurs) {
-      // Carries our label but belongs to somebody else.
+      // Carries our label but has another owner.
     } else if (isStale && (recreates || !isOurs) && isStale(sandbox, isOurs)) {
       ;(isOurs ? members.stale : members.staleOrphans).push(sandbox)
     } else if (!isOurs) members.orphans.push(sandbox)

@@ -6,7 +6,7 @@ import {
   type SandboxWarmPoolStatus,
   type Stored,
 } from '@corral/resources'
-import { labels } from '../names.js'
+import { labels } from '../shared/names.js'
 import { excessMembers } from './members.js'
 
 export interface ScaleWorld {

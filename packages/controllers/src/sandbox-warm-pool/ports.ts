@@ -1,10 +1,9 @@
-import type { KubeClient } from '@corral/kube'
-import type { Clock } from '@corral/resources'
+import type { EventRecorder, KubeClient } from '@corral/kube'
+import type { Clock } from '@corral/ports'
 import type { Expectations } from '@corral/runtime'
-import type { CoreState, ExtensionsState } from '../cluster-state.js'
-import type { EventRecorder } from '../event-recorder.js'
-import type { LaterBehaviour } from '../later-behaviour.js'
-import type { PoolLevels } from '../pool-levels.js'
+import type { CoreState, ExtensionsState } from '../shared/cluster-state.js'
+import type { PoolLevels } from '../shared/pool-levels.js'
+import type { UpstreamRelease } from '../shared/upstream-release.js'
 
 export interface PoolOptions {
   maxBatchSize: number
@@ -14,13 +13,13 @@ export interface PoolOptions {
   unschedulableRecheckMs: number
   markEvictable: boolean
   /** What later releases of upstream do; nothing of it without. */
-  later?: LaterBehaviour
+  upstreamRelease?: UpstreamRelease
 }
 
 export interface PoolPorts {
   client: KubeClient
-  /** The same server for writes that nobody waits for. */
-  patient: KubeClient
+  /** The same server for low-priority writes. */
+  lowPriority: KubeClient
   /** Says whether the pool is nearly empty, as of now. */
   levels: PoolLevels
   state: CoreState & ExtensionsState

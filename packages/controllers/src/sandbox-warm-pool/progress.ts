@@ -1,11 +1,11 @@
 import { formatMilliseconds } from '@corral/resources'
-import { quote } from '../ownership.js'
-import type { PoolPass } from './pass.js'
+import { quote } from '../shared/ownership.js'
 import { desiredReplicas } from './plan.js'
+import type { PoolReconcileContext } from './reconcile-context.js'
 
 /** Why the pool cannot get fuller by itself, where it cannot. */
 export function obstacleText(
-  { pool, template, ports: { options } }: PoolPass,
+  { pool, template, ports: { options } }: PoolReconcileContext,
   unschedulableCount: number,
 ): string | undefined {
   const desired = desiredReplicas(pool)
@@ -13,13 +13,13 @@ export function obstacleText(
     const grace = formatMilliseconds(options.readinessGraceMs)
     return `${unschedulableCount}/${desired} sandboxes are unschedulable past the ${grace} readiness grace period; holding them instead of replacing (replacements would be equally unschedulable)`
   }
-  if (template || desired === 0 || !options.later?.poolWithoutTemplate) return undefined
+  if (template || desired === 0 || !options.upstreamRelease?.poolWithoutTemplate) return undefined
   return `SandboxTemplate ${quote(pool.spec.sandboxTemplateRef.name)} not found`
 }
 
 /** Tells once that the pool is stuck, and once that it no longer is. */
-export function reportProgress(pass: PoolPass, obstacle: string | undefined): void {
-  const { key, pool, ports, memory } = pass
+export function reportProgress(context: PoolReconcileContext, obstacle: string | undefined): void {
+  const { key, pool, ports, memory } = context
   const was = memory.notProgressing.has(key)
   if (obstacle !== undefined && !was) {
     memory.notProgressing.add(key)

@@ -1,4 +1,4 @@
-import type { Clock } from '@corral/resources'
+import type { Clock } from '@corral/ports'
 import type { ObjectKey } from '@corral/runtime'
 
 /** Paces how many members a pool may create: a token bucket per pool, full at first. Rate 0 lets everything through. */

@@ -2,17 +2,17 @@ import { isConflict, isNotFound, type Sandbox, Sandboxes, type SandboxTemplate, 
 import { slowStart } from '@corral/runtime'
 import { memberSandbox } from './member-sandbox.js'
 import type { Members } from './members.js'
-import type { PoolPass } from './pass.js'
 import { desiredReplicas, planScale } from './plan.js'
+import type { PoolReconcileContext } from './reconcile-context.js'
 
 const expectationsRequeueMs = 30_000
 const orphanRequeueMs = 500
 
 /** Makes or deletes members until the pool has as many as it asks for, a batch at a time. */
-export async function scale(pass: PoolPass, members: Members): Promise<void> {
-  const { key, pool, template, ports, memory } = pass
+export async function scale(context: PoolReconcileContext, members: Members): Promise<void> {
+  const { key, pool, template, ports, memory } = context
   const desired = desiredReplicas(pool)
-  const holdMs = memory.holds.remainingMs(key, members.active.length + pass.arriving, desired)
+  const holdMs = memory.holds.remainingMs(key, members.active.length + context.arriving, desired)
   const action = planScale({
     pool,
     active: members.active,
@@ -21,53 +21,57 @@ export async function scale(pass: PoolPass, members: Members): Promise<void> {
     holdMs,
     batchSize: ports.options.maxBatchSize,
   })
-  if (action.kind === 'hold') pass.requeues.push(action.forMs)
-  if (action.kind === 'create' && template) await createMembers(pass, template, action.count)
-  if (action.kind === 'delete') await deleteMembers(pass, action.members)
+  if (action.kind === 'hold') context.requeues.push(action.forMs)
+  if (action.kind === 'create' && template) await createMembers(context, template, action.count)
+  if (action.kind === 'delete') await deleteMembers(context, action.members)
 }
 
 /** The refill gives way to claims until they would soon find nothing: then it is as urgent as they are. */
-async function createMembers(pass: PoolPass, template: Stored<SandboxTemplate>, wanted: number): Promise<void> {
-  const { key, pool, ports, memory, signal } = pass
+async function createMembers(
+  context: PoolReconcileContext,
+  template: Stored<SandboxTemplate>,
+  wanted: number,
+): Promise<void> {
+  const { key, pool, ports, memory, signal } = context
   const { granted, waitMs } = memory.refill.take(key, wanted)
   if (granted === 0) {
-    if (waitMs !== undefined) pass.requeues.push(waitMs)
+    if (waitMs !== undefined) context.requeues.push(waitMs)
     return
   }
   if (!ports.expectations.tryExpectCreations(key, granted)) {
     memory.refill.refund(key, granted)
-    pass.requeues.push(expectationsRequeueMs)
+    context.requeues.push(expectationsRequeueMs)
     return
   }
   const desired = memberSandbox(pool, template, { markEvictable: ports.options.markEvictable })
   const result = await slowStart(
     granted,
     async () => {
-      const client = ports.levels.isLow(key) ? ports.client : ports.patient
+      const client = ports.levels.isLow(key) ? ports.client : ports.lowPriority
       await client.create(Sandboxes, desired, { signal })
     },
     signal,
   )
   ports.expectations.lowerCreations(key, granted - result.succeeded)
-  if (result.error !== undefined) pass.errors.push(result.error)
+  if (result.error !== undefined) context.errors.push(result.error)
 }
 
-async function deleteMembers(pass: PoolPass, members: readonly Stored<Sandbox>[]): Promise<void> {
-  if (!pass.ports.expectations.isSatisfied(pass.key)) {
-    pass.requeues.push(expectationsRequeueMs)
+async function deleteMembers(context: PoolReconcileContext, members: readonly Stored<Sandbox>[]): Promise<void> {
+  if (!context.ports.expectations.isSatisfied(context.key)) {
+    context.requeues.push(expectationsRequeueMs)
     return
   }
   const { error } = await slowStart(
     members.length,
     async (index) => {
       const member = members[index]
-      const before = pass.errors.length
-      if (member) await removeMember(pass, member, { isOurs: true, missingIsFine: true })
-      if (pass.errors.length > before) throw pass.errors.pop()
+      const before = context.errors.length
+      if (member) await removeMember(context, member, { isOurs: true, missingIsFine: true })
+      if (context.errors.length > before) throw context.errors.pop()
     },
-    pass.signal,
+    context.signal,
   )
-  if (error !== undefined) pass.errors.push(error)
+  if (error !== undefined) context.errors.push(error)
 }
 
 /**
@@ -75,11 +79,11 @@ async function deleteMembers(pass: PoolPass, members: readonly Stored<Sandbox>[]
  * the server refuses. False means that it still counts as a member.
  */
 export async function removeMember(
-  pass: PoolPass,
+  context: PoolReconcileContext,
   sandbox: Stored<Sandbox>,
   { isOurs, missingIsFine }: { isOurs: boolean; missingIsFine: boolean },
 ): Promise<boolean> {
-  const { key, ports, signal } = pass
+  const { key, ports, signal } = context
   const { name, namespace = '', uid, resourceVersion } = sandbox.metadata
   if (isOurs) ports.expectations.expectDeletion(key, uid)
   try {
@@ -88,9 +92,9 @@ export async function removeMember(
   } catch (error) {
     ports.expectations.clearDeletion(key, uid)
     if (isConflict(error)) {
-      // A changed Sandbox may be somebody else's by now. Its event brings back a member's pool, not an orphan's.
-      if (!isOurs) pass.requeues.push(orphanRequeueMs)
-    } else if (!(missingIsFine && isNotFound(error))) pass.errors.push(error)
+      // A changed Sandbox may have another owner by now. Its event brings back a member's pool, not an orphan's.
+      if (!isOurs) context.requeues.push(orphanRequeueMs)
+    } else if (!(missingIsFine && isNotFound(error))) context.errors.push(error)
     return false
   }
 }

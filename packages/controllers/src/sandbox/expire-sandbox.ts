@@ -1,19 +1,19 @@
 import { isControlledBy, isNotFound, Sandboxes } from '@corral/resources'
 import type { ReconcileResult } from '@corral/runtime'
-import { combineErrors } from '../error-text.js'
+import { combineErrors } from '../shared/error-text.js'
 import { expiredStatus, immediatelyMs, isMarkedExpired, markExpired } from './expiry.js'
-import { type Pass, writeStatus } from './pass.js'
 import { performStep } from './perform.js'
 import { podNameOf } from './pod-plan.js'
 import type { SandboxPorts } from './ports.js'
+import { type ReconcileContext, writeStatus } from './reconcile-context.js'
 
 /** Ends a Sandbox whose time is up: first its status says so, on a later pass its children or all of it go. */
-export async function expireSandbox(pass: Pass, ports: SandboxPorts): Promise<ReconcileResult> {
-  const { key, sandbox, signal } = pass
+export async function expireSandbox(context: ReconcileContext, ports: SandboxPorts): Promise<ReconcileResult> {
+  const { key, sandbox, signal } = context
   const { client, state, clock } = ports
   const generation = sandbox.metadata.generation ?? 0
   if (!isMarkedExpired(sandbox)) {
-    const errors = await writeStatus(pass, markExpired(sandbox.status ?? {}, generation, clock.now()), ports)
+    const errors = await writeStatus(context, markExpired(sandbox.status ?? {}, generation, clock.now()), ports)
     if (errors.length > 0) throw combineErrors(errors)
     return { requeueAfterMs: immediatelyMs }
   }
@@ -41,7 +41,7 @@ export async function expireSandbox(pass: Pass, ports: SandboxPorts): Promise<Re
       errors.push(error)
     }
   } else if (errors.length === 0) {
-    errors.push(...(await writeStatus(pass, expiredStatus(sandbox.status ?? {}, generation, clock.now()), ports)))
+    errors.push(...(await writeStatus(context, expiredStatus(sandbox.status ?? {}, generation, clock.now()), ports)))
   }
   if (errors.length > 0) throw combineErrors(errors)
   return {}

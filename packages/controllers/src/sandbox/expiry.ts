@@ -14,7 +14,7 @@ export function sandboxExpiry(sandbox: Sandbox, now: Date): Expiry {
   return leftMs <= 0 ? { expired: true } : { expired: false, requeueAfterMs: Math.max(leftMs, shortestWaitMs) }
 }
 
-/** Expiry is recorded one pass before anything is deleted, so that nobody sees a Pod vanish without a reason. */
+/** Expiry is recorded one pass before anything is deleted, so that a Pod never vanishes before the reason is in the status. */
 export function isMarkedExpired(sandbox: Sandbox): boolean {
   return findCondition(sandbox.status?.conditions, 'Ready')?.reason === 'SandboxExpired'
 }

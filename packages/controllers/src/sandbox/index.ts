@@ -1,7 +1,7 @@
 import { Sandboxes } from '@corral/resources'
 import { controllingOwner, enqueueEvent, hasLabel, itself, type WorkQueue } from '@corral/runtime'
-import type { CoreState } from '../cluster-state.js'
-import { labels } from '../names.js'
+import type { CoreState } from '../shared/cluster-state.js'
+import { labels } from '../shared/names.js'
 
 export { watchPodWarnings } from './pod-warnings.js'
 export type { SandboxOptions } from './ports.js'

@@ -10,9 +10,9 @@ import {
   Services,
   type Stored,
 } from '@corral/resources'
-import { StepError } from '../error-text.js'
-import type { Store } from '../informed-store.js'
-import { annotations, sandboxFieldManager } from '../names.js'
+import { StepError } from '../shared/error-text.js'
+import type { Store } from '../shared/informed-store.js'
+import { annotations, sandboxFieldManager } from '../shared/names.js'
 import type { ChildAction, ChildKind, ChildOutcome, ChildStep } from './child-step.js'
 import type { SandboxPorts } from './ports.js'
 

@@ -1,6 +1,6 @@
 import { controllerOf, type ObjectMeta, type Sandbox } from '@corral/resources'
-import { annotations, isReservedAnnotation, isReservedKey, labels, normalizeCreatedBy } from '../names.js'
-import { isExtensionsOwner } from '../ownership.js'
+import { annotations, isReservedAnnotation, isReservedKey, labels, normalizeCreatedBy } from '../shared/names.js'
+import { isExtensionsOwner } from '../shared/ownership.js'
 
 type Names = Record<string, string>
 

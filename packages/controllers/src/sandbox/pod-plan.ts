@@ -8,9 +8,9 @@ import {
   type Stored,
   type Volume,
 } from '@corral/resources'
-import { mergeDiff } from '../merge-diff.js'
-import { annotations } from '../names.js'
-import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf } from '../ownership.js'
+import { mergeDiff } from '../shared/merge-diff.js'
+import { annotations } from '../shared/names.js'
+import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf } from '../shared/ownership.js'
 import type { ChildStep } from './child-step.js'
 import { existingPodMetadata, newPodMetadata } from './pod-metadata.js'
 
@@ -26,7 +26,7 @@ export interface PodWorld {
 }
 
 export interface PodStep extends ChildStep<Stored<Pod>> {
-  /** How many Pods claim to be the one; more than one and nobody is touched. */
+  /** How many Pods claim to be the one; with more than one, none is changed. */
   ownedCount: number
   /** The metadata patch that was left for later. */
   deferred?: boolean

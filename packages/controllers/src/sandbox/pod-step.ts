@@ -1,12 +1,12 @@
 import { type Pod, Pods, type Stored } from '@corral/resources'
-import { indexes } from '../cluster-state.js'
-import { StepError } from '../error-text.js'
+import { indexes } from '../shared/cluster-state.js'
+import { StepError } from '../shared/error-text.js'
 import type { ChildOutcome } from './child-step.js'
 import type { Deferrals } from './deferrals.js'
-import type { Pass } from './pass.js'
 import { ChildExists, performStep } from './perform.js'
 import { type PodWorld, planPod, podNameOf } from './pod-plan.js'
 import type { SandboxPorts } from './ports.js'
+import type { ReconcileContext } from './reconcile-context.js'
 
 /** How it went with the Pod. */
 export interface PodOutcome extends ChildOutcome<Stored<Pod>> {
@@ -17,8 +17,12 @@ export interface PodOutcome extends ChildOutcome<Stored<Pod>> {
 }
 
 /** Makes, adopts, changes or deletes the Pod as the Sandbox asks. */
-export async function reconcilePod(pass: Pass, ports: SandboxPorts, deferrals: Deferrals): Promise<PodOutcome> {
-  const { key, sandbox, hash, signal } = pass
+export async function reconcilePod(
+  context: ReconcileContext,
+  ports: SandboxPorts,
+  deferrals: Deferrals,
+): Promise<PodOutcome> {
+  const { key, sandbox, hash, signal } = context
   const { state, client, clock } = ports
   const namespace = sandbox.metadata.namespace ?? ''
   const world: PodWorld = {
@@ -32,7 +36,7 @@ export async function reconcilePod(pass: Pass, ports: SandboxPorts, deferrals: D
     return await follow(world)
   } catch (error) {
     if (!(error instanceof ChildExists)) throw error
-    // Somebody was faster, or our view is old: look at what is really there and plan once more.
+    // Another writer was faster, or the cache is old: read the object from the server and plan once more.
     try {
       const existing = await client.get(Pods, { name: sandbox.metadata.name, namespace }, { signal })
       return await follow({ ...world, namedPod: existing })
@@ -48,7 +52,7 @@ export async function reconcilePod(pass: Pass, ports: SandboxPorts, deferrals: D
     if (outcome.object) {
       const name = step.found ? 'ExistingPodStatusObserved' : 'NewPodStatusObserved'
       const { metadata, status } = outcome.object
-      pass.span.event(name, { 'pod.Name': metadata.name, 'pod.Phase': status?.phase ?? '' })
+      context.span.event(name, { 'pod.Name': metadata.name, 'pod.Phase': status?.phase ?? '' })
     }
     const creates = step.actions.some(({ kind }) => kind === 'create')
     return { ...outcome, creates, ...(step.deferred && { deferredMs: current.deferMs }) }

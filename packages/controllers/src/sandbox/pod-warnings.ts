@@ -1,5 +1,6 @@
 import { createInformer, type KubeClient } from '@corral/kube'
-import { Events, type Logger, type Pod, type Stored } from '@corral/resources'
+import type { Logger } from '@corral/ports'
+import { Events, type Pod, type Stored } from '@corral/resources'
 
 /** What the cluster last complained about a Pod. */
 export interface PodWarnings {

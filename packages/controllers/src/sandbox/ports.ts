@@ -1,10 +1,9 @@
-import type { KubeClient } from '@corral/kube'
-import type { Clock } from '@corral/resources'
-import type { CoreState } from '../cluster-state.js'
-import type { EventRecorder } from '../event-recorder.js'
-import type { LaterBehaviour } from '../later-behaviour.js'
-import type { LifecycleMetrics } from '../lifecycle-metrics.js'
-import type { Tracer } from '../tracing.js'
+import type { EventRecorder, KubeClient } from '@corral/kube'
+import type { Clock } from '@corral/ports'
+import type { CoreState } from '../shared/cluster-state.js'
+import type { LifecycleMetrics } from '../shared/lifecycle-metrics.js'
+import type { Tracer } from '../shared/tracing.js'
+import type { UpstreamRelease } from '../shared/upstream-release.js'
 import type { PodWarnings } from './pod-warnings.js'
 
 export interface SandboxPorts {
@@ -16,7 +15,7 @@ export interface SandboxPorts {
   options: SandboxOptions
   /** What the cluster complains about Pods, where Ready=False is to explain itself. */
   warnings?: Pick<PodWarnings, 'latest'> | undefined
-  /** Counts what becomes of Sandboxes; nobody without it. */
+  /** Counts what becomes of Sandboxes; without it nothing is counted. */
   lifecycle?: LifecycleMetrics | undefined
 }
 
@@ -27,5 +26,5 @@ export interface SandboxOptions {
   /** Let Ready=False say why the Pod is not up. */
   explainNotReady: boolean
   /** What later releases of upstream do; nothing of it without. */
-  later?: LaterBehaviour
+  upstreamRelease?: UpstreamRelease
 }

@@ -1,6 +1,6 @@
 import { ownerReferenceTo, type PersistentVolumeClaim, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
-import { labels } from '../names.js'
-import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf } from '../ownership.js'
+import { labels } from '../shared/names.js'
+import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf } from '../shared/ownership.js'
 import type { ChildAction, ChildStep } from './child-step.js'
 
 export interface PvcWorld {

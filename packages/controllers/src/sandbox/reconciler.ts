@@ -1,18 +1,18 @@
 import { isConditionTrue, nameHash, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
 import type { Reconcile, ReconcileResult } from '@corral/runtime'
-import { combineErrors, isNamespaceTerminating } from '../error-text.js'
-import { annotations, labels, normalizeCreatedBy } from '../names.js'
-import { type PoolLevels, poolKeyOf } from '../pool-levels.js'
-import type { Span } from '../tracing.js'
+import { combineErrors, isNamespaceTerminating } from '../shared/error-text.js'
+import { annotations, labels, normalizeCreatedBy } from '../shared/names.js'
+import { type PoolLevels, poolKeyOf } from '../shared/pool-levels.js'
+import type { Span } from '../shared/tracing.js'
 import { Deferrals } from './deferrals.js'
 import { expireSandbox } from './expire-sandbox.js'
 import { immediatelyMs, markExpired, sandboxExpiry } from './expiry.js'
 import { explainPod } from './explain.js'
-import { type Pass, writeStatus } from './pass.js'
 import { performStep } from './perform.js'
 import { reconcilePod } from './pod-step.js'
 import type { SandboxPorts } from './ports.js'
 import { planPvcs } from './pvc-plan.js'
+import { type ReconcileContext, writeStatus } from './reconcile-context.js'
 import { reportMultiplePods, reportPod } from './reports.js'
 import { planService } from './service-plan.js'
 import { isRefusedForGood, sandboxStatus } from './status.js'
@@ -32,10 +32,10 @@ export function sandboxReconciler(ports: SandboxPorts): Reconcile {
     }
     return ports.tracer.span('ReconcileSandbox', sandbox, spanAttributes(sandbox), async (span) => {
       const traced = await stampTrace(sandbox, span, ports, signal)
-      const pass: Pass = { key, sandbox: traced, hash: nameHash(traced.metadata.name), span, signal }
+      const context: ReconcileContext = { key, sandbox: traced, hash: nameHash(traced.metadata.name), span, signal }
       try {
         const expired = sandboxExpiry(traced, ports.clock.now()).expired
-        return expired ? await expireSandbox(pass, ports) : await lookAfterChildren(pass, ports, deferrals)
+        return expired ? await expireSandbox(context, ports) : await lookAfterChildren(context, ports, deferrals)
       } catch (error) {
         if (isNamespaceTerminating(error)) return { requeueAfterMs: namespaceTerminatingRequeueMs }
         throw error
@@ -45,7 +45,7 @@ export function sandboxReconciler(ports: SandboxPorts): Reconcile {
 }
 
 /**
- * Whether somebody may be waiting for the Sandbox: not for a pool's spare ones unless they are nearly used up, and no more
+ * Whether a user may be waiting for the Sandbox: not for a pool's spare ones unless they are nearly used up, and no more
  * once it is Ready.
  */
 export function isAwaited(sandbox: Stored<Sandbox>, levels: PoolLevels): boolean {
@@ -55,8 +55,12 @@ export function isAwaited(sandbox: Stored<Sandbox>, levels: PoolLevels): boolean
   return pool === undefined || levels.isLow(pool)
 }
 
-async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Deferrals): Promise<ReconcileResult> {
-  const { key, sandbox, hash, span, signal } = pass
+async function lookAfterChildren(
+  context: ReconcileContext,
+  ports: SandboxPorts,
+  deferrals: Deferrals,
+): Promise<ReconcileResult> {
+  const { key, sandbox, hash, span, signal } = context
   const { state, clock, options } = ports
   const namespace = sandbox.metadata.namespace ?? ''
   const findPvc = (name: string): ReturnType<typeof state.pvcs.get> => state.pvcs.get(`${namespace}/${name}`)
@@ -64,7 +68,9 @@ async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Def
   const pvcs = await span.child('reconcilePVCs', () =>
     performStep(planPvcs({ sandbox, nameHash: hash, findPvc }), sandbox, ports, signal),
   )
-  const pod = await span.child('reconcilePod', (podSpan) => reconcilePod({ ...pass, span: podSpan }, ports, deferrals))
+  const pod = await span.child('reconcilePod', (podSpan) =>
+    reconcilePod({ ...context, span: podSpan }, ports, deferrals),
+  )
   const service = pod.multiplePods
     ? { errors: [] }
     : await performStep(
@@ -86,7 +92,7 @@ async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Def
     service,
     now,
     explain: options.explainNotReady ? (found) => explainPod(found) ?? ports.warnings?.latest(found) : undefined,
-    later: options.later,
+    upstreamRelease: options.upstreamRelease,
   })
   const expiry = sandboxExpiry(sandbox, now)
   if (expiry.expired) status = markExpired(status, sandbox.metadata.generation ?? 0, now)
@@ -98,8 +104,8 @@ async function lookAfterChildren(pass: Pass, ports: SandboxPorts, deferrals: Def
     deferrals.begin(key, now)
   } else if (errors.length === 0) deferrals.end(key)
   reportPod(sandbox, pod, ports)
-  const isFinal = options.later?.invalidConfiguration === true && isRefusedForGood(errors)
-  const unwritten = await writeStatus(pass, status, ports)
+  const isFinal = options.upstreamRelease?.invalidConfiguration === true && isRefusedForGood(errors)
+  const unwritten = await writeStatus(context, status, ports)
   if (errors.length > 0 && !isFinal) throw combineErrors([...errors, ...unwritten])
   if (unwritten.length > 0) throw combineErrors(unwritten)
   return soonest(requeues)

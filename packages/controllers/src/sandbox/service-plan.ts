@@ -1,7 +1,7 @@
 import { ownerReferenceTo, type Sandbox, Sandboxes, type Service, type Stored } from '@corral/resources'
-import { mergeDiff } from '../merge-diff.js'
-import { labels } from '../names.js'
-import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf, quote } from '../ownership.js'
+import { mergeDiff } from '../shared/merge-diff.js'
+import { labels } from '../shared/names.js'
+import { cannotAdopt, mayAdopt, ownedByOther, ownershipOf, quote } from '../shared/ownership.js'
 import type { ChildStep } from './child-step.js'
 import { samePorts, servicePorts } from './service-ports.js'
 

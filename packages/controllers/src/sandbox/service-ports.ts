@@ -8,7 +8,7 @@ interface Port {
 
 /**
  * The Service's ports: one per container port and protocol, of the containers and the sidecars, ordered by number. A
- * name goes to whoever used it first; the nameless are called `p-<port>-<protocol>`.
+ * name goes to the port that used it first; the nameless are called `p-<port>-<protocol>`.
  */
 export function servicePorts(spec: PodSpec): ServicePort[] {
   const ports = new Map<string, Port>()
@@ -31,7 +31,7 @@ export function servicePorts(spec: PodSpec): ServicePort[] {
   })
 }
 
-/** Whether two lists offer the same ports, in the same order. Fields beyond these four are nobody's business here. */
+/** Whether two lists offer the same ports, in the same order. Other fields are not compared. */
 export function samePorts(a: readonly ServicePort[], b: readonly ServicePort[]): boolean {
   if (a.length !== b.length) return false
   return a.every((port, at) => {

@@ -11,9 +11,9 @@ import {
   type Stored,
   setCondition,
 } from '@corral/resources'
-import { errorText, joinErrors } from '../error-text.js'
-import type { LaterBehaviour } from '../later-behaviour.js'
-import { labels } from '../names.js'
+import { errorText, joinErrors } from '../shared/error-text.js'
+import { labels } from '../shared/names.js'
+import type { UpstreamRelease } from '../shared/upstream-release.js'
 import type { ChildOutcome } from './child-step.js'
 
 /** What one pass learned about the Sandbox's children. */
@@ -28,7 +28,7 @@ export interface SandboxChildren {
   service: ChildOutcome<Stored<Service>>
   now: Date
   /** What later releases of upstream do. */
-  later?: LaterBehaviour | undefined
+  upstreamRelease?: UpstreamRelease | undefined
   /** Adds the cause to a message that only says "not ready". */
   explain?: ((pod: Stored<Pod>) => string | undefined) | undefined
 }
@@ -138,7 +138,7 @@ function ready(children: SandboxChildren): ConditionUpdate {
   const errors = [...children.pvcErrors, ...pod.errors, ...service.errors]
   if (errors.length > 0) {
     const text = joinErrors(errors.map(errorText))
-    if (children.later?.invalidConfiguration && isRefusedForGood(errors))
+    if (children.upstreamRelease?.invalidConfiguration && isRefusedForGood(errors))
       return say('False', 'InvalidConfiguration', text)
     return say('False', 'ReconcilerError', `Error seen: ${text}`)
   }
@@ -148,7 +148,7 @@ function ready(children: SandboxChildren): ConditionUpdate {
   const end = pod.object && ended(pod.object)
   if (end) return say('False', end.reason, end.message)
 
-  const state = podState(pod.object, children.later?.terminatingPods === true)
+  const state = podState(pod.object, children.upstreamRelease?.terminatingPods === true)
   const needsService = sandbox.spec.service ?? service.object !== undefined
   const parts = [state.text]
   if (needsService) parts.push(service.object ? 'Service Exists' : 'Service does not exist')

@@ -1,10 +1,10 @@
 import type { KubeClient } from '@corral/kube'
-import type { Courtesy } from '@corral/runtime'
+import type { PriorityGate } from '@corral/runtime'
 
 /** The same server, but writes give way to whatever is urgent. */
-export function patientClient(client: KubeClient, courtesy: Courtesy): KubeClient {
+export function lowPriorityClient(client: KubeClient, priorities: PriorityGate): KubeClient {
   const wait = <T>(run: () => Promise<T>, options: { signal?: AbortSignal | undefined } | undefined): Promise<T> =>
-    courtesy.patient(run, options?.signal)
+    priorities.low(run, options?.signal)
   return {
     ...client,
     create: (kind, object, options) => wait(() => client.create(kind, object, options), options),

@@ -1,5 +1,6 @@
 import { createInformer, type Indexer, type KubeClient } from '@corral/kube'
-import type { Clock, KubeObject, Logger, ResourceKind, Stored } from '@corral/resources'
+import type { Clock, Logger } from '@corral/ports'
+import type { KubeObject, ResourceKind, Stored } from '@corral/resources'
 import { keyOf, type ObjectEvent, type ObjectKey } from '@corral/runtime'
 
 export interface StoreOptions<T extends KubeObject> {
@@ -89,7 +90,7 @@ function isNewer<T extends KubeObject>(a: Stored<T>, b: Stored<T>): boolean {
   return left.length === right.length ? left > right : left.length > right.length
 }
 
-/** Nobody here reads who wrote which field, and it is the largest part of many objects. */
+/** managedFields are never read here and are the largest part of many objects. */
 export function withoutManagedFields<T extends KubeObject>(object: Stored<T>): Stored<T> {
   if (!object.metadata.managedFields) return object
   const { managedFields: _, ...metadata } = object.metadata

@@ -41,7 +41,7 @@ export async function watchCertificate(options: CertificateWatchOptions): Promis
     isReading = true
     while (isChanged && !isStopped) {
       isChanged = false
-      // The reading has told what is wrong; whoever renews a pair writes one file after the other.
+      // The reading has told what is wrong; a renewal writes one file after the other.
       const next = await read(directory, onRead).catch(() => current)
       const isSame = next.cert.equals(current.cert) && next.key.equals(current.key)
       current = next

@@ -1,6 +1,6 @@
-import type { SandboxOptions } from './sandbox/index.js'
-import type { ClaimOptions } from './sandbox-claim/index.js'
-import type { PoolOptions } from './sandbox-warm-pool/index.js'
+import type { SandboxOptions } from '../sandbox/index.js'
+import type { ClaimOptions } from '../sandbox-claim/index.js'
+import type { PoolOptions } from '../sandbox-warm-pool/index.js'
 
 /** Everything the manager can be told. The flags of `corral controller` fill it; `corral up` builds it directly. */
 export interface ManagerOptions {
@@ -10,8 +10,8 @@ export interface ManagerOptions {
   sandbox: SandboxOptions
   claim: ClaimOptions & { disableEvents: boolean }
   pool: PoolOptions
-  /** Writes nobody waits for that may be under way at once: few, where claims would queue up behind them. */
-  choresAtOnce: number
+  /** Low-priority writes that may be under way at once: few, where claims would queue up behind them. */
+  lowPriorityConcurrency: number
   /** Watch only Pods and Services that carry the sandbox label. */
   cacheLabelSelectors: boolean
   leaderElection?: { namespace: string; identity: string }
@@ -50,7 +50,7 @@ export function defaultManagerOptions(): ManagerOptions {
       unschedulableRecheckMs: 60_000,
       markEvictable: true,
     },
-    choresAtOnce: 256,
+    lowPriorityConcurrency: 256,
     cacheLabelSelectors: false,
     tracing: false,
   }

@@ -1,21 +1,20 @@
 import { setMaxListeners } from 'node:events'
 import { hostname } from 'node:os'
-import type { KubeClient } from '@corral/kube'
-import { type Clock, type Logger, silentLogger, systemClock } from '@corral/resources'
-import { Courtesy, promControllerMetrics, type RunningController, startController } from '@corral/runtime'
+import { eventSink, type KubeClient } from '@corral/kube'
+import { type Clock, type Logger, silentLogger, systemClock } from '@corral/ports'
+import { PriorityGate, promControllerMetrics, type RunningController, startController } from '@corral/runtime'
 import { Registry } from 'prom-client'
-import { type StateOptions, startCoreState, startExtensionsState } from './cluster-state.js'
+import { type StateOptions, startCoreState, startExtensionsState } from '../shared/cluster-state.js'
+import { poolSizeGauge } from '../shared/lifecycle-metrics.js'
+import { sandboxGauge } from '../shared/metrics.js'
+import { noPools, watchPoolLevels } from '../shared/pool-levels.js'
+import { silentTracer, type Tracer } from '../shared/tracing.js'
+import { type ControllerContext, extensionControllers, sandboxController } from './controllers.js'
 import { lead, leaseName } from './election.js'
 import { type Endpoints, startEndpoints } from './endpoints.js'
-import { eventSink } from './event-recorder.js'
 import { frameworkMetrics } from './framework-metrics.js'
-import { poolSizeGauge } from './lifecycle-metrics.js'
-import { type ControllerContext, extensionControllers, sandboxController } from './manager-controllers.js'
-import type { ManagerOptions } from './manager-options.js'
-import { sandboxGauge } from './metrics.js'
-import { patientClient } from './patient-client.js'
-import { noPools, watchPoolLevels } from './pool-levels.js'
-import { silentTracer, type Tracer } from './tracing.js'
+import { lowPriorityClient } from './low-priority-client.js'
+import type { ManagerOptions } from './options.js'
 
 export interface ManagerPorts {
   client: KubeClient
@@ -56,9 +55,9 @@ export function startManager(ports: ManagerPorts): Manager {
 
   const controllerMetrics = promControllerMetrics(metrics)
   const framework = frameworkMetrics(metrics)
-  const courtesy = new Courtesy({ atOnce: options.choresAtOnce })
-  const patient = patientClient(client, courtesy)
-  const sink = eventSink({ client: patient, clock, log, instance: hostname() })
+  const priorities = new PriorityGate({ lowConcurrency: options.lowPriorityConcurrency })
+  const lowPriority = lowPriorityClient(client, priorities)
+  const sink = eventSink({ client: lowPriority, clock, log, instance: hostname() })
   const stateOptions: StateOptions = {
     client,
     clock,
@@ -70,12 +69,14 @@ export function startManager(ports: ManagerPorts): Manager {
   const extensions = options.extensions ? startExtensionsState(stateOptions) : undefined
   const levels = extensions ? watchPoolLevels(core.sandboxes, extensions.pools) : noPools
   const stores = [...Object.values(core), ...Object.values(extensions ?? {})]
-  const { later } = options.sandbox
-  sandboxGauge(metrics, () => core.sandboxes.list(), { withOperatingMode: later?.operatingModeLabel === true })
-  if (later?.lifecycleMetrics) poolSizeGauge(metrics, () => core.sandboxes.list())
+  const { upstreamRelease } = options.sandbox
+  sandboxGauge(metrics, () => core.sandboxes.list(), {
+    withOperatingMode: upstreamRelease?.operatingModeLabel === true,
+  })
+  if (upstreamRelease?.lifecycleMetrics) poolSizeGauge(metrics, () => core.sandboxes.list())
 
   const context: ControllerContext = {
-    ...{ client, patient, levels, options, courtesy, clock, core, sink, metrics, controllerMetrics, log },
+    ...{ client, lowPriority, levels, options, priorities, clock, core, sink, metrics, controllerMetrics, log },
     tracer: ports.tracer ?? silentTracer,
     random: ports.random ?? Math.random,
     signal: lifetime.signal,
@@ -89,7 +90,7 @@ export function startManager(ports: ManagerPorts): Manager {
 
   async function act(signal: AbortSignal): Promise<void> {
     const running: RunningController[] = controllers.map((controller) =>
-      startController({ ...controller, metrics: controllerMetrics, log, courtesy, signal }),
+      startController({ ...controller, metrics: controllerMetrics, log, priorities, signal }),
     )
     log.info('controllers started', { controllers: controllers.map(({ name }) => name) })
     markReady()
@@ -114,7 +115,7 @@ export function startManager(ports: ManagerPorts): Manager {
     markReady = resolve
     failReady = reject
   })
-  ready.catch(() => {}) // whoever waits sees it; a stop before the start is no accident
+  ready.catch(() => {}) // callers that await it get the error; a stop before the start is no failure
   async function live(): Promise<void> {
     try {
       await run()
@@ -127,14 +128,14 @@ export function startManager(ports: ManagerPorts): Manager {
       for (const { queue } of controllers) queue.close()
       await Promise.all(stores.map((store) => store.stop()))
       for (const { stop } of controllers) await stop?.()
-      courtesy.open()
+      priorities.open()
       await sink.drain()
       await endpoints.then((open) => open.stop()).catch(() => {}) // a failure to open is what `done` reports
     }
   }
 
   const done = live()
-  done.catch(() => {}) // reported to whoever watches `done`
+  done.catch(() => {}) // callers that await `done` get the error
 
   return {
     ready,

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
-import type { Clock, Logger } from '@corral/resources'
+import type { Clock, Logger } from '@corral/ports'
 import type { Registry } from 'prom-client'
+import { errorText } from '../shared/error-text.js'
 import { type CertificatePair, watchCertificate } from './certificate-watch.js'
 import { cpuProfile } from './cpu-profile.js'
-import { errorText } from './error-text.js'
-import type { EndpointOptions, MetricsTls } from './manager-options.js'
+import type { EndpointOptions, MetricsTls } from './options.js'
 import { selfSignedCertificate } from './self-signed.js'
 
 export interface EndpointPorts {

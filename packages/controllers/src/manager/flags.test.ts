@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type ManagerCommand, managerFlags, parseManagerOptions } from './manager-flags.js'
+import { type ManagerCommand, managerFlags, parseManagerOptions } from './flags.js'
 
 function command(...argv: string[]): ManagerCommand {
   const parsed = parseManagerOptions(argv)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { errorCode } from '@corral/resources'
-import { defaultLabelDomains } from './sandbox-claim/index.js'
+import { defaultLabelDomains } from '../sandbox-claim/index.js'
 
 /** Where the ConfigMap `agent-sandbox-config` is mounted. */
 export const labelDomainsFile = '/etc/sandbox-config/allowed-label-domains'

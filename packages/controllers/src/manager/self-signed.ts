@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 
-/** A throw-away certificate for the metrics port, where nobody brought one. Valid for a year, for `localhost`. */
+/** A throw-away certificate for the metrics port, where none is configured. Valid for a year, for `localhost`. */
 export function selfSignedCertificate(now: Date): { cert: string; key: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const algorithm = sequence(oid('2a8648ce3d040302')) // ecdsa-with-SHA256

@@ -1,12 +1,12 @@
 import { isNotFound, type Sandbox, Sandboxes, type SandboxStatus, type Stored } from '@corral/resources'
-import { mergeDiff } from '../merge-diff.js'
-import type { Span } from '../tracing.js'
+import { mergeDiff } from '../shared/merge-diff.js'
+import type { Span } from '../shared/tracing.js'
 import type { SandboxPorts } from './ports.js'
 import { reportTransitions } from './reports.js'
 import { isNodeNameOnly } from './status.js'
 
 /** One look at one Sandbox. */
-export interface Pass {
+export interface ReconcileContext {
   key: string
   sandbox: Stored<Sandbox>
   hash: string
@@ -15,16 +15,20 @@ export interface Pass {
 }
 
 /** Writes what changed and nothing else. We are the only writer of this status, so the patch needs no lock. */
-export async function writeStatus(pass: Pass, status: SandboxStatus, ports: SandboxPorts): Promise<unknown[]> {
-  const before = pass.sandbox.status ?? {}
+export async function writeStatus(
+  context: ReconcileContext,
+  status: SandboxStatus,
+  ports: SandboxPorts,
+): Promise<unknown[]> {
+  const before = context.sandbox.status ?? {}
   const diff = mergeDiff(before, status)
   if (!diff || isNodeNameOnly(before, status, diff)) return []
-  const { name, namespace = '' } = pass.sandbox.metadata
+  const { name, namespace = '' } = context.sandbox.metadata
   const patch = { type: 'merge', body: { status: diff } } as const
   try {
-    const options = { subresource: 'status', signal: pass.signal }
+    const options = { subresource: 'status', signal: context.signal }
     ports.state.sandboxes.remember(await ports.client.patch(Sandboxes, { name, namespace }, patch, options))
-    reportTransitions(pass.sandbox, status, ports)
+    reportTransitions(context.sandbox, status, ports)
     return []
   } catch (error) {
     return isNotFound(error) ? [] : [error]

@@ -1,7 +1,7 @@
+import { defaultLabelDomains } from '../sandbox-claim/index.js'
+import { defaultRelease, type UpstreamRelease, upstreamRelease } from '../shared/upstream-release.js'
 import { type Flag, type FlagValue, readFlags } from './go-flags.js'
-import { behaviourOf, defaultRelease, type LaterBehaviour } from './later-behaviour.js'
-import type { EndpointOptions, ManagerOptions, MetricsTls } from './manager-options.js'
-import { defaultLabelDomains } from './sandbox-claim/index.js'
+import type { EndpointOptions, ManagerOptions, MetricsTls } from './options.js'
 import { parseTlsFlags } from './tls-flags.js'
 
 const flag = (name: string, kind: Flag['kind'], value: FlagValue, help: string): Flag => ({
@@ -104,8 +104,8 @@ export function parseManagerOptions(argv: readonly string[]): ParsedManagerOptio
     cipherSuites: text('tls-cipher-suites'),
   })
   if ('error' in tls) return tls
-  const later = behaviourOf(text('upstream-release'))
-  if (!later)
+  const release = upstreamRelease(text('upstream-release'))
+  if (!release)
     return { error: `upstream-release must be 1.0.3 to 1.0.11, not ${JSON.stringify(text('upstream-release'))}` }
   const command: ManagerCommand = {
     showVersion: on('version'),
@@ -126,7 +126,7 @@ export function parseManagerOptions(argv: readonly string[]): ParsedManagerOptio
       ...(text('zap-stacktrace-level') && { stacktraceLevel: text('zap-stacktrace-level') }),
       ...(text('zap-time-encoding') && { timeEncoding: text('zap-time-encoding') }),
     },
-    options: managerOptions(text, number, on, { tls: tls.tls, later }),
+    options: managerOptions(text, number, on, { tls: tls.tls, release }),
     warnings: warnings(number),
   }
   return { command }
@@ -136,7 +136,7 @@ function managerOptions(
   text: (name: string) => string,
   number: (name: string) => number,
   on: (name: string) => boolean,
-  { tls, later }: { tls: MetricsTls | undefined; later: LaterBehaviour },
+  { tls, release }: { tls: MetricsTls | undefined; release: UpstreamRelease },
 ): ManagerCommand['options'] {
   return {
     extensions: on('extensions'),
@@ -150,7 +150,7 @@ function managerOptions(
       clusterDomain: text('cluster-domain'),
       writeBehindWindowMs: number('sandbox-write-behind-window'),
       explainNotReady: on('explain-not-ready'),
-      later: { ...later, sandboxEvents: later.sandboxEvents && !on('disable-sandbox-events') },
+      upstreamRelease: { ...release, sandboxEvents: release.sandboxEvents && !on('disable-sandbox-events') },
     },
     claim: {
       labelDomains: defaultLabelDomains,
@@ -164,9 +164,9 @@ function managerOptions(
       readinessGraceMs: number('sandbox-warm-pool-readiness-grace-period'),
       unschedulableRecheckMs: number('sandbox-warm-pool-unschedulable-recheck-interval'),
       markEvictable: on('enable-warm-pool-eviction'),
-      later,
+      upstreamRelease: release,
     },
-    choresAtOnce: 32,
+    lowPriorityConcurrency: 32,
     cacheLabelSelectors: on('cache-label-selectors'),
     tracing: on('enable-tracing'),
     endpoints: {

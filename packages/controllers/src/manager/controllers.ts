@@ -1,25 +1,25 @@
-import type { KubeClient } from '@corral/kube'
-import { type Clock, controllerOf, type Logger, Sandboxes } from '@corral/resources'
+import { type EventSink, type KubeClient, silentRecorder } from '@corral/kube'
+import type { Clock, Logger } from '@corral/ports'
+import { controllerOf, Sandboxes } from '@corral/resources'
 import {
   type ControllerMetrics,
-  type Courtesy,
   Expectations,
   type ObjectKey,
+  type PriorityGate,
   type Reconcile,
   WorkQueue,
 } from '@corral/runtime'
 import type { Registry } from 'prom-client'
-import type { CoreState, ExtensionsState } from './cluster-state.js'
-import { type EventSink, silentRecorder } from './event-recorder.js'
-import { lifecycleMetrics } from './lifecycle-metrics.js'
-import type { ManagerOptions } from './manager-options.js'
-import { claimMetrics } from './metrics.js'
-import type { PoolLevels } from './pool-levels.js'
-import { isAwaited, sandboxReconciler, watchPodWarnings, watchSandboxes } from './sandbox/index.js'
-import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from './sandbox-claim/index.js'
-import { templateReconciler, watchTemplates } from './sandbox-template/index.js'
-import { poolReconciler, watchPools } from './sandbox-warm-pool/index.js'
-import type { Tracer } from './tracing.js'
+import { isAwaited, sandboxReconciler, watchPodWarnings, watchSandboxes } from '../sandbox/index.js'
+import { claimReconciler, ObservedTimes, WarmQueue, watchClaims } from '../sandbox-claim/index.js'
+import { templateReconciler, watchTemplates } from '../sandbox-template/index.js'
+import { poolReconciler, watchPools } from '../sandbox-warm-pool/index.js'
+import type { CoreState, ExtensionsState } from '../shared/cluster-state.js'
+import { lifecycleMetrics } from '../shared/lifecycle-metrics.js'
+import { claimMetrics } from '../shared/metrics.js'
+import type { PoolLevels } from '../shared/pool-levels.js'
+import type { Tracer } from '../shared/tracing.js'
+import type { ManagerOptions } from './options.js'
 
 /** A reconciler with the queue that wakes it. */
 export interface Controller {
@@ -27,8 +27,8 @@ export interface Controller {
   workers: number
   queue: WorkQueue
   reconcile: Reconcile
-  /** Whether nobody waits for what a pass on the key would do. */
-  isPatient?(key: ObjectKey): boolean
+  /** Whether a reconcile of the key has low priority. */
+  isLowPriority?(key: ObjectKey): boolean
   /** Ends what it watches besides the stores. */
   stop?(): Promise<void>
 }
@@ -36,11 +36,11 @@ export interface Controller {
 /** What the controllers of one manager share. */
 export interface ControllerContext {
   client: KubeClient
-  /** The same server for writes that nobody waits for. */
-  patient: KubeClient
+  /** The same server for low-priority writes. */
+  lowPriority: KubeClient
   levels: PoolLevels
   options: ManagerOptions
-  courtesy: Courtesy
+  priorities: PriorityGate
   clock: Clock
   core: CoreState
   sink: EventSink
@@ -59,7 +59,7 @@ export function sandboxController(context: ControllerContext): Controller {
   watchSandboxes(core, queue)
   const events = sink.recorder('sandbox-controller')
   const warnings = options.sandbox.explainNotReady ? podWarnings(context, queue) : undefined
-  const lifecycle = options.sandbox.later?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
+  const lifecycle = options.sandbox.upstreamRelease?.lifecycleMetrics ? lifecycleMetrics(metrics, clock) : undefined
   const reconcile = sandboxReconciler({
     ...{ client, state: core, events, tracer, clock, lifecycle, warnings },
     options: options.sandbox,
@@ -69,7 +69,7 @@ export function sandboxController(context: ControllerContext): Controller {
     workers: options.workers.sandbox,
     queue,
     reconcile,
-    isPatient(key) {
+    isLowPriority(key) {
       const sandbox = core.sandboxes.get(key)
       return sandbox !== undefined && !isAwaited(sandbox, levels)
     },
@@ -94,7 +94,7 @@ function podWarnings(
 
 /** Looks after claims, templates and pools. */
 export function extensionControllers(context: ControllerContext, state: CoreState & ExtensionsState): Controller[] {
-  const { client, patient, levels, options, courtesy, tracer, clock, random, sink, metrics, controllerMetrics } =
+  const { client, lowPriority, levels, options, priorities, tracer, clock, random, sink, metrics, controllerMetrics } =
     context
   const { workers } = options
   const queueOf = (name: string): WorkQueue => new WorkQueue({ name, metrics: controllerMetrics })
@@ -105,7 +105,7 @@ export function extensionControllers(context: ControllerContext, state: CoreStat
   watchClaims(state, claimQueue, warm, observed)
   const claims = claimReconciler({
     client,
-    courtesy,
+    priorities,
     state,
     queue: warm,
     observed,
@@ -125,7 +125,7 @@ export function extensionControllers(context: ControllerContext, state: CoreStat
   watchPools(state, poolQueue, expectations)
   const pools = poolReconciler({
     client,
-    patient,
+    lowPriority,
     levels,
     state,
     expectations,

@@ -1,5 +1,5 @@
 import { getCiphers } from 'node:tls'
-import type { MetricsTls } from './manager-options.js'
+import type { MetricsTls } from './options.js'
 
 const versions: Record<string, NonNullable<MetricsTls['minVersion']>> = {
   VersionTLS10: 'TLSv1',

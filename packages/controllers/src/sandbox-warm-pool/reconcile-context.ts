@@ -10,7 +10,7 @@ export interface PoolMemory {
 }
 
 /** One look at one pool. */
-export interface PoolPass {
+export interface PoolReconcileContext {
   key: string
   pool: Stored<SandboxWarmPool>
   template: Stored<SandboxTemplate> | undefined

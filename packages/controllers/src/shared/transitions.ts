@@ -1,5 +1,5 @@
+import type { EventNote } from '@corral/kube'
 import { findCondition, isConditionTrue, type Sandbox, type SandboxStatus, type Stored } from '@corral/resources'
-import type { EventNote } from '../event-recorder.js'
 
 /** Something that became true of a Sandbox with one status. */
 export type Transition = 'ready' | 'suspending' | 'suspended' | 'resuming' | 'succeeded' | 'failed' | 'expired'

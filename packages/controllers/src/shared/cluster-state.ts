@@ -1,8 +1,7 @@
 import type { KubeClient } from '@corral/kube'
+import type { Clock, Logger } from '@corral/ports'
 import {
-  type Clock,
   type KubeObject,
-  type Logger,
   NetworkPolicies,
   type NetworkPolicy,
   type PersistentVolumeClaim,
@@ -106,7 +105,7 @@ export function startExtensionsState(
 export function slimPod(pod: Stored<Pod>): Stored<Pod> {
   const { managedFields: _, finalizers: __, ...metadata } = pod.metadata
   const nodeName = pod.spec?.nodeName
-  // The cast holds because nobody reads the rest of a stored Pod's spec.
+  // The cast holds because the rest of a stored Pod's spec is never read.
   return { ...pod, metadata, spec: (nodeName === undefined ? {} : { nodeName }) as NonNullable<Pod['spec']> }
 }
 

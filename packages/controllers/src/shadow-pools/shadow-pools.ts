@@ -1,20 +1,16 @@
 import { hostname } from 'node:os'
-import type { KubeClient } from '@corral/kube'
+import { type EventRecorder, eventSink, type KubeClient } from '@corral/kube'
+import { type Clock, type Logger, silentLogger, systemClock } from '@corral/ports'
 import {
-  type Clock,
   isAlreadyExists,
-  type Logger,
   type SandboxClaim,
   type SandboxWarmPool,
   SandboxWarmPools,
   type Stored,
-  silentLogger,
-  systemClock,
 } from '@corral/resources'
 import { enqueueEvent, itself, type Reconcile, startController, WorkQueue } from '@corral/runtime'
-import { type ExtensionsState, startExtensionsState } from './cluster-state.js'
-import { type EventRecorder, eventSink } from './event-recorder.js'
-import { quote } from './ownership.js'
+import { type ExtensionsState, startExtensionsState } from '../shared/cluster-state.js'
+import { quote } from '../shared/ownership.js'
 
 const prefix = 'shadow-pool-'
 const stateAnnotation = 'api.agents.x-k8s.io/v1alpha1-sandboxclaim-state'

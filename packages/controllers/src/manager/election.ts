@@ -1,5 +1,5 @@
 import { type KubeClient, runLeaderElection } from '@corral/kube'
-import type { Clock, Logger } from '@corral/resources'
+import type { Clock, Logger } from '@corral/ports'
 
 /** The lease of upstream's manager: ours and theirs never act at once on one cluster. */
 export const leaseName = 'a3317529.agent-sandbox.x-k8s.io'

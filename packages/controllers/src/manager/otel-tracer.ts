@@ -1,5 +1,5 @@
 import type { KubeObject } from '@corral/resources'
-import { parentContext, type Span, type SpanAttributes, type Tracer } from './tracing.js'
+import { parentContext, type Span, type SpanAttributes, type Tracer } from '../shared/tracing.js'
 
 const serviceName = 'agent-sandbox-controller'
 

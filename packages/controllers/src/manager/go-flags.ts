@@ -20,7 +20,7 @@ export function readFlags(
   for (let at = 0; at < argv.length; at += 1) {
     const word = argv[at] ?? ''
     const match = /^--?([^=-][^=]*)(?:=(.*))?$/s.exec(word)
-    if (word === '--' || !match) break // the rest are arguments, which nobody reads
+    if (word === '--' || !match) break // the rest are arguments, which are ignored
     const name = match[1] ?? ''
     const entry = known.get(name)
     if (!entry) return { error: `flag provided but not defined: -${name}` }

@@ -1,9 +1,10 @@
-import type { Clock, Sandbox, Stored } from '@corral/resources'
+import type { Clock } from '@corral/ports'
+import type { Sandbox, Stored } from '@corral/resources'
 import { controllerOf, findCondition, isConditionTrue } from '@corral/resources'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { sandboxLabels } from './metrics.js'
 import { isExtensionsOwner } from './ownership.js'
-import type { Transition } from './sandbox/transitions.js'
+import type { Transition } from './transitions.js'
 
 const latencyBuckets = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 240_000, 300_000, 600_000]
 const whose = ['namespace', 'sandbox_template', 'owned_by']

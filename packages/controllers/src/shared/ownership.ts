@@ -27,7 +27,7 @@ export function groupOf(apiVersion: string): string {
   return slash < 0 ? '' : apiVersion.slice(0, slash)
 }
 
-/** An unowned object may be taken over only if somebody marked it for that, or it already carries our hash. */
+/** An unowned object may be taken over only if it is marked for that, or it already carries our hash. */
 export function mayAdopt(object: KubeObject, nameHash: string): boolean {
   const has = object.metadata?.labels
   return has?.[labels.adoptable] === 'true' || has?.[labels.nameHash] === nameHash
