@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLogger, systemClock } from '@corral/resources'
+import { silentLogger, systemClock } from '@corral/ports'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDaemon, type Daemon } from './create-daemon.js'

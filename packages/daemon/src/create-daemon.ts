@@ -1,21 +1,27 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import type { Clock, Logger } from '@corral/ports'
 import {
+  bootHeader,
   CorralError,
   errorResponse,
+  fileOperationSchema,
   processIdSchema,
   runnerTaskSchema,
+  sandboxBindingSchema,
   signalRequestSchema,
   startProcessRequestSchema,
   terminalSizeSchema,
 } from '@corral/protocol'
-import type { Clock, Logger } from '@corral/resources'
 import { Hono } from 'hono'
 import { failureResponse } from './failure-response.js'
+import { fileOperation } from './file-operations.js'
 import { outputResponse } from './output-stream.js'
 import { servePath } from './path-routes.js'
 import { ProcessRegistry } from './process-registry.js'
 import { bodyChunks, check, queryFlag, queryNumber, readJson } from './request-input.js'
 import { Runner } from './runner.js'
+import { sandboxMetrics } from './sandbox-metrics.js'
 
 export interface DaemonOptions {
   /** Where the runner leaves its result. */
@@ -36,6 +42,7 @@ export interface DaemonOptions {
 
 /** The daemon without a socket: one request in, one response out. */
 export interface Daemon {
+  readonly processes: ProcessRegistry
   fetch(request: Request): Promise<Response>
   /** Whether the runner works on a task. */
   readonly hasTask: boolean
@@ -51,8 +58,9 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const processes = await ProcessRegistry.open({ directory: join(stateDir, 'processes'), clock, log, env, defaultCwd })
   const workMs = options.runnerWorkMs ?? 2_000
   const runner = new Runner({ workDir, workMs, clock, log, onFinished: options.onRunnerFinished })
-  const app = routes(processes, runner, log)
+  const app = routes(processes, runner, defaultCwd, log)
   return {
+    processes,
     // Before the router: it matches decoded paths and stops at a line end, which a file name may contain.
     fetch: async (request) => (await servePath(request, log)) ?? app.fetch(request),
     get hasTask() {
@@ -63,12 +71,13 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-function routes(processes: ProcessRegistry, runner: Runner, log: Logger): Hono {
+function routes(processes: ProcessRegistry, runner: Runner, workDir: string, log: Logger): Hono {
   const app = new Hono()
   app.onError((error) => failureResponse(error, log))
   app.notFound((c) => errorResponse('NotFound', `there is no route ${c.req.method} ${c.req.path}`))
 
-  app.get('/healthz', (c) => c.text('ok'))
+  const boot = randomUUID()
+  app.get('/healthz', (c) => c.text('ok', 200, { [bootHeader]: boot }))
   app.post('/task', async (c) => {
     const task = await readJson(c.req.raw, runnerTaskSchema, 'BadRequest')
     if (processes.size > 0) throw new CorralError('ProcessesExist', 'this sandbox is used for processes')
@@ -81,7 +90,14 @@ function routes(processes: ProcessRegistry, runner: Runner, log: Logger): Hono {
     const id = check(c.req.param('id'), processIdSchema)
     const request = await readJson(c.req.raw, startProcessRequestSchema)
     if (runner.isLatched) throw new CorralError('TaskAlreadyAccepted', 'this sandbox works on a runner task')
+    const meantFor = c.req.header(bootHeader)
+    if (meantFor && meantFor !== boot && !(await processes.find(id))) {
+      throw new CorralError('ProcessLost', 'the daemon has started anew since this request was made')
+    }
     const { handle, isNew } = await processes.startOrJoin(id, request)
+    if (queryFlag(new URL(c.req.url).searchParams.get('attach'), 'attach')) {
+      return outputResponse(handle, 0, true, c.req.raw.signal)
+    }
     return c.json(handle.record(), isNew ? 201 : 200)
   })
   app.get('/v1/processes/:id', async (c) => c.json((await processes.get(c.req.param('id'))).record()))
@@ -109,5 +125,16 @@ function routes(processes: ProcessRegistry, runner: Runner, log: Logger): Hono {
     handle.resize(await readJson(c.req.raw, terminalSizeSchema))
     return c.body(null, 204)
   })
+  app.post('/v1/processes/:id/confirm', async (c) => {
+    const handle = await processes.get(c.req.param('id'))
+    handle.confirm?.(queryNumber(new URL(c.req.url).searchParams.get('offset'), 'offset', 0))
+    return c.body(null, 204)
+  })
+  app.post('/v1/file-operations', async (c) => fileOperation(await readJson(c.req.raw, fileOperationSchema)))
+  app.put('/v1/binding', async (c) => {
+    processes.bindEnv((await readJson(c.req.raw, sandboxBindingSchema)).env)
+    return c.body(null, 204)
+  })
+  app.get('/v1/metrics', async (c) => c.json(await sandboxMetrics(workDir)))
   return app
 }

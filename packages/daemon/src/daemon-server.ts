@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { errorBody } from '@corral/protocol'
 import { getRequestListener } from '@hono/node-server'
 import type { Daemon } from './create-daemon.js'
 
@@ -15,14 +16,28 @@ export interface DaemonServer {
   close(graceMs: number): Promise<void>
 }
 
+export interface ServeOptions {
+  /** Why a request must not pass; health checks are never asked. */
+  readonly refuse?: (request: { headers: { authorization?: string | undefined } }) => string | undefined
+  /** Upstream's older API on the same port; true where it took the request. */
+  readonly legacy?: (request: IncomingMessage, response: ServerResponse) => boolean
+}
+
 /** Serves the daemon. Rejects when the address cannot be had; a socket file left by a dead daemon is replaced. */
-export async function serveDaemon(daemon: Pick<Daemon, 'fetch'>, target: ListenTarget): Promise<DaemonServer> {
+export async function serveDaemon(
+  daemon: Pick<Daemon, 'fetch'>,
+  target: ListenTarget,
+  options: ServeOptions = {},
+): Promise<DaemonServer> {
   const listener = getRequestListener((request) => daemon.fetch(request), { overrideGlobalObjects: false })
   // Output is followed for as long as a process runs, and an upload takes as long as it takes.
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 60_000 },
     (request, response) => {
-      void listener(request, response)
+      const isHealth = request.url === '/healthz' || request.url === '/'
+      const reason = isHealth ? undefined : options.refuse?.(request)
+      if (reason) return refuse(response, reason)
+      if (!options.legacy?.(request, response)) void listener(request, response)
     },
   )
   if ('socket' in target) {
@@ -36,6 +51,11 @@ export async function serveDaemon(daemon: Pick<Daemon, 'fetch'>, target: ListenT
     port: 'socket' in target ? undefined : (server.address() as AddressInfo).port,
     close: (graceMs) => closeServer(server, graceMs),
   }
+}
+
+function refuse(response: ServerResponse, reason: string): void {
+  response.writeHead(401, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(errorBody('Unauthorized', reason)))
 }
 
 async function closeServer(server: Server, graceMs: number): Promise<void> {

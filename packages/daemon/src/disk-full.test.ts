@@ -18,7 +18,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
       const script = `mount -t tmpfs -o size=2m tmpfs ${directory} && exec "$0" "$@"`
       const run = spawnSync('unshare', ['-m', 'sh', '-c', script, process.execPath, probe, bundle.file, directory], {
         encoding: 'utf8',
-        timeout: 25_000,
+        timeout: 240_000,
       })
       expect(run.stderr).toBe('')
       expect(JSON.parse(run.stdout)).toEqual({

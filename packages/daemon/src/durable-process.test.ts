@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { silentLogger, systemClock } from '@corral/ports'
 import { DaemonClient, type OutputEvent, type ReadOutputOptions } from '@corral/protocol'
-import { silentLogger, systemClock } from '@corral/resources'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDaemon, type Daemon } from './create-daemon.js'
 import { bundleDaemon, type DaemonBundle, type RunningDaemon, startDaemon } from './daemon-process.test-suite.js'
@@ -68,7 +68,7 @@ async function collect(id: string, options: ReadOutputOptions = {}) {
   let exit: Extract<OutputEvent, { type: 'exit' }>['exit'] | undefined
   for await (const event of client.readOutput(id, options)) {
     if (event.type === 'exit') exit = event.exit
-    else {
+    else if (event.type === 'data') {
       const piece = Buffer.from(event.data).toString('latin1')
       text[event.stream] += piece
       all += piece
@@ -140,17 +140,13 @@ describe('a process', () => {
         `trap 'echo got it' USR1; sh -c 'echo $$ >${directory}/child; sleep 60' & echo up; while :; do wait; done`,
       ),
     })
-    await expect
-      .poll(() => readFile(join(directory, 'child'), 'utf8').catch(() => ''), { timeout: 10_000 })
-      .not.toBe('')
+    await expect.poll(() => readFile(join(directory, 'child'), 'utf8').catch(() => '')).not.toBe('')
     await client.signal('p', 'SIGUSR1', { group: false })
-    await expect
-      .poll(async () => (await collect('p', { follow: false })).stdout, { timeout: 10_000 })
-      .toContain('got it')
+    await expect.poll(async () => (await collect('p', { follow: false })).stdout).toContain('got it')
     const child = Number(await readFile(join(directory, 'child'), 'utf8'))
     await client.signal('p', 'SIGKILL')
     expect(await client.waitForExit('p')).toMatchObject({ exit_code: 137, signal: 9 })
-    await expect.poll(() => isRunning(child), { timeout: 10_000 }).toBe(false)
+    await expect.poll(() => isRunning(child)).toBe(false)
     await expect(client.signal('p', 'SIGTERM')).rejects.toMatchObject({ code: 'ProcessExited' })
   })
 
@@ -239,7 +235,7 @@ describe('a daemon that is killed and started again', () => {
     let text = ''
     let crashed: Promise<void> | undefined
     for await (const event of roaming.readOutput('p')) {
-      if (event.type === 'exit') break
+      if (event.type !== 'data') break
       text += Buffer.from(event.data).toString()
       crashed ??= crash().then(() => restart())
     }

@@ -1,5 +1,5 @@
+import type { Logger } from '@corral/ports'
 import { CorralError, type ErrorCode, errorResponse } from '@corral/protocol'
-import type { Logger } from '@corral/resources'
 
 const errnoCodes: Readonly<Record<string, ErrorCode>> = {
   ENOENT: 'NotFound',

@@ -1,8 +1,8 @@
 import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { silentLogger, systemClock } from '@corral/ports'
 import { DaemonClient } from '@corral/protocol'
-import { silentLogger, systemClock } from '@corral/resources'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createDaemon, type Daemon } from './create-daemon.js'
 import { type DaemonServer, serveDaemon } from './daemon-server.js'
@@ -73,7 +73,7 @@ describe('files', () => {
       code: 'Aborted',
     })
     const temporary = async () => (await readdir(directory)).filter((name) => name.startsWith('.corral-'))
-    await expect.poll(temporary, { timeout: 10_000 }).toEqual([])
+    await expect.poll(temporary).toEqual([])
     expect(await readFile(at('file'), 'utf8')).toBe('old')
   })
 

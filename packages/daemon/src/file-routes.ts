@@ -83,7 +83,7 @@ function sorted(entries: FileInfo[]): FileInfo[] {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-function fileInfo(name: string, info: Stats): FileInfo {
+export function fileInfo(name: string, info: Stats): FileInfo {
   return {
     name,
     type: fileType(info),

@@ -1,4 +1,4 @@
-import type { LogFields, Logger } from '@corral/resources'
+import type { LogFields, Logger } from '@corral/ports'
 
 /** One JSON object per line. */
 export function jsonLogger(write: (line: string) => void, now: () => Date, fields: LogFields = {}): Logger {

@@ -1,3 +1,3 @@
 import { runDaemon } from './run-daemon.js'
 
-process.exit(await runDaemon(process.env))
+process.exit(await runDaemon(process.env, process.argv.slice(2)))

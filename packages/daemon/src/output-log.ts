@@ -2,36 +2,50 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { maxOutputPayloadBytes, type OutputStream } from '@corral/protocol'
+import { defaultKeep, type OutputGap, type OutputKeep, punchHole, readGap, writeGap } from './output-gap.js'
 
 /**
  * The output of one process on disk: `stdout` and `stderr` hold the bytes, written by the process's own pipes without
  * us; `index` puts them in one order. Each index record is 8 bytes: the stream (1 or 2), three zero bytes, and how many
  * bytes of it come next (32 bit, big-endian). A byte's offset is its place in that order. What is indexed never moves,
  * so an offset means the same to every reader and after every restart. Order within a stream is exact; between the two
- * it is the order in which growth was seen, a few milliseconds apart.
+ * it is the order in which growth was seen, a few milliseconds apart. Of an output that is too long the middle is dropped:
+ * its bytes go, its offsets stay.
  */
 export class OutputLog {
   readonly #directory: string
   readonly #index: FileHandle
   #indexBytes: number
   readonly #seen: Record<OutputStream, number>
+  readonly #keep: OutputKeep
+  #gap: OutputGap | undefined
+  #canDrop = true
 
-  private constructor(directory: string, index: FileHandle, indexBytes: number, seen: Record<OutputStream, number>) {
+  private constructor(
+    directory: string,
+    index: FileHandle,
+    indexBytes: number,
+    seen: Record<OutputStream, number>,
+    keep: OutputKeep,
+    gap: OutputGap | undefined,
+  ) {
     this.#directory = directory
     this.#index = index
     this.#indexBytes = indexBytes
     this.#seen = seen
+    this.#keep = keep
+    this.#gap = gap
   }
 
   /** Opens the log in a record's directory, creating or picking up the index. */
-  static async open(directory: string): Promise<OutputLog> {
+  static async open(directory: string, keep: OutputKeep = defaultKeep): Promise<OutputLog> {
     const index = await open(join(directory, 'index'), constants.O_RDWR | constants.O_CREAT, 0o600)
     const seen: Record<OutputStream, number> = { stdout: 0, stderr: 0 }
     const { size } = await index.stat()
     // A torn last record was never shown to anyone; the next one is written over it.
     const indexBytes = size - (size % recordBytes)
     for await (const record of readRecords(index, 0, indexBytes)) seen[record.stream] += record.length
-    return new OutputLog(directory, index, indexBytes, seen)
+    return new OutputLog(directory, index, indexBytes, seen, keep, await readGap(directory))
   }
 
   /** Bytes in the log so far. */
@@ -55,7 +69,39 @@ export class OutputLog {
     await writeExactly(this.#index, bytes, this.#indexBytes)
     for (const record of records) this.#seen[record.stream] += record.length
     this.#indexBytes += bytes.length
+    if (this.#canDrop) await this.#dropMiddle()
     return true
+  }
+
+  async #dropMiddle(): Promise<void> {
+    const from = this.#gap?.to ?? this.#keep.headBytes
+    const to = this.length - this.#keep.tailBytes
+    if (to - from < this.#keep.stepBytes) return
+    try {
+      const start = await this.#positionsAt(from)
+      const end = await this.#positionsAt(to)
+      const gap = { from: this.#keep.headBytes, to }
+      await writeGap(this.#directory, gap)
+      this.#gap = gap
+      for (const stream of streams)
+        await punchHole(join(this.#directory, stream), start[stream], end[stream] - start[stream])
+    } catch {
+      // Without holes, or without room to note one, the limit of the sandbox's disk is what holds the log.
+      this.#canDrop = false
+    }
+  }
+
+  /** Where the output at an offset lies in the two files. */
+  async #positionsAt(offset: number): Promise<Record<OutputStream, number>> {
+    const positions: Record<OutputStream, number> = { stdout: 0, stderr: 0 }
+    let left = offset
+    for await (const record of readRecords(this.#index, 0, this.#indexBytes)) {
+      const taken = Math.min(left, record.length)
+      positions[record.stream] += taken
+      left -= taken
+      if (left === 0) break
+    }
+    return positions
   }
 
   async #growth(stream: OutputStream): Promise<IndexRecord[]> {
@@ -70,7 +116,8 @@ export class OutputLog {
   /** A reader that starts at `offset` and sees everything indexed by the time it asks. */
   async cursor(offset: number): Promise<OutputCursor> {
     const files = await Promise.all(streams.map((stream) => open(join(this.#directory, stream), 'a+')))
-    return new OutputCursor(this.#index, () => this.#indexBytes, { stdout: files[0]!, stderr: files[1]! }, offset)
+    const state = { indexEnd: () => this.#indexBytes, gap: () => this.#gap }
+    return new OutputCursor(this.#index, state, { stdout: files[0]!, stderr: files[1]! }, offset)
   }
 
   async close(): Promise<void> {
@@ -87,7 +134,7 @@ export interface OutputChunk {
 /** One reader's place in a log. Holds one chunk at a time. */
 export class OutputCursor {
   readonly #index: FileHandle
-  readonly #indexEnd: () => number
+  readonly #log: LogState
   readonly #files: Record<OutputStream, FileHandle>
   #skip: number
   #offset = 0
@@ -96,14 +143,14 @@ export class OutputCursor {
   #current: IndexRecord | undefined
   readonly #filePosition: Record<OutputStream, number> = { stdout: 0, stderr: 0 }
 
-  constructor(index: FileHandle, indexEnd: () => number, files: Record<OutputStream, FileHandle>, startOffset: number) {
+  constructor(index: FileHandle, log: LogState, files: Record<OutputStream, FileHandle>, startOffset: number) {
     this.#index = index
-    this.#indexEnd = indexEnd
+    this.#log = log
     this.#files = files
     this.#skip = startOffset
   }
 
-  /** The next piece of output, or undefined at the present end. */
+  /** The next piece of output, behind the gap where it stands in one; undefined at the present end. */
   async next(): Promise<OutputChunk | undefined> {
     for (;;) {
       const record = await this.#record()
@@ -115,6 +162,12 @@ export class OutputCursor {
       const length = Math.min(record.length, maxOutputPayloadBytes)
       const data = await readExactly(this.#files[record.stream], this.#filePosition[record.stream], length)
       const offset = this.#offset
+      // Looked at after reading: what was dropped meanwhile reads as zeros.
+      const gap = this.#log.gap()
+      if (gap && offset < gap.to && offset + length > gap.from) {
+        this.#skip = gap.to - offset
+        continue
+      }
       this.#advance(record, length, false)
       return { stream: record.stream, offset, data }
     }
@@ -127,7 +180,7 @@ export class OutputCursor {
   async #record(): Promise<IndexRecord | undefined> {
     if (this.#current && this.#current.length > 0) return this.#current
     if (this.#batch.length === 0) {
-      const end = Math.min(this.#indexEnd(), this.#indexPosition + batchBytes)
+      const end = Math.min(this.#log.indexEnd(), this.#indexPosition + batchBytes)
       for await (const record of readRecords(this.#index, this.#indexPosition, end)) this.#batch.push(record)
       this.#indexPosition = end
     }
@@ -141,6 +194,11 @@ export class OutputCursor {
     this.#offset += length
     if (isSkipped) this.#skip -= length
   }
+}
+
+interface LogState {
+  indexEnd(): number
+  gap(): OutputGap | undefined
 }
 
 interface IndexRecord {

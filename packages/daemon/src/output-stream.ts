@@ -1,4 +1,5 @@
 import { CorralError, encodeOutputFrame, outputContentType } from '@corral/protocol'
+import type { OutputChunk } from './output-log.js'
 import type { ProcessHandle } from './process-handle.js'
 import { pullStream } from './pull-stream.js'
 
@@ -24,6 +25,8 @@ export async function outputResponse(
   let sentTo = offset
   let isDone = false
   let isFresh = follow
+  /** Read behind a gap, which is told first. */
+  let behindGap: OutputChunk | undefined
 
   const next = async (): Promise<Uint8Array | undefined> => {
     if (isFresh) {
@@ -34,9 +37,16 @@ export async function outputResponse(
     while (!isDone && !closed.aborted) {
       // Read before the cursor: output that was there when the end was seen is sent before the end.
       const { exit, output_bytes } = handle.record()
-      const chunk = sentTo < output_bytes ? await cursor.next() : undefined
+      const chunk = behindGap ?? (sentTo < output_bytes ? await cursor.next() : undefined)
+      behindGap = undefined
+      if (chunk && chunk.offset > sentTo) {
+        const gap = { type: 'gap', offset: sentTo, bytes: chunk.offset - sentTo } as const
+        behindGap = chunk
+        sentTo = chunk.offset
+        return encodeOutputFrame(gap)
+      }
       if (chunk) {
-        sentTo += chunk.data.length
+        sentTo = chunk.offset + chunk.data.length
         return encodeOutputFrame({ type: 'data', ...chunk })
       }
       if (exit) {

@@ -9,11 +9,13 @@ export interface ProcessHandle {
   /** Fires when there is more output or the process has ended. */
   readonly changed: ChangeNotice
   /** A reader of the output from `offset` on; the caller closes it. */
-  cursor(offset: number): Promise<OutputCursor>
+  cursor(offset: number): Promise<Pick<OutputCursor, 'next' | 'close'>>
   /** Writes chunks as the process takes them; `eof` closes stdin afterwards. */
   writeStdin(chunks: AsyncIterable<Uint8Array>, eof: boolean, signal: AbortSignal): Promise<void>
   kill(signal: SignalName, group: boolean): void
   resize(size: TerminalSize): void
+  /** Its reader has everything before `offset`. */
+  confirm?(offset: number): void
   /** Lets go of the process without ending it. */
   detach(): Promise<void>
 }

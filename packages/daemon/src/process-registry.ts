@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { CorralError, daemonLimits, type ProcessRecord, type StartProcessRequest } from '@corral/protocol'
 import { type DurablePorts, DurableProcess } from './durable-process.js'
 import { lostRecord } from './exit-status.js'
+import { FinishedProcesses } from './finished-processes.js'
+import { MemoryProcess } from './memory-process.js'
 import type { ProcessHandle } from './process-handle.js'
+import { findUser } from './process-user.js'
 import { findProgram, findWrapperTools, wrapperScript } from './process-wrapper.js'
 import { type ProcessMeta, readFinal, readMeta, writeFinal, writeMeta } from './record-files.js'
 import { TerminalProcess } from './terminal-process.js'
@@ -22,6 +25,8 @@ export class ProcessRegistry {
   readonly #script: string
   /** Settled or not: a start in progress is joined like a process that runs. */
   readonly #processes = new Map<string, Promise<ProcessHandle>>()
+  readonly #finished = new FinishedProcesses((id) => this.#processes.delete(id))
+  #boundEnv: Readonly<Record<string, string>> = {}
 
   private constructor(options: ProcessRegistryOptions, script: string) {
     this.#options = options
@@ -35,6 +40,11 @@ export class ProcessRegistry {
     const registry = new ProcessRegistry(options, script)
     for (const name of await readdir(options.directory)) await registry.#recover(join(options.directory, name))
     return registry
+  }
+
+  /** Variables for every process started from now on, instead of those bound before. */
+  bindEnv(env: Readonly<Record<string, string>>): void {
+    this.#boundEnv = env
   }
 
   get size(): number {
@@ -89,7 +99,7 @@ export class ProcessRegistry {
 
   async #start(id: string, request: StartProcessRequest): Promise<ProcessHandle> {
     const { env: base, clock, log } = this.#options
-    const env = { ...base, ...request.env }
+    const env = { ...base, ...this.#boundEnv, ...request.env }
     const cwd = request.cwd ?? this.#options.defaultCwd
     await requireDirectory(cwd)
     requireProgram(request.argv[0]!, env.PATH ?? '', cwd)
@@ -103,6 +113,14 @@ export class ProcessRegistry {
       stdin: request.stdin ?? (request.tty ? 'open' : 'null'),
       started_at: clock.now().toISOString(),
     }
+    if (request.keep === 'memory' && !meta.tty) {
+      const user = await findUser(request.user)
+      const handle = await MemoryProcess.start(meta, env, user, request.input, this.#options)
+      this.#finished.watch(id, handle)
+      return handle
+    }
+    if (request.user !== undefined) throw new CorralError('Invalid', 'user needs keep "memory" and no terminal')
+    if (request.input !== undefined) throw new CorralError('Invalid', 'input needs keep "memory" and no terminal')
     await mkdir(directory, { mode: 0o700 })
     try {
       await writeMeta(directory, meta)

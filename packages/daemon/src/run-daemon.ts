@@ -1,12 +1,14 @@
 import { mkdirSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { systemClock } from '@corral/ports'
 import { daemonPort } from '@corral/protocol'
-import type { Clock } from '@corral/resources'
 import { createDaemon } from './create-daemon.js'
 import { type ListenTarget, serveDaemon } from './daemon-server.js'
+import { readPublicKey, refuseToken } from './daemon-token.js'
 import { jsonLogger } from './json-logger.js'
-
-/** Its own: importing the shared one would load every Kubernetes schema into a process that lives in 128 Mi. */
-const systemClock: Clock = { now: () => new Date() }
+import { legacyRuntime } from './legacy-runtime.js'
+import type { SandboxdOptions, SandboxdServer } from './sandboxd-server.js'
+import { readSandboxdSettings } from './sandboxd-settings.js'
 
 const processGraceMs = 3_000
 const connectionGraceMs = 500
@@ -15,9 +17,11 @@ const connectionGraceMs = 500
  * Runs the daemon as this process's job, from `CORRAL_DAEMON_*` variables, and resolves to the exit code: 0 after a
  * runner task that went well or a signal before one, 1 after any failure.
  */
-export async function runDaemon(env: NodeJS.ProcessEnv): Promise<number> {
+export async function runDaemon(env: NodeJS.ProcessEnv, argv: readonly string[] = []): Promise<number> {
   // An agent's `pkill node` must miss it.
   process.title = 'corral-daemon'
+  // Without a listener this signal, which any process of the sandbox may send, opens Node's debugger in here.
+  process.on('SIGUSR1', () => undefined)
   const log = jsonLogger(
     (line) => process.stdout.write(line),
     () => systemClock.now(),
@@ -25,6 +29,8 @@ export async function runDaemon(env: NodeJS.ProcessEnv): Promise<number> {
   const stopped = untilSignal()
   try {
     const settings = readSettings(env)
+    const sandboxd = readSandboxdSettings(env, argv)
+    const refuse = tokenCheck(env)
     let runnerFinished: (exitCode: 0 | 1) => void = () => {}
     const finished = new Promise<0 | 1>((resolve) => {
       runnerFinished = resolve
@@ -35,12 +41,16 @@ export async function runDaemon(env: NodeJS.ProcessEnv): Promise<number> {
       log,
       onRunnerFinished: (exitCode) => runnerFinished(exitCode),
     })
-    const server = await serveDaemon(daemon, settings.listen)
+    const { processes } = daemon
+    const legacy = legacyRuntime({ processes, env, defaultCwd: settings.defaultCwd, log })
+    const server = await serveDaemon(daemon, settings.listen, { refuse, legacy })
+    const upstream = sandboxd && (await openSandboxd({ ...sandboxd, env, processes, log, refuse }))
     log.info('daemon listening', { ...settings.listen, ...(server.port ? { port: server.port } : {}) })
 
     const end = await Promise.race([finished, stopped])
     if (typeof end === 'string') log.info('stopping', { signal: end, hasTask: daemon.hasTask })
     await daemon.terminate(processGraceMs)
+    await upstream?.close()
     await server.close(connectionGraceMs)
     await daemon.close()
     return typeof end === 'number' ? end : daemon.hasTask ? 1 : 0
@@ -48,6 +58,22 @@ export async function runDaemon(env: NodeJS.ProcessEnv): Promise<number> {
     log.error('daemon failed', { error: error instanceof Error ? error.message : String(error) })
     return 1
   }
+}
+
+/** Loaded only where it is asked for: most sandboxes have no use for it. */
+async function openSandboxd(options: SandboxdOptions): Promise<SandboxdServer> {
+  const { serveSandboxd } = await import('./sandboxd-server.js')
+  const server = await serveSandboxd(options)
+  options.log.info('sandboxd listening', { restPort: server.restPort, grpcPort: server.grpcPort, root: options.root })
+  return server
+}
+
+/** With a public key set, every call but health needs a token that names this sandbox. */
+function tokenCheck(env: NodeJS.ProcessEnv): SandboxdOptions['refuse'] {
+  const key = env.CORRAL_DAEMON_PUBLIC_KEY
+  if (!key) return () => undefined
+  const check = { publicKey: readPublicKey(key), sandbox: env.CORRAL_DAEMON_SANDBOX || env.HOSTNAME || hostname() }
+  return (request) => refuseToken(check, request.headers.authorization, systemClock.now())
 }
 
 interface Settings {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock, Logger } from '@corral/ports'
 import { CorralError, type RunnerTask } from '@corral/protocol'
-import type { Clock, Logger } from '@corral/resources'
 
 export interface RunnerOptions {
   readonly workDir: string

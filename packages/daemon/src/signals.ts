@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import type { SignalName } from '@corral/protocol'
 
 /** Signals a process or its group. False when there is nothing left to signal. */
@@ -20,4 +21,9 @@ export function isWrapperAlive(pid: number, directory: string): boolean {
     // No such process.
     return false
   }
+}
+
+/** The number of a signal; 9 where the system does not say which it was. */
+export function signalNumber(signal: NodeJS.Signals | null): number {
+  return signal === null ? 9 : constants.signals[signal]
 }

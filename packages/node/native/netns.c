@@ -110,7 +110,9 @@ static int listener(int type, const char *place) {
   if (!colon) errno = EINVAL, fail(place);
   *colon = 0;
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(colon + 1))};
-  int one = 1, fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+  /* Node makes the sockets it opens itself non-blocking, not those it is handed: accept() would wait for ever on one that
+     became ready and has nothing any more, and with it everything else the receiving process does. */
+  int one = 1, fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0 || inet_pton(AF_INET, ip, &address.sin_addr) != 1) fail(place);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (bind(fd, (struct sockaddr *)&address, sizeof address)) fail(place);
@@ -146,7 +148,7 @@ static void await_acknowledgements(int channel, int lines) {
   }
 }
 
-/* The pod's own address, once there is a pod. False at end of file: nobody needed this namespace. */
+/* The pod's own address, once there is a pod. False at end of file: the namespace was not used. */
 static int await_address(char *cidr, size_t size) {
   size_t used = 0;
   while (used + 1 < size) {

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum { MAX_CONNECTIONS = 512, OUT_HIGH = 256 * 1024, READ_SIZE = 32 * 1024, LAST_WORDS_MS = 2000, TAIL_MS = 100,
-       GOODBYE_MS = 2000 };
+       GOODBYE_MS = 2000, CONTROL_WORDS_MS = 60000 };
 
 static struct cell cell;
 
@@ -329,8 +329,9 @@ static void watch_connection(struct polled *polled, const struct connection *c) 
   watch(polled, peer ? c->peer : -1, peer);
 }
 
-static int poll_timeout(int64_t ends_at) {
-  int64_t nearest = cell.ending ? ends_at : INT64_MAX, now = now_ms();
+static int poll_timeout(int64_t ended_at) {
+  int64_t nearest = INT64_MAX, now = now_ms();
+  if (cell.ending) nearest = ended_at + (now < ended_at + LAST_WORDS_MS ? LAST_WORDS_MS : CONTROL_WORDS_MS);
   for (struct connection *c = cell.connections; c; c = c->next)
     if (c->exited && !c->exit_sent && buffer_used(&c->out) < OUT_HIGH && c->drain_until_ms < nearest)
       nearest = c->drain_until_ms;
@@ -340,10 +341,18 @@ static int poll_timeout(int64_t ends_at) {
   return nearest <= now ? 0 : (int)(nearest - now);
 }
 
-static bool has_last_words(void) {
+static bool has_words_for(const struct connection *c) {
+  return buffer_used(&c->out) || (c->stage == RUNS_PROCESS && !c->exit_sent);
+}
+
+/* When the cell may go: no message to the clients is pending, or they had LAST_WORDS_MS to take it. The cradle
+ * gets longer. It always reads, but on a busy machine it may be without a turn for seconds, and its log must not miss
+ * what the container said last. */
+static bool may_leave(int64_t ending_ms) {
+  if (cell.main && has_words_for(cell.main)) return ending_ms >= CONTROL_WORDS_MS;
   for (struct connection *c = cell.connections; c; c = c->next)
-    if (buffer_used(&c->out) || (c->stage == RUNS_PROCESS && !c->exit_sent)) return true;
-  return false;
+    if (has_words_for(c)) return ending_ms >= LAST_WORDS_MS;
+  return true;
 }
 
 /* Whatever happens to the others, the cradle hears how the main process ended. */
@@ -407,16 +416,16 @@ int supervise_main(int argc, char **argv) {
   master->is_control = true;
 
   struct polled polled = {0};
-  for (int64_t ends_at = 0;;) {
-    if (cell.ending && !ends_at) ends_at = now_ms() + LAST_WORDS_MS;
-    if (cell.ending && (!has_last_words() || now_ms() >= ends_at)) break;
+  for (int64_t ended_at = 0;;) {
+    if (cell.ending && !ended_at) ended_at = now_ms();
+    if (cell.ending && may_leave(now_ms() - ended_at)) break;
     polled.count = 0;
     int open = 0;
     for (struct connection *c = cell.connections; c; c = c->next) open++;
     watch(&polled, deaths, POLLIN);
     watch(&polled, open < MAX_CONNECTIONS ? listener : -1, POLLIN);
     for (struct connection *c = cell.connections; c; c = c->next) watch_connection(&polled, c);
-    if (poll(polled.list, polled.count, poll_timeout(ends_at)) < 0 && errno != EINTR) return 71;
+    if (poll(polled.list, polled.count, poll_timeout(ended_at)) < 0 && errno != EINTR) return 71;
 
     struct signalfd_siginfo info;
     while (read(deaths, &info, sizeof info) > 0) continue;

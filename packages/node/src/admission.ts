@@ -1,11 +1,10 @@
 import type { Pod, PodSpec } from '@corral/resources'
-import { EgressError, egressAnnotation, parseEgress } from './egress/egress-annotation.js'
+import { type Egress, EgressError, egressAnnotation, parseEgress } from './egress/egress-annotation.js'
 import { refusedFields } from './fields/refused-fields.js'
-import type { EgressRule } from './isolation/isolation.js'
 
 /** Whether the node takes a pod on, and what it may reach. */
 export interface Admission {
-  egress: EgressRule[]
+  egress: Egress
   /** Set when the pod cannot run here at all. */
   refusal?: { reason: string; message: string }
 }
@@ -16,7 +15,7 @@ export function admitPod(pod: Pod): Admission {
   if (refused.length > 0) {
     const list = refused.map(({ path, reason }) => `${path}: ${reason}`).join('; ')
     return {
-      egress: [],
+      egress: { rules: [], grants: [] },
       refusal: { reason: 'UnsupportedField', message: `the node cannot do what the pod asks for: ${list}` },
     }
   }
@@ -24,7 +23,7 @@ export function admitPod(pod: Pod): Admission {
     return { egress: parseEgress(pod.metadata?.annotations?.[egressAnnotation]) }
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
-    return { egress: [], refusal: { reason: error.code, message: error.message } }
+    return { egress: { rules: [], grants: [] }, refusal: { reason: error.code, message: error.message } }
   }
 }
 

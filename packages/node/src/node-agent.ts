@@ -1,24 +1,20 @@
 import { mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type Informer, type KubeClient } from '@corral/kube'
-import {
-  type Clock,
-  type Logger,
-  NetworkPolicies,
-  type NetworkPolicy,
-  type Pod,
-  type PodStreams,
-  Pods,
-} from '@corral/resources'
-import { eventRecorder } from './event-recorder.js'
+import type { Clock, Logger, PodStreams } from '@corral/ports'
+import { NetworkPolicies, type NetworkPolicy, type Pod, Pods } from '@corral/resources'
+import { DiskGuard } from './disk/disk-guard.js'
+import { reserveFile } from './disk/reserve-file.js'
+import { usageMeter } from './disk/usage-meter.js'
 import type { HostService, Isolation } from './isolation/isolation.js'
 import { hostToolchain } from './launch/host-toolchain.js'
 import type { ImageMap } from './launch/image-map.js'
 import type { Toolchain } from './launch/launch-plan.js'
 import { type NodeFacts, readCapacity, readMachine } from './node-object.js'
-import { keepLease, registerNode, reportNotReady } from './node-registration.js'
-import { podDirectories } from './pod/pod-directories.js'
+import { keepLease, registerNode, reportDiskPressure, reportNotReady } from './node-registration.js'
+import { podEvents } from './pod-events.js'
 import { PodSet } from './pod-set.js'
+import { podDirectories } from './records/pod-directories.js'
 import { podStreams } from './streams/pod-streams.js'
 import { claimDirectories } from './volumes/claim-directories.js'
 import { type Provisioner, startProvisioner } from './volumes/provisioner.js'
@@ -44,8 +40,20 @@ export interface NodeOptions {
   /** Processes one pod may have. */
   pidsLimit?: number
   version?: string
-  /** How often mounted ConfigMaps and Secrets are refreshed and size limits checked. */
+  /** `disk/usage-thread` as one JavaScript file: counts what pods take. Without it this thread counts. */
+  usageThread?: string
+  /** Told when the data directory's disk becomes full (`problem` says how) and when it has room again. */
+  onDiskPressure?: (problem: string | undefined) => void
+  /** Called once the disk has been looked at and the pods that fill it are being evicted. */
+  onDiskChecked?: () => void
+  /** How often mounted ConfigMaps and Secrets are refreshed. */
   upkeepMs?: number
+}
+
+export interface NodeStopOptions {
+  endPods: boolean
+  /** With `endPods`: pods that go on all the same. */
+  keeps?: (pod: Pod) => boolean
 }
 
 /** A node at work. */
@@ -55,17 +63,17 @@ export interface NodeAgent {
   /** Settles once the node is registered and has taken over the pods that were there; rejects when it cannot. */
   readonly ready: Promise<void>
   /**
-   * Ends the agent; safe to repeat. With `endPods` every container is stopped first, else they go on for the next agent
-   * to adopt. The isolation stays open: who made it closes it.
+   * Ends the agent; safe to repeat. The containers of pods that `keeps` names go on for the next agent to adopt; with
+   * `endPods` those of all others are stopped first. The isolation stays open: who made it closes it.
    */
-  stop(options: { endPods: boolean }): Promise<void>
+  stop(options: NodeStopOptions): Promise<void>
 }
 
 const defaultPidsLimit = 4096
 const registerTries = 6
 const firstRetryMs = 100
 const defaultUpkeepMs = 30_000
-const shutdownGraceSeconds = 5
+const shutdownGraceSeconds = 2
 
 /** Starts the node: registers it, takes over what an earlier agent left, runs the pods bound to it. */
 export async function startNode(options: NodeOptions): Promise<NodeAgent> {
@@ -73,7 +81,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const life = new AbortController()
   const facts = await nodeFacts(options)
-  const events = eventRecorder({ client, component: 'corral-node', host: nodeName, clock, log })
+  const events = podEvents({ client, component: 'corral-node', host: nodeName, clock, log })
   const directories = podDirectories(dataDir)
   const claims = claimDirectories(dataDir)
   const toolchain = options.toolchain ?? (await hostToolchain({ dataDir }))
@@ -99,6 +107,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
     },
     leftovers,
   )
+  isolation.watchNetwork((report) => pods.networkRefused(report))
   const registration = { client, facts, clock, log, signal: life.signal }
   const informer = createInformer({
     client,
@@ -110,14 +119,42 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   const lease = keepLease(registration)
   const ready = becomeReady(registration, { informer, policies, provisioner }, pods)
   const upkeep = repeat(() => pods.upkeep(), options.upkeepMs ?? defaultUpkeepMs, life.signal)
-  ready.catch(() => {}) // whoever waits sees the rejection; nobody has to wait
+  const guard = new DiskGuard({
+    dataDir,
+    pods: () => pods.guarded(),
+    meter: usageMeter(options.usageThread),
+    reserve: reserveFile(dataDir),
+    onPressure: (problem) => {
+      options.onDiskPressure?.(problem)
+      // On a full disk the API takes it once the reserve is released.
+      reportDiskPressure(registration, () => guard.problem).catch((error: unknown) =>
+        log.warn('disk pressure not reported', { error }),
+      )
+    },
+    onChecked: options.onDiskChecked,
+    log,
+    signal: life.signal,
+  })
+  const guarding = ready.then(
+    () => guard.run(),
+    () => {}, // callers that await `ready` get the error
+  )
+  ready.catch(() => {}) // callers that await it still get the rejection
 
   let stopped: Promise<void> | undefined
-  async function stop({ endPods }: { endPods: boolean }): Promise<void> {
+  async function stop({ endPods, keeps = () => false }: NodeStopOptions): Promise<void> {
     life.abort()
-    await Promise.all([lease, upkeep, informer.stop(), policies.stop(), provisioner.stop(), ready.catch(() => {})])
-    await (endPods ? pods.shutDown(shutdownGraceSeconds) : pods.detach())
-    await events.flush()
+    await Promise.all([
+      lease,
+      upkeep,
+      guarding,
+      informer.stop(),
+      policies.stop(),
+      provisioner.stop(),
+      ready.catch(() => {}),
+    ])
+    await pods.leave(shutdownGraceSeconds, (pod) => !endPods || keeps(pod))
+    await events.drain()
     await reportNotReady(registration).catch((error: unknown) => log.debug('node not reported as stopped', { error }))
   }
   const agent: NodeAgent = {

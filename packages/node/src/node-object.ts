@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { arch, cpus, hostname, machine, release, totalmem } from 'node:os'
 import type { Node, NodeSpec, NodeStatus } from '@corral/resources'
 import type { Tier } from './isolation/isolation.js'
+import { runtimeHandlers } from './pod/runtime-handler.js'
 
 /** What this machine has to give, in plain numbers. */
 export interface Capacity {
@@ -67,6 +68,7 @@ export function nodeObject(facts: NodeFacts, now: Date): Node & { spec: NodeSpec
         { type: 'InternalIP', address: facts.hostIP },
         { type: 'Hostname', address: facts.machine.hostname },
       ],
+      runtimeHandlers: ['', ...runtimeHandlers(facts.tier)].map((name) => ({ name })),
       ...(facts.kubeletPort === undefined ? {} : { daemonEndpoints: { kubeletEndpoint: { Port: facts.kubeletPort } } }),
       nodeInfo: {
         architecture: facts.machine.arch,

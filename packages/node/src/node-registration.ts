@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KubeClient } from '@corral/kube'
-import { type Clock, isAlreadyExists, isNotFound, Leases, type Logger, Nodes } from '@corral/resources'
+import type { Clock, Logger } from '@corral/ports'
+import { isAlreadyExists, isNotFound, Leases, Nodes } from '@corral/resources'
 import { type NodeFacts, nodeObject } from './node-object.js'
 
 export interface RegistrationOptions {
@@ -33,7 +34,7 @@ export async function registerNode({ client, facts, clock, signal }: Registratio
   )
 }
 
-/** Marks the node as not ready: nobody looks after its pods any more. */
+/** Marks the node as not ready: its agent has stopped, so its pods are no longer managed. */
 export async function reportNotReady({ client, facts, clock }: Omit<RegistrationOptions, 'signal'>): Promise<void> {
   const { status } = nodeObject(facts, clock.now())
   const conditions = status.conditions?.map((condition) =>
@@ -43,6 +44,34 @@ export async function reportNotReady({ client, facts, clock }: Omit<Registration
   )
   const body = { status: { conditions } }
   await client.patch(Nodes, { name: facts.name }, { type: 'merge', body }, { subresource: 'status', timeoutMs: 2_000 })
+}
+
+const pressureTries = 30
+const pressureRetryMs = 500
+
+/** Tells in the Node object what is wrong with its disk, if anything is by then; tried again while the API refuses it. */
+export async function reportDiskPressure(
+  { client, facts, clock, signal }: RegistrationOptions,
+  findProblem: () => string | undefined,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const problem = findProblem()
+    const { status } = nodeObject(facts, clock.now())
+    const conditions = status.conditions?.map((condition) =>
+      condition.type === 'DiskPressure' && problem !== undefined
+        ? { ...condition, status: 'True', reason: 'KubeletHasDiskPressure', message: problem }
+        : condition,
+    )
+    const body = { status: { conditions } }
+    try {
+      await client.patch(Nodes, { name: facts.name }, { type: 'merge', body }, { subresource: 'status', signal })
+      return
+    } catch (error) {
+      if (signal.aborted) return
+      if (tries === pressureTries) throw error
+      await sleep(pressureRetryMs, undefined, { signal }).catch(() => {}) // aborted: the next try fails for good
+    }
+  }
 }
 
 /** Renews the node's lease until `signal` aborts. A failed renewal is tried again at the next beat. */

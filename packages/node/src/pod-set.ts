@@ -1,20 +1,16 @@
-import {
-  KubeError,
-  type NetworkPolicy,
-  type PersistentVolumeClaim,
-  type Pod,
-  type PodRef,
-  type Stored,
-} from '@corral/resources'
+import type { PodRef } from '@corral/ports'
+import { KubeError, type NetworkPolicy, type PersistentVolumeClaim, type Pod, type Stored } from '@corral/resources'
 import { admitPod } from './admission.js'
+import type { GuardedPod } from './disk/disk-guard.js'
 import { policyGap, selectsPod } from './egress/network-policies.js'
-import type { Cell } from './isolation/isolation.js'
+import type { Cell, NetworkReport } from './isolation/isolation.js'
 import { imageRepository } from './launch/image-map.js'
 import { logFile } from './launch/launch-plan.js'
 import { hostUidPool, type NumberPool, podAddress, podAddressIndex, podAddressPool } from './pod/allocator.js'
-import type { PodRecord } from './pod/pod-directories.js'
 import { PodWorker, type PodWorkerPorts } from './pod/pod-worker.js'
 import { recoverContainers } from './pod/recovered-state.js'
+import { RefusalReporter } from './pod/refusal-reporter.js'
+import type { PodRecord } from './records/pod-directories.js'
 import type { StreamTargets } from './streams/pod-streams.js'
 
 /** What an earlier agent left behind. */
@@ -37,11 +33,15 @@ export class PodSet implements StreamTargets {
   readonly #cells = new Map<string, Cell[]>()
   readonly #uids: NumberPool = hostUidPool()
   readonly #addresses: NumberPool = podAddressPool()
+  readonly #refusals: RefusalReporter
+  /** Told before their pods were observed. */
+  readonly #earlyReports = new Map<string, NetworkReport>()
 
   constructor(
     private readonly ports: PodSetPorts,
     leftovers: Leftovers,
   ) {
+    this.#refusals = new RefusalReporter(ports)
     this.#records = new Map(leftovers.records.map((record) => [record.podUid, record]))
     for (const cell of leftovers.cells) this.#cells.set(cell.podUid, [...(this.#cells.get(cell.podUid) ?? []), cell])
     for (const record of leftovers.records) {
@@ -69,6 +69,7 @@ export class PodSet implements StreamTargets {
     const strangers = new Set([...this.#records.keys(), ...this.#cells.keys()])
     this.#records.clear()
     this.#cells.clear()
+    this.#earlyReports.clear()
     for (const podUid of strangers) {
       this.ports.log.info('pod without an object ended', { podUid })
       await this.ports.isolation.releasePod(podUid)
@@ -81,6 +82,13 @@ export class PodSet implements StreamTargets {
     for (const { pod } of this.#workers.values()) this.#reportGap(pod, policy)
   }
 
+  /** Something of the network was refused to a pod. */
+  networkRefused(report: NetworkReport): void {
+    const worker = this.#workers.get(report.podUid)
+    if (worker) this.#refusals.report(worker.pod, report)
+    else if (this.#records.has(report.podUid)) this.#earlyReports.set(report.podUid, report)
+  }
+
   /** Called now and then, see `PodWorker.upkeep`. */
   async upkeep(): Promise<void> {
     for (const worker of this.#workers.values()) {
@@ -88,12 +96,18 @@ export class PodSet implements StreamTargets {
     }
   }
 
-  async detach(): Promise<void> {
-    await Promise.all([...this.#workers.values()].map((worker) => worker.detach()))
+  /** The pods that have files on this node's disk. */
+  guarded(): GuardedPod[] {
+    return [...this.#workers.values()].flatMap((worker) => worker.guarded() ?? [])
   }
 
-  async shutDown(graceSeconds: number): Promise<void> {
-    await Promise.all([...this.#workers.values()].map((worker) => worker.shutDown(graceSeconds)))
+  /** Stops deciding: pods that are kept go on by themselves, the others are ended for the time being. */
+  async leave(graceSeconds: number, isKept: (pod: Stored<Pod>) => boolean): Promise<void> {
+    await Promise.all(
+      [...this.#workers.values()].map((worker) =>
+        isKept(worker.pod) ? worker.detach() : worker.shutDown(graceSeconds),
+      ),
+    )
   }
 
   cell(pod: PodRef, container: string): Cell | undefined {
@@ -132,10 +146,11 @@ export class PodSet implements StreamTargets {
   #begin(pod: Stored<Pod>): void {
     const { uid } = pod.metadata
     const known = this.#records.get(uid)
-    const cells = this.#cells.get(uid) ?? []
+    // A cell that was lost with its cradle has no pod around it any more: the pod is prepared anew.
+    const cells = (this.#cells.get(uid) ?? []).filter(({ knownExit }) => !knownExit?.lost)
     this.#records.delete(uid)
     this.#cells.delete(uid)
-    const { egress, refusal } = admitPod(pod)
+    const { refusal } = admitPod(pod)
     const record = known ?? this.#newRecord(pod)
     if (refusal && !known) record.failure = refusal
     const hasCell = (container: string): boolean => cells.some((cell) => cell.container === container)
@@ -146,11 +161,14 @@ export class PodSet implements StreamTargets {
         isUidInUse: (hostUid) => this.#isUidInUse(hostUid, uid),
         log: this.ports.log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
       },
-      { pod, record, containers, cells, egress, hasDirectory: known !== undefined, onEnded: () => this.#ended(uid) },
+      { pod, record, containers, cells, hasDirectory: known !== undefined, onEnded: () => this.#ended(uid) },
     )
     this.#workers.set(uid, worker)
     if (!known && !pod.metadata.deletionTimestamp) this.#welcome(pod, refusal)
     worker.wake()
+    const report = this.#earlyReports.get(uid)
+    this.#earlyReports.delete(uid)
+    if (report) this.#refusals.report(pod, report)
   }
 
   #welcome(pod: Stored<Pod>, refusal: { reason: string; message: string } | undefined): void {
@@ -173,7 +191,7 @@ export class PodSet implements StreamTargets {
 
   #reportGap(pod: Stored<Pod>, policy: NetworkPolicy): void {
     if (!selectsPod(policy, pod)) return
-    const gap = policyGap(policy, admitPod(pod).egress)
+    const gap = policyGap(policy, admitPod(pod).egress.rules)
     if (gap) this.ports.events.event(pod, 'Warning', 'NetworkPolicyNotEnforced', gap)
   }
 
@@ -211,6 +229,7 @@ export class PodSet implements StreamTargets {
     if (!worker) return
     const { record } = worker
     this.#workers.delete(uid)
+    this.#refusals.forget(uid)
     if (!worker.isObjectGone) this.#over.add(uid)
     this.#uids.release(record.hostUid)
     this.#addresses.release(podAddressIndex(record.podIP))

@@ -11,7 +11,14 @@ describe('parseEgress', () => {
     { text: ' A.example:80,  *.example.org:443\n b:1 ', rules: ['a.example:80', '*.example.org:443', 'b:1'] },
     { text: 'a:1,a:1', rules: ['a:1'] },
   ])('reads $text', ({ text, rules }) => {
-    expect(parseEgress(text).map(({ host, port }) => `${host}:${port}`)).toEqual(rules)
+    expect(parseEgress(text).rules.map(({ host, port }) => `${host}:${port}`)).toEqual(rules)
+  })
+
+  it('tells the package mirror from a host of that name', () => {
+    expect(parseEgress('packages, packages:443')).toEqual({
+      rules: [{ host: 'packages', port: 443 }],
+      grants: ['packages'],
+    })
   })
 
   it.each([

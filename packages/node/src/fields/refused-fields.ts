@@ -10,7 +10,7 @@ export interface RefusedField {
 
 const podSpecType = 'io.k8s.api.core.v1.PodSpec'
 
-/** Every field that is set in the pod and that this node cannot do. A field nobody classed counts as refused. */
+/** Every field that is set in the pod and that this node cannot do. A field without a class counts as refused. */
 export function refusedFields(spec: PodSpec): RefusedField[] {
   const found: RefusedField[] = []
   walkObject(spec, podSpecType, 'spec', found)

@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { parseCgroupMounts, parseOwnCgroups } from '../cradle/cgroups.js'
-import { pidsOfUid } from '../cradle/process-table.js'
-import { encodeFrame, Frame } from './frames.js'
+import { encodeFrame, Frame } from '../cradle/protocol/frames.js'
+import { parseCgroupMounts, parseOwnCgroups } from '../cradle/server/cgroups.js'
+import { pidsOfUid } from '../cradle/server/process-table.js'
 import type { Cell } from './isolation.js'
-import { openWorkbench, text, until, type Variant, type Workbench } from './workbench.test-suite.js'
+import { cradleOf, openWorkbench, text, until, type Variant, type Workbench } from './workbench.test-suite.js'
 
 const exec = { stdin: false, stdout: true, stderr: true, tty: false }
 const isRoot = process.getuid?.() === 0
@@ -74,6 +75,23 @@ export function describeIsolation(variant: Variant): void {
         const log = readFileSync(join(bench.dataDir, 'pods', cell.podUid, 'logs', 'main.log'), 'utf8')
         expect(log.trimEnd().split('\n').length).toBe(200_000)
         expect(log.trimEnd().endsWith(' stdout F 200000')).toBe(true)
+      })
+
+      it('loses nothing of its last output when the cradle gets no turn for seconds', async () => {
+        const script = 'while [ ! -e "$HOME/go" ]; do sleep 0.02; done; head -c 500000 /dev/zero | tr "\\0" x'
+        const cell = await bench.start(script)
+        const cradle = cradleOf(bench.dataDir)
+        process.kill(cradle, 'SIGSTOP')
+        try {
+          const opener = await cell.exec({ ...exec, command: ['/bin/sh', '-c', ': > "$HOME/go"'] })
+          await opener.exited
+          await pause(4_000)
+        } finally {
+          process.kill(cradle, 'SIGCONT')
+        }
+        expect(await cell.exited).toMatchObject({ exitCode: 0 })
+        const log = readFileSync(join(bench.dataDir, 'pods', cell.podUid, 'logs', 'main.log'), 'utf8')
+        expect(log.match(/x/g)?.length).toBe(500_000)
       })
 
       it('receives signals', async () => {
@@ -143,10 +161,18 @@ export function describeIsolation(variant: Variant): void {
       })
 
       it('loses nothing of a megabyte that is read late', async () => {
-        const running = await shared.exec({ ...exec, command: ['head', '-c', '3000000', '/dev/zero'] })
-        let bytes = 0
-        for await (const chunk of running.stdout) bytes += chunk.length
-        expect(bytes).toBe(3_000_000)
+        // Of these sizes some just fit between writer and reader: their writers end with every buffer full.
+        const sizes = Array.from({ length: 10 }, (_, index) => 1_200_000 + index * 100_000)
+        const running = await Promise.all(
+          sizes.map((size) => shared.exec({ ...exec, command: ['head', '-c', String(size), '/dev/zero'] })),
+        )
+        await pause(1_000)
+        const received = running.map(async ({ stdout }) => {
+          let bytes = 0
+          for await (const chunk of stdout) bytes += chunk.length
+          return bytes
+        })
+        expect(await Promise.all(received)).toEqual(sizes)
       })
 
       it('reports 137 when the container ends under it', async () => {

@@ -1,6 +1,7 @@
-import type { ByteStream, DuplexProcess, ExecStreamOptions } from '@corral/resources'
+import type { ByteStream, DuplexProcess, ExecStreamOptions } from '@corral/ports'
+import type { EgressRefused } from '@corral/resources'
 
-export type Tier = 'gvisor' | 'bubblewrap' | 'process'
+export type Tier = 'bubblewrap' | 'process'
 
 export interface ProbeReport {
   tier: Tier
@@ -34,8 +35,22 @@ export interface EgressRule {
 export interface HostService {
   names: readonly string[]
   port: number
+  /** Served on the pod's own 127.0.0.1 as well as by name: some clients speak plain HTTP nowhere else. */
+  onLoopback?: boolean
+  /** Only pods whose egress names this word have the service; every pod has one without a word. */
+  grant?: string
   target: { host: string; port: number } | { socketPath: string }
 }
+
+/** What of the network was refused to a pod since it began; it only grows. */
+export interface NetworkReport extends EgressRefused {
+  podUid: string
+  /** The limit on connections that was reached last. */
+  connectionLimit?: { of: 'pod' | 'node'; connections: number }
+}
+
+/** What a pod may connect to. */
+export type PodReach = Pick<PodPlan, 'egress' | 'services'>
 
 /** What all containers of a pod share: a network namespace, a uid, a cgroup. Data only. */
 export interface PodPlan {
@@ -57,6 +72,8 @@ export interface PodPlan {
 export interface ResourceLimits {
   memoryBytes?: number
   cpuMillis?: number
+  /** Share of the processor while others want it too, as the CPU request it stands for. */
+  cpuWeightMillis?: number
   pids?: number
 }
 
@@ -100,6 +117,8 @@ export interface Cell {
   readonly attempt: number
   readonly startedAt: string
   readonly exited: Promise<CellExit>
+  /** How it ended, where that was known when this process first saw it. */
+  readonly knownExit: CellExit | undefined
   exec(
     options: Omit<ExecStreamOptions, 'container'> & { env?: Record<string, string>; workingDir?: string },
   ): Promise<DuplexProcess>
@@ -109,21 +128,50 @@ export interface Cell {
   dial(port: number, options?: { host?: string; signal?: AbortSignal }): Promise<ByteStream>
   /** To the main process. */
   signal(signal: NodeJS.Signals): Promise<void>
+  /** Everything in the cell but the main process, at once. */
+  halt(): Promise<void>
   /** Everything in the cell, at once. */
   kill(): Promise<void>
+}
+
+/** One command of the host's own, run to its end; it sees the toolchain and these directories under their own paths. */
+export interface OneShotCommand {
+  argv: readonly string[]
+  readable: readonly string[]
+  writable: readonly string[]
 }
 
 /** A way of isolating pods on this machine. Every tier passes the same suite; what it cannot hold back it reports. */
 export interface Isolation {
   readonly tier: Tier
   probe(): Promise<ProbeReport>
+  /** The argument vector that runs a command confined, outside of any pod; absent on a tier that cannot. */
+  confine?(command: OneShotCommand): string[]
   /** Network namespace, egress listeners, cgroup. Safe to repeat with the same plan. */
   preparePod(plan: PodPlan): Promise<void>
+  /**
+   * From now on the pod reaches exactly this. Connections to what is not in it any more are ended before this settles;
+   * what stays keeps its addresses and its connections. Safe to repeat. `restricted: false` where the tier has no network
+   * of its own to close, `PodNotPrepared` where there is no such pod.
+   */
+  setNetwork(podUid: string, network: PodReach): Promise<{ restricted: boolean }>
   launch(plan: LaunchPlan): Promise<Cell>
   /** Cells that outlived an earlier main process. Exited ones are reported once, with their exit. */
   adopt(): Promise<Cell[]>
+  /** What is refused to pods from now on is told here, as is what was refused to pods that are there already. */
+  watchNetwork(listener: (report: NetworkReport) => void): void
   /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
   releasePod(podUid: string): Promise<void>
+  /**
+   * Cells that outlive this process are kept at least until `time` for the next one to adopt; undefined takes an earlier
+   * time back. Best effort: what cannot be told is told again on the next connection.
+   */
+  keepUntil(time: Date | undefined): Promise<void>
+  /**
+   * From now on no cell outlives this process, however it ends: said first by one that stops, so that neither a second
+   * Ctrl-C nor a machine too busy for an orderly stop leaves cells behind. Best effort.
+   */
+  announceEnd?(): Promise<void>
   /** `endPods: false` leaves cells running for the next main to adopt; where there are none, nothing is left. */
   close(options: { endPods: boolean }): Promise<void>
 }

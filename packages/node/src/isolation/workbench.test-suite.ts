@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, buildSync } from 'esbuild'
+import { bubblewrapIsolation } from '../tiers/bubblewrap/bubblewrap-isolation.js'
+import { processIsolation } from '../tiers/process/process-isolation.js'
 import type { Cell, Isolation, LaunchPlan, PodPlan } from './isolation.js'
-import { bubblewrapIsolation, processIsolation } from './tiers.js'
 
 const nodePackage = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -50,7 +51,11 @@ let numbers = 0
 
 export function openWorkbench(
   variant: Variant,
-  { lonelyAfterMs = 60_000, below = '' }: { lonelyAfterMs?: number; below?: string } = {},
+  {
+    idleShutdownMs = 60_000,
+    below = '',
+    openFiles,
+  }: { idleShutdownMs?: number; below?: string; openFiles?: number } = {},
 ): Workbench {
   const root = mkdtempSync(join(tmpdir(), 'corral-isolation-'))
   chmodSync(root, 0o711)
@@ -65,11 +70,15 @@ export function openWorkbench(
   const usesNode = variant === 'bubblewrap + Node supervisor'
   const options = {
     dataDir,
-    cradleEntry: bundle('cradle/main.ts', 'cradle.mjs'),
+    cradleEntry: bundle('cradle-main.ts', 'cradle.mjs'),
     ...(usesNode
-      ? { supervisorPath: null, supervisorScript: bundle('cradle/node-supervisor.ts', 'node-supervisor.mjs') }
+      ? {
+          supervisorPath: null,
+          supervisorScript: bundle('cradle/supervisor/node-supervisor.ts', 'node-supervisor.mjs'),
+        }
       : {}),
-    lonelyAfterMs,
+    idleShutdownMs,
+    ...(openFiles === undefined ? {} : { nodePath: nodeWithOpenFiles(dataDir, openFiles) }),
   }
   const open = (): Isolation => (variant === 'process' ? processIsolation(options) : bubblewrapIsolation(options))
   const isolation = open()
@@ -80,18 +89,19 @@ export function openWorkbench(
     isolation,
     reopen: open,
     async launchFromDoomedMain(pod, plan) {
-      const maker = variant === 'process' ? 'processIsolation' : 'bubblewrapIsolation'
+      const tier = variant === 'process' ? 'process' : 'bubblewrap'
+      const maker = `${tier}Isolation`
       const script = join(dataDir, 'doomed-main.mjs')
       buildSync({
         stdin: {
-          contents: `import { ${maker} } from './tiers.js'
+          contents: `import { ${maker} } from './${tier}/${tier}-isolation.js'
             const { options, pod, plan } = JSON.parse(process.argv[2])
             const isolation = ${maker}(options)
             await isolation.preparePod(pod)
             await isolation.launch(plan)
             process.stdout.write('launched')
             setInterval(() => {}, 1000)`,
-          resolveDir: join(nodePackage, 'src/isolation'),
+          resolveDir: join(nodePackage, 'src/tiers'),
           loader: 'ts',
         },
         outfile: script,
@@ -165,6 +175,16 @@ export function openWorkbench(
   return workbench
 }
 
+/** The process that holds the cells of a workbench. */
+export const cradleOf = (dataDir: string): number => Number(readFileSync(join(dataDir, 'cradle', 'cradle.pid'), 'utf8'))
+
+/** A node that may hold no more than this many descriptors: a machine's limit, made small enough to reach. */
+function nodeWithOpenFiles(dataDir: string, openFiles: number): string {
+  const path = join(dataDir, 'small-node')
+  writeFileSync(path, `#!/bin/sh\nulimit -n ${openFiles}\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 })
+  return path
+}
+
 export async function text(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const parts: Uint8Array[] = []
   for await (const chunk of chunks) parts.push(chunk)
@@ -172,7 +192,7 @@ export async function text(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 /** Polls until `ready` holds; the deadline only ends a test that has failed already. */
-export async function until(what: string, ready: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
+export async function until(what: string, ready: () => boolean | Promise<boolean>, timeoutMs = 240_000): Promise<void> {
   const deadline = Date.now() + timeoutMs
   while (!(await ready())) {
     if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)

@@ -1,4 +1,4 @@
-import type { LogStreamOptions, PodRef } from '@corral/resources'
+import type { LogStreamOptions, PodRef } from '@corral/ports'
 
 /** What an API server asks of a kubelet. */
 export type KubeletRoute =

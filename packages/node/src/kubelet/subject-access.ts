@@ -27,7 +27,7 @@ export function subjectAccess(client: Pick<KubeClient, 'create'>, nodeName: stri
   }
 }
 
-/** The caller of a connection whose certificate has been verified; undefined where it names nobody. */
+/** The caller of a connection whose certificate has been verified; undefined where it has no common name. */
 export function callerOf(socket: TLSSocket): Caller | undefined {
   const subject = socket.getPeerCertificate()?.subject as Record<string, string | string[] | undefined> | undefined
   const [name] = [subject?.CN ?? []].flat()

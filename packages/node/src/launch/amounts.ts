@@ -13,8 +13,31 @@ export function containerLimits(container: Container, pidsLimit?: number): Resou
   return limitsFrom(container.resources?.limits, pidsLimit)
 }
 
-/** The limits of the pod as a whole: its own, else the sum of its containers' where every one has a limit. */
+/**
+ * The limits of the pod as a whole: its own, else the sum of its containers' where every one has a limit. The overhead
+ * of its RuntimeClass comes on top, as the kubelet does it.
+ */
 export function podLimits(spec: PodSpec, pidsLimit?: number): ResourceLimits {
+  const limits = { ...limitsOfSpec(spec, pidsLimit), cpuWeightMillis: cpuWeightMillis(spec) }
+  const overhead = limitsFrom(spec.overhead)
+  return {
+    ...limits,
+    ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes + (overhead.memoryBytes ?? 0) }),
+    ...(limits.cpuMillis === undefined ? {} : { cpuMillis: limits.cpuMillis + (overhead.cpuMillis ?? 0) }),
+  }
+}
+
+/** What a pod without a request weighs: something, so that pods with requests do not starve it. */
+const leastWeightMillis = 100
+
+/** The CPU its containers ask for together; with it another pod's fork bomb takes no more than that pod's share. */
+function cpuWeightMillis({ containers, resources }: PodSpec): number {
+  const requests = resources?.requests ? [resources.requests] : containers.map((each) => each.resources?.requests)
+  const asked = requests.reduce((sum, list) => sum + (list?.cpu === undefined ? 0 : quantityValue(list.cpu) * 1000), 0)
+  return Math.max(leastWeightMillis, Math.ceil(asked))
+}
+
+function limitsOfSpec(spec: PodSpec, pidsLimit?: number): ResourceLimits {
   if (spec.resources?.limits) return limitsFrom(spec.resources.limits, pidsLimit)
   const each = [...spec.containers, ...(spec.initContainers ?? [])].map((container) => containerLimits(container))
   const memory = sumIfAll(each.map((limits) => limits.memoryBytes))

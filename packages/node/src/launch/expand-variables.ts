@@ -1,5 +1,5 @@
 /**
- * Replaces `$(NAME)` by the variable's value. `$$` is a literal `$`; a reference nobody defines stays as it is written.
+ * Replaces `$(NAME)` by the variable's value. `$$` is a literal `$`; a reference to an undefined variable stays as it is written.
  */
 export function expandVariables(text: string, variables: Readonly<Record<string, string>>): string {
   return text.replace(/\$(\$|\(([^)]*)\))/g, (whole, marker: string, name: string | undefined) => {

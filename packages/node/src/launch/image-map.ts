@@ -9,7 +9,10 @@ export interface ImageEntry {
   workingDir?: string
 }
 
-/** Image repositories without tag or digest (`corral/daemon`) and what they run. Every other image is the host's tools. */
+/**
+ * Image repositories without tag or digest (`corral/daemon`) and what they run; a star for the registry stands for
+ * any. Every other image is the host's tools.
+ */
 export type ImageMap = Readonly<Record<string, ImageEntry>>
 
 /** `registry/name:tag@digest` without tag and digest. */
@@ -22,5 +25,6 @@ export function imageRepository(image: string): string {
 
 export function findImage(images: ImageMap, image: string): ImageEntry | undefined {
   const repository = imageRepository(image)
-  return Object.hasOwn(images, repository) ? images[repository] : undefined
+  const anywhere = `*/${repository.slice(repository.lastIndexOf('/') + 1)}`
+  return [repository, anywhere].filter((name) => Object.hasOwn(images, name)).map((name) => images[name])[0]
 }

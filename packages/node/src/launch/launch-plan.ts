@@ -41,7 +41,8 @@ export interface LaunchInput {
 
 /** Where HOME lies inside every pod. */
 export const homeDirectory = '/home/agent'
-const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
+/** The last one is where Go's own installation goes, which no distribution puts on PATH. */
+const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/go/bin']
 const defaultTerminationPath = '/dev/termination-log'
 
 /** The launch and the directories below volumes it needs. Pure; throws a `LaunchError` that becomes the waiting reason. */

@@ -6,11 +6,11 @@ import type { PodFacts } from '../launch/downward-api.js'
 import { findImage, type ImageMap } from '../launch/image-map.js'
 import { LaunchError } from '../launch/launch-error.js'
 import { launchPlan, logFile, type PodPaths, type Toolchain, terminationFile } from '../launch/launch-plan.js'
+import { ownedFile, removeFile } from '../records/pod-directories.js'
 import type { ClaimDirectories } from '../volumes/claim-directories.js'
 import { loadConfigSources } from '../volumes/config-sources.js'
 import { readyVolumes } from '../volumes/pod-volumes.js'
 import { makeSubPaths } from '../volumes/sub-paths.js'
-import { ownedFile, removeFile } from './pod-directories.js'
 
 export interface StarterPorts {
   client: KubeClient

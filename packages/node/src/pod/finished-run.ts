@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { Container } from '@corral/resources'
 import type { CellExit } from '../isolation/isolation.js'
-import type { FinishedRun } from './container-state.js'
+import type { FinishedRun } from '../records/container-state.js'
 
 const longestMessageBytes = 4096
 const longestFallbackBytes = 2048

@@ -1,6 +1,6 @@
 import type { PodSpec } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { type ContainerState, newContainerState, rolesOf } from './container-state.js'
+import { type ContainerState, newContainerState, rolesOf } from '../records/container-state.js'
 import { type PodAction, type PodWorld, planPod } from './plan.js'
 
 const t0 = new Date('2026-01-01T00:00:00Z')
@@ -156,8 +156,13 @@ describe('planPod', () => {
     },
     {
       when: 'it has failed as a whole',
-      world: world(one, { main: running }, { failure: { reason: 'Evicted', message: '' } }),
+      world: world(one, { main: running }, { failure: { reason: 'DeadlineExceeded', message: '' } }),
       does: ['stop main 30s PodFailed'],
+    },
+    {
+      when: 'it is evicted',
+      world: world(one, { main: running }, { failure: { reason: 'Evicted', message: '' } }),
+      does: ['stop main 0s PodFailed'],
     },
     {
       when: 'it was refused before anything was made',

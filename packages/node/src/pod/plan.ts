@@ -1,5 +1,5 @@
 import type { PodSpec } from '@corral/resources'
-import { type ContainerState, type RoledContainer, rolesOf, type StopCause } from './container-state.js'
+import { type ContainerState, type RoledContainer, rolesOf, type StopCause } from '../records/container-state.js'
 import { restartAtMs } from './restart-backoff.js'
 
 /** Everything the decision about a pod needs to know. */
@@ -38,7 +38,8 @@ export function planPod(world: PodWorld): PodDecision {
   const grace = world.spec.terminationGracePeriodSeconds ?? 30
 
   if (world.deletion) return planDeletion(world, roles)
-  if (world.failure) return planEnd(world, roles, 'PodFailed', grace)
+  // A pod that takes too much of the disk would use its grace period to take more.
+  if (world.failure) return planEnd(world, roles, 'PodFailed', world.failure.reason === 'Evicted' ? 0 : grace)
 
   const leftMs = deadlineLeftMs(world)
   if (leftMs !== undefined && leftMs <= 0 && !isSettled(world, roles)) {

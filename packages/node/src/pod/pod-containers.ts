@@ -1,19 +1,21 @@
-import type { Clock, Container, Logger, Pod } from '@corral/resources'
-import type { EventRecorder } from '../event-recorder.js'
+import type { Clock, Logger } from '@corral/ports'
+import type { Container, Pod } from '@corral/resources'
 import type { Cell, CellExit } from '../isolation/isolation.js'
+import { IsolationError } from '../isolation/isolation-error.js'
 import type { PodFacts } from '../launch/downward-api.js'
 import { containerNamed } from '../launch/environment.js'
 import { LaunchError } from '../launch/launch-error.js'
 import { logFile, type PodPaths, terminationFile } from '../launch/launch-plan.js'
 import { CriDecoder } from '../logs/cri-log.js'
+import type { PodEvents } from '../pod-events.js'
+import type { ContainerState, StopCause } from '../records/container-state.js'
 import { type StarterPorts, startContainer } from './container-starter.js'
-import type { ContainerState, StopCause } from './container-state.js'
 import { finishedRun, readTail, terminationMessage } from './finished-run.js'
 import { crashesAfter, restartDelayMs } from './restart-backoff.js'
 import { type RunningContainer, runContainer } from './running-container.js'
 
 export interface PodContainersPorts extends StarterPorts {
-  events: EventRecorder
+  events: PodEvents
   clock: Clock
   log: Logger
 }
@@ -38,8 +40,12 @@ export class PodContainers {
     readonly states: Map<string, ContainerState>,
     private readonly place: PodPlace,
     private readonly pod: () => Pod,
-    /** Called after every change of a state. */
-    private readonly changed: () => void,
+    private readonly on: {
+      /** After every change of a state. */
+      changed(): void
+      /** The isolation no longer knows the pod: it has to be prepared again before anything can start in it. */
+      lost(): void
+    },
   ) {}
 
   cell(container: string): Cell | undefined {
@@ -65,6 +71,10 @@ export class PodContainers {
       this.ports.events.event(this.pod(), 'Normal', 'Started', `Started container ${name}`, name)
     } catch (error) {
       if (!(error instanceof LaunchError)) throw error
+      if (isPodLost(error.cause)) {
+        this.on.lost()
+        return
+      }
       const tries = (state.waiting?.tries ?? 0) + 1
       const waitMs = Math.min(firstRetryMs * 2 ** (tries - 1), longestRetryMs)
       const retryAt = new Date(this.ports.clock.now().getTime() + waitMs).toISOString()
@@ -150,9 +160,11 @@ export class PodContainers {
     const finished = finishedRun(exit, attempt, message)
     this.#running.delete(name)
     const { run: _run, unhealthy: _unhealthy, stopping, ...state } = this.#state(name)
-    // A run the platform itself ended on its way down says nothing about the container.
-    const crashes = stopping?.cause === 'NodeStopping' ? 0 : crashesAfter(state.crashes, finished)
+    // A run that was lost, or that the platform itself ended on its way down, says nothing about the container.
+    const crashes =
+      stopping?.cause === 'NodeStopping' ? 0 : exit.lost ? state.crashes : crashesAfter(state.crashes, finished)
     this.#set(name, { ...state, exit: finished, crashes, started: false, ready: false })
+    if (exit.lost) this.on.lost()
     const isBackingOff = restartDelayMs(crashes) > 0 && this.pod().spec?.restartPolicy !== 'Never' && !stopping
     if (isBackingOff && finished.exitCode !== 0) {
       const { name: podName, namespace, uid } = this.pod().metadata ?? {}
@@ -179,8 +191,13 @@ export class PodContainers {
 
   #set(name: string, state: ContainerState): void {
     this.states.set(name, state)
-    this.changed()
+    this.on.changed()
   }
+}
+
+/** The cradle is gone, or another one that does not know the pod has taken its place. */
+function isPodLost(cause: unknown): boolean {
+  return cause instanceof IsolationError && (cause.code === 'CradleUnavailable' || cause.code === 'PodNotPrepared')
 }
 
 /** What a missing mount looks like in status: the container is still being created. */

@@ -1,16 +1,30 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { errorCode, isConflict, isNotFound, type Pod, type PodStatus, Pods, type Stored } from '@corral/resources'
-import type { Cell, EgressRule, HostService } from '../isolation/isolation.js'
+import {
+  egressCondition,
+  errorCode,
+  isConflict,
+  isNotFound,
+  type Pod,
+  type PodStatus,
+  Pods,
+  type Stored,
+} from '@corral/resources'
+import type { GuardedPod } from '../disk/disk-guard.js'
+import { storageLimits } from '../disk/storage-limits.js'
+import type { Cell, HostService } from '../isolation/isolation.js'
 import { podLimits } from '../launch/amounts.js'
 import type { PodFacts } from '../launch/downward-api.js'
 import { hasAliases, hostsFile, podHostname } from '../launch/launch-plan.js'
-import { exceededVolume, hasUpkeep, refreshVolumes } from '../volumes/upkeep.js'
-import type { ContainerState } from './container-state.js'
+import type { ContainerState } from '../records/container-state.js'
+import type { PodDirectories, PodRecord } from '../records/pod-directories.js'
+import { isSandboxTier } from '../tiers/pick-isolation.js'
+import { hasUpkeep, refreshVolumes } from '../volumes/upkeep.js'
 import { type PodAction, type PodWorld, planPod } from './plan.js'
 import { PodContainers, type PodContainersPorts } from './pod-containers.js'
-import type { PodDirectories, PodRecord } from './pod-directories.js'
-import { podStatus } from './status.js'
+import { PodEgress, reachOf } from './pod-reach.js'
+import { requireRuntime } from './runtime-handler.js'
+import { podStatus, type StatusInput } from './status.js'
 import { reference, type StatusWriter, statusWriter } from './status-writer.js'
 
 export interface PodWorkerPorts extends PodContainersPorts {
@@ -27,7 +41,6 @@ export interface PodWorkerOptions {
   cells: readonly Cell[]
   /** The pod's directory is there already, with its record. */
   hasDirectory: boolean
-  egress: readonly EgressRule[]
   /** Called once, when the object is gone and nothing of the pod is left. */
   onEnded(): void
 }
@@ -35,6 +48,8 @@ export interface PodWorkerOptions {
 const firstRetryMs = 200
 const longestRetryMs = 30_000
 const saveRetryMs = 2_000
+const lostMessage =
+  "The process that kept the pod's containers has ended. The pod's sandbox is made again; its volumes are kept."
 
 /** Keeps one pod as its object asks: one pass at a time, woken by every change. */
 export class PodWorker {
@@ -43,18 +58,24 @@ export class PodWorker {
   readonly #options: PodWorkerOptions
   readonly #record: PodRecord
   readonly #status: StatusWriter
+  readonly #egress: PodEgress
   readonly #life = new AbortController()
   #pod: Stored<Pod>
   #lastStatus: PodStatus | undefined
   #isObjectGone = false
   #isObjectSeenGone = false
   #isPrepared: boolean
+  /** The isolation may hold something of the pod. */
+  #isHeld: boolean
   #hasDirectory: boolean
   #isDirty = false
   #isSaved = true
+  #isCleared = false
   #loop: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
+  /** Why the pod's sandbox could not be made at the last try. */
+  #obstacle: StatusInput['obstacle']
 
   constructor(ports: PodWorkerPorts, options: PodWorkerOptions) {
     this.#ports = ports
@@ -62,17 +83,15 @@ export class PodWorker {
     this.#pod = options.pod
     this.#record = options.record
     this.#status = statusWriter(ports.client)
+    this.#egress = new PodEgress(ports)
     const { hostUid, podIP, podUid } = options.record
     const place = { hostUid, paths: ports.directories.paths(podUid), facts: { ...ports.facts, podIP } }
-    this.containers = new PodContainers(
-      ports,
-      options.containers,
-      place,
-      () => this.#pod,
-      () => this.#changed(),
-    )
+    this.containers = new PodContainers(ports, options.containers, place, () => this.#pod, {
+      changed: () => this.#changed(),
+      lost: () => this.#lose(),
+    })
     this.#isPrepared = options.cells.length > 0
-    this.#hasDirectory = options.hasDirectory
+    this.#hasDirectory = this.#isHeld = options.hasDirectory
     for (const cell of options.cells) this.containers.adopt(cell)
   }
 
@@ -138,7 +157,7 @@ export class PodWorker {
     await this.#writeStatus().catch((error: unknown) => this.#ports.log.warn('last status not written', { error }))
   }
 
-  /** What changes without an event: files that come from the API, and how full the pod's directories are. */
+  /** What changes without an event: files that come from the API. */
   async upkeep(): Promise<void> {
     if (this.#life.signal.aborted || !this.#isPrepared || !hasUpkeep(this.#pod.spec)) return
     const { podUid, hostUid, podIP } = this.#record
@@ -146,11 +165,49 @@ export class PodWorker {
     const directory = join(directories.paths(podUid).directory, 'volumes')
     const place = { directory, hostUid, facts: { ...facts, podIP }, signal: this.#life.signal }
     await refreshVolumes({ ...place, pod: this.#pod, client })
-    const exceeded = await exceededVolume(this.#pod.spec, directory)
-    if (!exceeded || this.#life.signal.aborted) return
-    const message = `Usage of EmptyDir volume "${exceeded.name}" exceeds the limit "${exceeded.limit}".`
-    this.#fail('Evicted', message)
-    this.wake()
+  }
+
+  /** The pod as the guard of the disk sees it; undefined before it has a directory and once its end is under way. */
+  guarded(): GuardedPod | undefined {
+    if (!this.#hasDirectory || this.#isObjectGone || this.#life.signal.aborted) return undefined
+    const { podUid, hostUid, halted, failure } = this.#record
+    const { directories } = this.#ports
+    const states = [...this.containers.states.values()]
+    return {
+      uid: podUid,
+      containers: (this.#pod.spec?.containers ?? []).map(({ name, resources }) => ({
+        name,
+        request: String(resources?.requests?.['ephemeral-storage'] ?? 0),
+      })),
+      limits: storageLimits(this.#pod),
+      directory: directories.paths(podUid).directory,
+      hostUid: process.getuid?.() === 0 ? hostUid : undefined,
+      halted: halted && { atMs: Date.parse(halted.at), message: halted.message },
+      isOver: !this.#isPrepared && failure !== undefined && !states.some((state) => state.run),
+      isCleared: this.#isCleared,
+      halt: (message) => this.#halt(message),
+      evict: (message) => {
+        if (failure) return
+        this.#fail('Evicted', message)
+        this.wake()
+      },
+      clear: async () => {
+        await directories.clear(podUid)
+        this.#isCleared = true
+      },
+    }
+  }
+
+  /** Ends all of the pod's processes but its containers' main ones. The status says so, for the step that collects the work. */
+  async #halt(message: string): Promise<void> {
+    const { clock, events } = this.#ports
+    this.#record.halted = { at: clock.now().toISOString(), message }
+    // Written before the exit is reported, so that a client that sees the exit can read the reason; on a full disk it follows
+    // once there is room.
+    await this.#writeStatus().catch((error: unknown) => this.#ports.log.debug('eviction not told yet', { error }))
+    await Promise.all([...this.containers.states.keys()].map(async (name) => this.containers.cell(name)?.halt()))
+    events.event(this.#pod, 'Warning', 'Evicting', message)
+    this.#changed()
   }
 
   async #run(): Promise<void> {
@@ -164,7 +221,7 @@ export class PodWorker {
     } catch (error) {
       if (this.#life.signal.aborted) return
       this.#ports.log.warn('pod pass failed', { error })
-      if (!this.#isObjectGone) this.#report(this.#isPrepared ? 'FailedSync' : 'FailedCreatePodSandBox', error)
+      if (!this.#isObjectGone) await this.#reportFailure(error)
       this.#wakeIn(Math.min(firstRetryMs * 2 ** this.#failures++, longestRetryMs))
     }
   }
@@ -179,6 +236,7 @@ export class PodWorker {
     }
     if (this.#isDirty) return
     if (this.#isObjectGone) return this.#end()
+    if (this.#isPrepared && !this.#pod.metadata.deletionTimestamp && !this.#record.failure) await this.#followEgress()
     if (!(await this.#writeStatus())) this.#isObjectGone = this.#isDirty = true
     const waitsMs = [decision.requeueAfterMs ?? [], this.#isSaved ? [] : saveRetryMs].flat()
     if (waitsMs.length > 0) this.#wakeIn(Math.min(...waitsMs))
@@ -216,7 +274,7 @@ export class PodWorker {
         return this.#fail(action.reason, action.message)
       case 'release':
         await this.#ports.isolation.releasePod(this.#record.podUid)
-        this.#isPrepared = false
+        this.#isPrepared = this.#isHeld = false
         return
       case 'deleteObject':
         return this.#deleteObject()
@@ -225,19 +283,21 @@ export class PodWorker {
 
   async #prepare(): Promise<void> {
     const { podUid, hostUid, podIP, namespace, name } = this.#record
-    const spec = this.#pod.spec!
+    const pod = this.#pod
+    const spec = pod.spec!
+    const { client, isolation } = this.#ports
+    await requireRuntime(spec, { client, tier: isolation.tier, signal: this.#life.signal })
     // The record comes first: with it the next agent knows of the pod whatever happens from here on.
     const { directory } = this.#ports.directories.begin(this.#record)
-    this.#hasDirectory = true
+    this.#hasDirectory = this.#isHeld = true
     const preparing = this.#ports.isolation.preparePod({
       podUid,
       namespace,
       name,
       podIP,
-      hostname: podHostname(this.#pod),
+      hostname: podHostname(pod),
       hostUid,
-      egress: this.#options.egress,
-      services: this.#ports.services,
+      ...reachOf(pod, this.#ports.services),
       limits: podLimits(spec, this.#ports.pidsLimit),
       directory,
     })
@@ -245,6 +305,18 @@ export class PodWorker {
     const failed = (await Promise.allSettled([preparing, filling])).find(({ status }) => status === 'rejected')
     if (failed?.status === 'rejected') throw failed.reason
     this.#isPrepared = true
+    this.#egress.prepared(pod, isSandboxTier(isolation.tier))
+    this.#obstacle = undefined
+  }
+
+  async #followEgress(): Promise<void> {
+    try {
+      await this.#egress.follow(this.#pod, this.#record.podUid)
+    } catch (error) {
+      // Whoever waits for the network reads in the status why it is not there; the next pass tries again.
+      await this.#writeStatus().catch((failure: unknown) => this.#ports.log.debug('status not written', { failure }))
+      throw error
+    }
   }
 
   /** While the isolation is at work: a turn later, so that the request to it has left. */
@@ -279,6 +351,7 @@ export class PodWorker {
   async #end(): Promise<void> {
     this.#life.abort()
     await this.containers.detach()
+    if (this.#isHeld) await this.#ports.isolation.releasePod(this.#record.podUid)
     await this.#ports.directories.remove(this.#record.podUid)
     this.#options.onEnded()
   }
@@ -291,7 +364,10 @@ export class PodWorker {
       podIP: this.#record.podIP,
       hostIP: this.#ports.facts.hostIP,
       prepared: this.#isPrepared,
+      obstacle: this.#obstacle,
+      egress: this.#egress.state,
       failure: this.#record.failure,
+      disruption: this.#record.halted?.message ?? evictionOf(this.#record.failure),
       isEnding: this.#pod.metadata.deletionTimestamp !== undefined,
       now: this.#ports.clock.now(),
     })
@@ -310,6 +386,14 @@ export class PodWorker {
       (ours) => this.#pod.status?.conditions?.find((c) => isForeign(c.type) && c.type === ours.type) ?? ours,
     )
     return { ...this.#pod, status: { ...this.#pod.status, conditions: [...merged, ...others] } }
+  }
+
+  /** As a kubelet does when a pod's sandbox is gone: its files stay, network and containers are made anew. */
+  #lose(): void {
+    if (this.#isPrepared) this.#ports.events.event(this.#pod, 'Warning', 'SandboxChanged', lostMessage)
+    this.#isPrepared = false
+    this.#egress.forget()
+    this.wake()
   }
 
   #changed(): void {
@@ -331,6 +415,15 @@ export class PodWorker {
     }
   }
 
+  /** A pod that waits says in its status what for, not only in an event that goes away. */
+  async #reportFailure(error: unknown): Promise<void> {
+    const reason = this.#isPrepared ? 'FailedSync' : 'FailedCreatePodSandBox'
+    this.#report(reason, error)
+    if (this.#isPrepared) return
+    this.#obstacle = { reason, message: error instanceof Error ? error.message : String(error) }
+    await this.#writeStatus().catch((failure: unknown) => this.#ports.log.debug('status not written', { failure }))
+  }
+
   #report(reason: string, error: unknown): void {
     const text = error instanceof Error ? error.message : String(error)
     const message = isDiskFull(error) ? `the disk of the node's data directory is full (${text})` : text
@@ -344,5 +437,15 @@ export class PodWorker {
 }
 
 const isDiskFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '')
-const nodeConditions = new Set(['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'])
+const evictionOf = (failure: PodRecord['failure']): string | undefined =>
+  failure?.reason === 'Evicted' ? failure.message : undefined
+const nodeConditions = new Set([
+  'DisruptionTarget',
+  'PodReadyToStartContainers',
+  'Initialized',
+  'Ready',
+  'ContainersReady',
+  'PodScheduled',
+  egressCondition,
+])
 const isForeign = (type: string): boolean => !nodeConditions.has(type)

@@ -1,7 +1,7 @@
 import type { ContainerStatus, Pod } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { type ContainerState, newContainerState } from './container-state.js'
-import type { PodRecord } from './pod-directories.js'
+import { type ContainerState, newContainerState } from '../records/container-state.js'
+import type { PodRecord } from '../records/pod-directories.js'
 import { recoverContainers } from './recovered-state.js'
 
 const now = new Date('2026-01-01T00:10:00Z')
@@ -37,7 +37,7 @@ describe('recoverContainers', () => {
       when: 'its cell is gone',
       pod: podWith(),
       record: recordWith(running),
-      is: { launched: 1, run: undefined, exit: lost, ready: false, crashes: 1 },
+      is: { launched: 1, run: undefined, exit: lost, ready: false, crashes: 0 },
     },
     {
       when: 'it was being stopped',

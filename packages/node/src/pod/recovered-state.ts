@@ -1,8 +1,7 @@
 import type { ContainerStatus, Pod } from '@corral/resources'
-import { type ContainerState, type FinishedRun, newContainerState, rolesOf } from './container-state.js'
+import { type ContainerState, type FinishedRun, newContainerState, rolesOf } from '../records/container-state.js'
+import type { PodRecord } from '../records/pod-directories.js'
 import { lostRun } from './finished-run.js'
-import type { PodRecord } from './pod-directories.js'
-import { crashesAfter } from './restart-backoff.js'
 
 /**
  * What the node knows of a pod's containers when it sees the pod for the first time in its life: from its own record,
@@ -33,7 +32,8 @@ function withoutRun(state: ContainerState, now: Date): ContainerState {
   if (!state.run) return state
   const { run, ...rest } = state
   const exit = lostRun(state.launched - 1, run.startedAt, now)
-  return { ...rest, exit, crashes: crashesAfter(0, exit), started: false, ready: false }
+  // Losing its keeper says nothing about the container, so the next start does not wait longer for it.
+  return { ...rest, exit, started: false, ready: false }
 }
 
 function statusOf(pod: Pod, name: string): ContainerStatus | undefined {

@@ -1,4 +1,4 @@
-import type { ContainerState, FinishedRun } from './container-state.js'
+import type { ContainerState, FinishedRun } from '../records/container-state.js'
 
 const firstDelayMs = 10_000
 const longestDelayMs = 300_000

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Container, LifecycleHandler, Logger } from '@corral/resources'
+import type { Logger } from '@corral/ports'
+import type { Container, LifecycleHandler } from '@corral/resources'
 import type { Cell, CellExit } from '../isolation/isolation.js'
 import { runHandler } from '../probes/handler.js'
 import { probeLoop } from '../probes/probe-loop.js'

@@ -1,6 +1,6 @@
 import type { Pod, PodSpec } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { type ContainerState, newContainerState, rolesOf } from './container-state.js'
+import { type ContainerState, newContainerState, rolesOf } from '../records/container-state.js'
 import { podStatus, type StatusInput } from './status.js'
 
 const now = new Date('2026-01-01T00:01:00.500Z')

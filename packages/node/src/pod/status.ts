@@ -6,8 +6,10 @@ import type {
   PodCondition,
   PodStatus,
 } from '@corral/resources'
-import { type ContainerState, type RoledContainer, rolesOf } from './container-state.js'
+import { egressCondition } from '@corral/resources'
+import { type ContainerState, type RoledContainer, rolesOf } from '../records/container-state.js'
 import { isSettled } from './plan.js'
+import type { EgressState } from './pod-reach.js'
 import { qosClass } from './qos-class.js'
 import { restartDelayMs } from './restart-backoff.js'
 
@@ -20,10 +22,18 @@ export interface StatusInput {
   prepared: boolean
   /** The pod's directory, uid and address are made: from here on `PodReadyToStartContainers` may be true. */
   failure?: { reason: string; message: string } | undefined
+  /** Why the node is about to end the pod, or has ended it, for the disk's sake. */
+  disruption?: string | undefined
+  /** What keeps the node from making the pod's sandbox. */
+  obstacle?: { reason: string; message: string } | undefined
+  /** How the pod's network stands, once its annotation has opened something. */
+  egress?: EgressState | undefined
   isEnding: boolean
   now: Date
 }
 
+/** The condition by which Kubernetes tells that a pod is about to be ended, and why. */
+const disruptionTarget = 'DisruptionTarget'
 const ownConditions = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled']
 
 /** The pod's status as a kubelet reports it. Conditions of others are kept; times change only with their condition. */
@@ -158,7 +168,12 @@ function willRestart(input: StatusInput, entry: RoledContainer, state: Container
 function conditions(input: StatusInput, roles: RoledContainer[], phase: string): PodCondition[] {
   const old = input.pod.status?.conditions ?? []
   const facts = conditionFacts(input, roles, phase)
-  const own = ownConditions.map((type): PodCondition => {
+  const types = [
+    ...ownConditions,
+    ...(input.egress ? [egressCondition] : []),
+    ...(input.disruption === undefined ? [] : [disruptionTarget]),
+  ]
+  const own = types.map((type): PodCondition => {
     const fact = facts[type] ?? { status: 'True' }
     const previous = old.find((condition) => condition.type === type)
     const isSame = previous?.status === fact.status
@@ -171,7 +186,7 @@ function conditions(input: StatusInput, roles: RoledContainer[], phase: string):
       ...(input.pod.metadata?.generation === undefined ? {} : { observedGeneration: input.pod.metadata.generation }),
     }
   })
-  return [...own, ...old.filter((condition) => !ownConditions.includes(condition.type))]
+  return [...own, ...old.filter((condition) => !types.includes(condition.type))]
 }
 
 type Fact = { status: 'True' | 'False'; reason?: string; message?: string }
@@ -199,7 +214,9 @@ function conditionFacts(input: StatusInput, roles: RoledContainer[], phase: stri
         }
   const containersReady = readyFact(phase, notReady.length > 0 ? names(notReady) : undefined)
   return {
-    PodReadyToStartContainers: { status: input.prepared ? 'True' : 'False' },
+    [disruptionTarget]: { status: 'True', reason: 'TerminationByKubelet', message: input.disruption ?? '' },
+    ...(input.egress ? { [egressCondition]: input.egress } : {}),
+    PodReadyToStartContainers: input.prepared ? { status: 'True' } : { status: 'False', ...input.obstacle },
     Initialized: initialized,
     ContainersReady: containersReady,
     Ready: containersReady.status === 'True' ? gatesFact(input.pod) : containersReady,

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import type { ByteStream, Container } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
+import type { Container } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Cell } from '../isolation/isolation.js'
 import { type Handler, type HandlerContext, runHandler } from './handler.js'

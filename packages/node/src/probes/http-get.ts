@@ -1,5 +1,5 @@
 import { connect as connectTls } from 'node:tls'
-import type { ByteStream } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
 import { duplexFrom } from '../streams/duplex-from.js'
 
 export interface HttpGet {

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import type { ByteStream } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
 
 /** A Node stream over a `ByteStream`, for the parts of Node that insist on one. */
 export function duplexFrom(stream: ByteStream): Duplex {

@@ -1,4 +1,5 @@
-import { type Clock, KubeError, type PodRef, type PodStreams } from '@corral/resources'
+import type { Clock, PodRef, PodStreams } from '@corral/ports'
+import { KubeError } from '@corral/resources'
 import type { Cell } from '../isolation/isolation.js'
 import { readLog } from '../logs/log-reader.js'
 

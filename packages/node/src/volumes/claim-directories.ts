@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { chown, lchown, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { removeTree } from '../records/remove-tree.js'
 
 /** The directories behind PersistentVolumeClaims, below `<dataDir>/volumes`, each with the host uid that owns it. */
 export interface ClaimDirectories {
@@ -39,7 +40,7 @@ export function claimDirectories(dataDir: string): ClaimDirectories {
       return path
     },
     async remove(claimUid) {
-      await rm(pathOf(claimUid), { recursive: true, force: true })
+      await removeTree(pathOf(claimUid))
       await rm(join(root, `${claimUid}.owner`), { force: true })
       owners.delete(claimUid)
     },

@@ -4,7 +4,7 @@ import { isAlreadyExists, PersistentVolumeClaims, type Pod, type Volume } from '
 import { quantityValue } from '../launch/amounts.js'
 import type { ReadyVolume } from '../launch/container-mounts.js'
 import { LaunchError } from '../launch/launch-error.js'
-import { ownedDirectory } from '../pod/pod-directories.js'
+import { ownedDirectory } from '../records/pod-directories.js'
 import type { ClaimDirectories } from './claim-directories.js'
 import { ephemeralClaims } from './claim-plan.js'
 import { type VolumeFilesInput, volumeFiles } from './volume-files.js'
@@ -75,7 +75,7 @@ async function claimPath(
     throw new LaunchError('FailedMount', `persistentvolumeclaim "${claimName}" is not bound yet`)
   }
   const owner = claims.ownerOf(claim.metadata.uid)
-  // Handing files over while somebody may be moving them about would follow wherever they point.
+  // A chown while another process may move the files would follow a symlink put in their place.
   if (owner !== undefined && owner !== hostUid && isUidInUse(owner)) {
     throw new LaunchError(
       'FailedMount',

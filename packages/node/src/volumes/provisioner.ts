@@ -1,14 +1,15 @@
 import { createInformer, type KubeClient } from '@corral/kube'
+import type { Logger } from '@corral/ports'
 import {
   isAlreadyExists,
   isNotFound,
-  type Logger,
   type PersistentVolumeClaim,
   PersistentVolumeClaims,
   PersistentVolumes,
   StorageClasses,
   type Stored,
 } from '@corral/resources'
+import { keyedWorker } from '@corral/runtime'
 import type { ClaimDirectories } from './claim-directories.js'
 import {
   type ClaimAction,
@@ -36,17 +37,16 @@ export interface Provisioner {
   stop(): Promise<void>
 }
 
-const retryMs = 1_000
+const backoff = { baseMs: 1_000, maxMs: 60_000 }
 const defaultClass = 'storageclass.kubernetes.io/is-default-class'
 
 /** Binds every claim of class `local` to a directory of this node, and removes the directory with the claim. */
 export function startProvisioner({ client, claims, nodeName, log, signal }: ProvisionerOptions): Provisioner {
   let isDefault = true
   const informer = createInformer({ client, kind: PersistentVolumeClaims, log, signal })
-  const timers = new Set<NodeJS.Timeout>()
   const planFor = (claim: Stored<PersistentVolumeClaim>): ClaimAction[] =>
     planClaim(claim, false, { nodeName, path: claims.path(claim.metadata.uid), isDefault })
-  let queue: Promise<void> = ensureStorageClass(client, signal).then(
+  const classMade = ensureStorageClass(client, signal).then(
     (isOurs) => {
       isDefault = isOurs
     },
@@ -55,16 +55,20 @@ export function startProvisioner({ client, claims, nodeName, log, signal }: Prov
     },
   )
 
-  function enqueue(claim: Stored<PersistentVolumeClaim>, work: () => Promise<void>): void {
-    queue = queue.then(work).catch((error: unknown) => {
-      if (signal.aborted) return
-      log.warn('claim not served', { claim: claim.metadata.name, error })
-      const timer = setTimeout(() => {
-        timers.delete(timer)
-        enqueue(claim, work)
-      }, retryMs)
-      timers.add(timer)
-    })
+  /** Claims to serve by uid, as they were last seen; those that are gone keep their entry until their directory is. */
+  const seen = new Map<string, { claim: Stored<PersistentVolumeClaim>; isGone: boolean }>()
+  const worker = keyedWorker({ name: 'local-volumes', workers: 1, backoff, log, work: serveClaim })
+  async function serveClaim(uid: string): Promise<void> {
+    await classMade
+    const found = seen.get(uid)
+    if (!found) return
+    if (found.isGone) await remove(found.claim)
+    else await bind(found.claim).catch(ignore(isNotFound))
+    if (seen.get(uid) === found) seen.delete(uid)
+  }
+  function enqueue(claim: Stored<PersistentVolumeClaim>, isGone: boolean): void {
+    seen.set(claim.metadata.uid, { claim, isGone })
+    worker.add(claim.metadata.uid)
   }
 
   async function bind(claim: Stored<PersistentVolumeClaim>): Promise<void> {
@@ -93,13 +97,13 @@ export function startProvisioner({ client, claims, nodeName, log, signal }: Prov
   }
 
   const serve = (claim: Stored<PersistentVolumeClaim>): void => {
-    if (planFor(claim).length > 0) enqueue(claim, () => bind(claim).catch(ignore(isNotFound)))
+    if (planFor(claim).length > 0) enqueue(claim, false)
   }
   informer.subscribe({
     add: serve,
     update: (claim) => serve(claim),
     delete(claim) {
-      if (isLocalClaim(claim, isDefault)) enqueue(claim, () => remove(claim))
+      if (isLocalClaim(claim, isDefault)) enqueue(claim, true)
     },
   })
 
@@ -108,8 +112,8 @@ export function startProvisioner({ client, claims, nodeName, log, signal }: Prov
     find: (namespace, name) => informer.get({ namespace, name }),
     async stop() {
       await informer.stop()
-      for (const timer of timers) clearTimeout(timer)
-      await queue
+      await worker.close()
+      await classMade
     },
   }
 }

@@ -3,7 +3,7 @@ import { join, sep } from 'node:path'
 import { errorCode } from '@corral/resources'
 import type { ContainerMounts } from '../launch/container-mounts.js'
 import { LaunchError } from '../launch/launch-error.js'
-import { giveTo } from '../pod/pod-directories.js'
+import { giveTo } from '../records/pod-directories.js'
 
 type SubPath = ContainerMounts['subPaths'][number]
 

@@ -1,8 +1,6 @@
 import { join } from 'node:path'
 import type { PodSpec } from '@corral/resources'
-import { quantityValue } from '../launch/amounts.js'
 import { loadConfigSources } from './config-sources.js'
-import { directorySize } from './directory-size.js'
 import type { PodVolumesInput } from './pod-volumes.js'
 import { volumeFiles } from './volume-files.js'
 import { writeVolume } from './write-volume.js'
@@ -10,8 +8,7 @@ import { writeVolume } from './write-volume.js'
 /** Whether anything of the pod's volumes changes without its object changing. */
 export function hasUpkeep(spec: PodSpec | undefined): spec is PodSpec {
   return (spec?.volumes ?? []).some(
-    (volume) =>
-      volume.configMap || volume.secret || volume.projected || volume.downwardAPI || volume.emptyDir?.sizeLimit,
+    (volume) => volume.configMap || volume.secret || volume.projected || volume.downwardAPI,
   )
 }
 
@@ -22,20 +19,4 @@ export async function refreshVolumes(input: Omit<PodVolumesInput, 'sources' | 'i
     const files = volumeFiles(volume, { ...input, sources })
     if (files) await writeVolume(join(input.directory, volume.name), files, input.hostUid)
   }
-}
-
-/** The first emptyDir on disk that holds more than its limit. */
-export async function exceededVolume(
-  spec: PodSpec,
-  directory: string,
-): Promise<{ name: string; limit: string } | undefined> {
-  for (const volume of spec.volumes ?? []) {
-    const limit = volume.emptyDir?.sizeLimit
-    if (limit === undefined || volume.emptyDir?.medium === 'Memory') continue
-    const limitBytes = quantityValue(limit)
-    if (limitBytes <= 0) continue
-    const size = await directorySize(join(directory, volume.name), limitBytes)
-    if (size > limitBytes) return { name: volume.name, limit: String(limit) }
-  }
-  return undefined
 }

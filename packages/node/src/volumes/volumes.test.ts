@@ -16,7 +16,6 @@ import type { PersistentVolumeClaim, Pod, Stored, Volume } from '@corral/resourc
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { claimDirectories } from './claim-directories.js'
 import { ephemeralClaims, planClaim } from './claim-plan.js'
-import { directorySize } from './directory-size.js'
 import { makeSubPaths } from './sub-paths.js'
 import { volumeFiles } from './volume-files.js'
 import { writeVolume } from './write-volume.js'
@@ -196,14 +195,5 @@ describe('claim directories', () => {
     await again.remove('cu')
     expect(existsSync(path)).toBe(false)
     expect(claimDirectories(directory).ownerOf('cu')).toBeUndefined()
-  })
-})
-
-describe('directorySize', () => {
-  it('counts what is there and stops when it is enough', async () => {
-    mkdirSync(join(directory, 'd'))
-    writeFileSync(join(directory, 'd', 'f'), Buffer.alloc(100_000))
-    expect(await directorySize(directory, Number.POSITIVE_INFINITY)).toBeGreaterThanOrEqual(100_000)
-    expect(await directorySize(join(directory, 'none'), 1)).toBe(0)
   })
 })

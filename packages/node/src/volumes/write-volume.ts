@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { giveTo } from '../pod/pod-directories.js'
+import { giveTo } from '../records/pod-directories.js'
 import type { VolumeFile } from './volume-files.js'
 
 const dataLink = '..data'

@@ -1,0 +1,170 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { CorralError, type ProcessExitRecord, type ProcessRecord, type SignalName } from '@corral/protocol'
+import { ChangeNotice } from './change-notice.js'
+import type { DurablePorts } from './durable-process.js'
+import { exitRecord } from './exit-status.js'
+import { HeldOutput } from './held-output.js'
+import type { OutputCursor } from './output-log.js'
+import type { ProcessHandle } from './process-handle.js'
+import type { ProcessUser } from './process-user.js'
+import type { ProcessMeta } from './record-files.js'
+import { killGroup, signalNumber } from './signals.js'
+
+/** How long output may still come after the end, when a background child holds the pipes open. */
+const drainMs = 1_000
+
+/**
+ * A process the daemon holds itself: started without wrapper and files, so a short command takes a few milliseconds. It
+ * outlives every connection and ends with the daemon. Output is held until its reader confirms it; a process that is
+ * ahead of its reader by a window waits in its pipe.
+ */
+export class MemoryProcess implements ProcessHandle {
+  readonly changed: ChangeNotice = new ChangeNotice()
+  readonly #meta: ProcessMeta
+  readonly #child: ChildProcess
+  readonly #output: HeldOutput
+  #exit: ProcessExitRecord | undefined
+  #isStdinClosed: boolean
+
+  private constructor(meta: ProcessMeta, child: ChildProcess, ports: DurablePorts) {
+    this.#meta = meta
+    this.#child = child
+    this.#isStdinClosed = meta.stdin === 'null'
+    this.#output = new HeldOutput((isFull) => {
+      for (const pipe of [child.stdout, child.stderr]) isFull ? pipe?.pause() : pipe?.resume()
+    })
+    // A reader of stdin that has gone is seen by whoever writes next.
+    child.stdin?.on('error', () => {
+      this.#isStdinClosed = true
+    })
+    for (const stream of ['stdout', 'stderr'] as const) {
+      child[stream]?.on('data', (data: Buffer) => {
+        this.#output.push(stream, data)
+        this.changed.notify()
+      })
+    }
+    child.once('exit', (code, signal) => {
+      const status = code ?? 128 + signalNumber(signal)
+      const finish = () => {
+        if (this.#exit) return
+        clearTimeout(timer)
+        child.stdout?.destroy()
+        child.stderr?.destroy()
+        this.#exit = exitRecord(status & 0xff, ports.clock.now())
+        this.changed.notify()
+      }
+      const onTime = (): void => {
+        // Output that waits for its reader has all the time it needs.
+        if (this.#output.isFull) timer = setTimeout(onTime, drainMs)
+        else finish()
+      }
+      let timer = setTimeout(onTime, drainMs)
+      child.once('close', finish)
+    })
+  }
+
+  /** Resolves once the command runs. */
+  static async start(
+    meta: ProcessMeta,
+    env: NodeJS.ProcessEnv,
+    user: ProcessUser | undefined,
+    input: string | undefined,
+    ports: DurablePorts,
+  ): Promise<MemoryProcess> {
+    const [program, ...args] = meta.argv
+    const stdin = meta.stdin === 'open' || input !== undefined ? 'pipe' : 'ignore'
+    const child = spawn(program!, args, {
+      cwd: meta.cwd,
+      env,
+      detached: true,
+      stdio: [stdin, 'pipe', 'pipe'],
+      ...user,
+    })
+    const self = new MemoryProcess(meta, child, ports)
+    if (child.pid === undefined) {
+      const cause = await new Promise<Error>((resolve) => child.once('error', resolve))
+      throw new CorralError('CommandNotExecutable', `"${program}" cannot be started: ${cause.message}`, { cause })
+    }
+    // What spawn could not do is known by now; later errors are those of signals, which have their own answer.
+    child.on('error', () => {})
+    if (input !== undefined) {
+      self.#isStdinClosed = true
+      child.stdin?.end(Buffer.from(input, 'base64'))
+    }
+    return self
+  }
+
+  record(): ProcessRecord {
+    return {
+      ...this.#meta,
+      ...(this.#child.pid === undefined ? {} : { pid: this.#child.pid }),
+      output_bytes: this.#output.length,
+      ...(this.#exit ? { exit: this.#exit } : {}),
+    }
+  }
+
+  async cursor(offset: number): Promise<Pick<OutputCursor, 'next' | 'close'>> {
+    return this.#output.cursor(offset)
+  }
+
+  confirm(offset: number): void {
+    this.#output.confirm(offset)
+  }
+
+  /** Bytes held for readers. */
+  get heldBytes(): number {
+    return this.#output.heldBytes
+  }
+
+  async writeStdin(chunks: AsyncIterable<Uint8Array>, eof: boolean, signal: AbortSignal): Promise<void> {
+    this.#requireRunning()
+    const { stdin } = this.#child
+    if (!stdin || this.#isStdinClosed) {
+      throw new CorralError('StdinClosed', `the standard input of process "${this.#meta.id}" is closed`)
+    }
+    for await (const chunk of chunks) {
+      if (signal.aborted) return
+      if (this.#isStdinClosed) {
+        throw new CorralError('StdinClosed', `process "${this.#meta.id}" does not read its standard input any more`)
+      }
+      if (!stdin.write(chunk)) await drained(stdin, signal)
+    }
+    if (!eof) return
+    this.#isStdinClosed = true
+    stdin.end()
+  }
+
+  kill(signal: SignalName, group: boolean): void {
+    this.#requireRunning()
+    if (this.#child.pid === undefined || !killGroup(this.#child.pid, signal, group)) {
+      throw new CorralError('ProcessExited', `process "${this.#meta.id}" has ended`)
+    }
+  }
+
+  resize(): void {
+    throw new CorralError('NotATerminal', `process "${this.#meta.id}" has no terminal`)
+  }
+
+  /** The daemon goes, and with it the pipes: the process ends too. */
+  async detach(): Promise<void> {
+    if (!this.#exit && this.#child.pid !== undefined) killGroup(this.#child.pid, 'SIGKILL', true)
+    this.changed.notify()
+  }
+
+  #requireRunning(): void {
+    if (this.#exit) throw new CorralError('ProcessExited', `process "${this.#meta.id}" has ended`)
+  }
+}
+
+/** Until the pipe takes more, is gone, or the sender has gone. */
+function drained(stdin: NodeJS.WritableStream, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stdin.off('drain', done).off('close', done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    stdin.on('drain', done).on('close', done)
+    signal.addEventListener('abort', done, { once: true })
+  })
+}

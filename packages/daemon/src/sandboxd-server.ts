@@ -1,0 +1,154 @@
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import type { Logger } from '@corral/ports'
+import type { ProcessRegistry } from './process-registry.js'
+import { sandboxdFiles } from './sandboxd-files.js'
+
+export interface SandboxdOptions {
+  readonly host: string
+  readonly restPort: number
+  readonly grpcPort: number
+  readonly root: string
+  readonly metadataPrefix: string
+  readonly env: NodeJS.ProcessEnv
+  readonly processes: ProcessRegistry
+  readonly log: Logger
+  /** Why a request must not pass; undefined lets it. */
+  readonly refuse: (request: { headers: { authorization?: string | undefined } }) => string | undefined
+}
+
+export interface SandboxdServer {
+  readonly restPort: number
+  readonly grpcPort: number
+  close(): Promise<void>
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+const preface = Buffer.from('PRI ')
+
+/**
+ * Upstream's sandboxd: REST on one port, `process.v1.ProcessService` on the other, there as gRPC, gRPC-Web and Connect
+ * over HTTP/1.1 or HTTP/2 without TLS. The gRPC library is loaded by the first connection that needs it.
+ */
+export async function serveSandboxd(options: SandboxdOptions): Promise<SandboxdServer> {
+  await mkdir(options.root, { recursive: true, mode: 0o755 })
+  let isStopping = false
+  const files = sandboxdFiles({ ...options, isStopping: () => isStopping })
+  const guarded: Handler = (request, response) => {
+    const reason = request.url === '/v1/health' ? undefined : options.refuse(request)
+    if (!reason) return files(request, response)
+    response.writeHead(401, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ code: 'UNAUTHENTICATED', message: reason }))
+  }
+  const rest = createServer({ requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 60_000 }, guarded)
+  let servers: Promise<GrpcServers> | undefined
+  const sockets = new Set<Socket>()
+  const grpc = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    socket.on('error', () => socket.destroy())
+    servers ??= grpcServers(options)
+    void passOn(socket, servers).catch((error: unknown) => {
+      options.log.error('gRPC connection failed', { error: String(error) })
+      socket.destroy()
+    })
+  })
+  await Promise.all([listen(rest, options.restPort, options.host), listen(grpc, options.grpcPort, options.host)])
+  return {
+    restPort: portOf(rest),
+    grpcPort: portOf(grpc),
+    async close() {
+      isStopping = true
+      const closed = Promise.all([once(rest, 'close'), once(grpc, 'close')])
+      rest.close()
+      grpc.close()
+      rest.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+interface GrpcServers {
+  readonly http1: { emit(event: 'connection', socket: Duplex): boolean }
+  readonly http2: { emit(event: 'connection', socket: Duplex): boolean }
+}
+
+/** HTTP/2 without TLS begins with a preface of its own; everything else is HTTP/1.1. */
+async function passOn(socket: Socket, servers: Promise<GrpcServers>): Promise<void> {
+  const first = await new Promise<Buffer | undefined>((resolve) => {
+    socket.once('data', (chunk) => {
+      socket.pause()
+      resolve(chunk)
+    })
+    socket.once('close', () => resolve(undefined))
+  })
+  if (!first) return
+  const { http1, http2 } = await servers
+  if (first.subarray(0, preface.length).equals(preface)) {
+    http2.emit('connection', reopened(socket, first))
+    return
+  }
+  socket.unshift(first)
+  http1.emit('connection', socket)
+  socket.resume()
+}
+
+/** The connection from its first byte on: HTTP/2 reads a socket beneath JavaScript, past what was read here already. */
+function reopened(socket: Socket, first: Buffer): Duplex {
+  const duplex = new Duplex({
+    read: () => void socket.resume(),
+    write: (chunk: Buffer, _encoding, done) => {
+      if (socket.write(chunk)) done()
+      else socket.once('drain', () => done())
+    },
+    final: (done) => {
+      socket.end()
+      done()
+    },
+    destroy: (error, done) => {
+      socket.destroy()
+      done(error)
+    },
+  })
+  duplex.push(first)
+  socket.on('data', (chunk) => {
+    if (!duplex.push(chunk)) socket.pause()
+  })
+  socket.once('end', () => duplex.push(null))
+  socket.once('close', () => duplex.destroy())
+  return duplex
+}
+
+async function grpcServers(options: SandboxdOptions): Promise<GrpcServers> {
+  const [{ connectNodeAdapter }, { Code, ConnectError }, { processService }, http2] = await Promise.all([
+    import('@connectrpc/connect-node'),
+    import('@connectrpc/connect'),
+    import('./sandboxd-processes.js'),
+    import('node:http2'),
+  ])
+  const handler = connectNodeAdapter({
+    routes: processService(options.processes, options.root),
+    interceptors: [
+      (next) => (request) => {
+        const reason = options.refuse({ headers: { authorization: request.header.get('authorization') ?? undefined } })
+        if (reason) throw new ConnectError(reason, Code.Unauthenticated)
+        return next(request)
+      },
+    ],
+  })
+  return { http1: createServer(handler), http2: http2.createServer({}, handler) }
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  server.listen(port, host)
+  await once(server, 'listening')
+}
+
+function portOf(server: Server): number {
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : 0
+}

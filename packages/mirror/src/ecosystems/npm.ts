@@ -1,0 +1,76 @@
+import type { ClientSettings, Ecosystem, Registry, Resource, Upstream } from '../ecosystem.js'
+import type { FileLinks } from '../file-links.js'
+
+/** npm, yarn, pnpm and bun. `/@scope/name` or `/name` is a packument, `/name/-/name-1.0.0.tgz` a tarball. */
+export const npm: Ecosystem = {
+  name: 'npm',
+  resource(request, upstream, links) {
+    const path = request.path.replace(/%2f/gi, '/')
+    const match = /^((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/-\/([\w.~+-]+\.tgz)|\/([\w.+-]+))?$/.exec(path)
+    const [, name, tarball, version] = match ?? []
+    if (!name || name.startsWith('-')) return undefined
+    const registries = registriesOf(name, upstream)
+    if (tarball) return { sources: below(registries, `${name}/-/${tarball}`), kind: 'artifact' }
+    const accept = request.accept.includes('vnd.npm.install-v1')
+      ? 'application/vnd.npm.install-v1+json'
+      : 'application/json'
+    return {
+      sources: below(registries, name.replace('/', '%2f') + (version ? `/${version}` : '')),
+      kind: 'index',
+      accept,
+      variant: isNpm(request.userAgent) ? 'as published' : 'mirrored',
+      // npm puts the configured registry's host into addresses by itself (replace-registry-host) and writes the
+      // address of the index into package-lock.json: an address of the mirror would end up in the user's lock file.
+      ...(!isNpm(request.userAgent) && { rewrite: rewriteTarballs(registries, links) }),
+    }
+  },
+  clientSettings: (baseUrl): ClientSettings => ({
+    env: {
+      npm_config_registry: `${baseUrl}/npm/`,
+      npm_config_replace_registry_host: 'always',
+      // Both are POST requests or calls home that the mirror refuses.
+      npm_config_audit: 'false',
+      npm_config_update_notifier: 'false',
+      npm_config_fund: 'false',
+      YARN_REGISTRY: `${baseUrl}/npm/`,
+      YARN_NPM_REGISTRY_SERVER: `${baseUrl}/npm`,
+      YARN_UNSAFE_HTTP_WHITELIST: new URL(baseUrl).hostname,
+      YARN_ENABLE_TELEMETRY: '0',
+    },
+    files: {},
+  }),
+}
+
+const isNpm = (userAgent: string): boolean => /^npm\//.test(userAgent)
+
+/** A scope with a registry of its own comes from there, everything else from the default one. */
+function registriesOf(name: string, upstream: Upstream): readonly Registry[] {
+  const scope = name.startsWith('@') ? name.split('/')[0] : undefined
+  const scoped = upstream.registries.filter((registry) => registry.scope !== undefined && registry.scope === scope)
+  return scoped.length > 0 ? scoped : upstream.registries.filter((registry) => registry.scope === undefined)
+}
+
+const below = (registries: readonly Registry[], path: string): Registry[] =>
+  registries.map((registry) => ({ ...registry, url: new URL(registry.url.href + path) }))
+
+function rewriteTarballs(registries: readonly Registry[], links: FileLinks): NonNullable<Resource['rewrite']> {
+  return (body) => {
+    const document = JSON.parse(body.toString()) as Manifest & { versions?: Record<string, Manifest> }
+    for (const manifest of [document, ...Object.values(document.versions ?? {})]) {
+      if (typeof manifest?.dist?.tarball !== 'string') continue
+      manifest.dist.tarball = mirrored(manifest.dist.tarball, registries, links)
+    }
+    return Buffer.from(JSON.stringify(document))
+  }
+}
+
+interface Manifest {
+  dist?: { tarball?: unknown }
+}
+
+/** Where the tarball lies below its registry the plain address is used: pnpm leaves it out of its lock file then. */
+function mirrored(tarball: string, registries: readonly Registry[], links: FileLinks): string {
+  const url = new URL(tarball)
+  const home = registries.find((registry) => url.href.startsWith(registry.url.href))
+  return home ? `${links.base}/npm/${url.href.slice(home.url.href.length)}` : links.to(url)
+}

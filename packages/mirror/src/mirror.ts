@@ -1,0 +1,214 @@
+import { createReadStream } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
+import { type Clock, type Logger, systemClock } from '@corral/ports'
+import { byteRange } from './byte-range.js'
+import type { DiskCache, Entry } from './disk-cache.js'
+import type { Ecosystem, Resource, Upstream } from './ecosystem.js'
+import { ecosystems } from './ecosystems/index.js'
+import { fetchUpstream, UpstreamError } from './fetch-upstream.js'
+import { signedFileLinks } from './file-links.js'
+
+export interface MirrorOptions {
+  readonly cache: DiskCache
+  /** The mirror as clients see it, without a slash at the end. */
+  readonly baseUrl: string
+  /** Marks links to files on other hosts; the same after a restart, since lock files and indexes keep such links. */
+  readonly linkSecret: Uint8Array
+  /** Asked at each fetch, so that settings of the host count as soon as they change. */
+  upstream(ecosystem: string): Promise<Upstream | undefined>
+  readonly fetch?: typeof fetch
+  readonly clock?: Clock
+  readonly log: Logger
+  /** How long an index is believed without asking again. */
+  readonly indexFreshMs?: number
+}
+
+export interface Mirror {
+  /** Serves one request. Never rejects: a failure is answered, or ends the connection where the answer has begun. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  close(): Promise<void>
+}
+
+/** An index of a large project is tens of megabytes; what is larger is no index. */
+const maxIndexBytes = 256 * 1024 * 1024
+
+export function createMirror(options: MirrorOptions): Mirror {
+  const { cache, log } = options
+  const clock = options.clock ?? systemClock
+  const links = signedFileLinks({ base: options.baseUrl, secret: options.linkSecret })
+  const indexFreshMs = options.indexFreshMs ?? 300_000
+  const life = new AbortController()
+  /** One download per key: clients that ask for the same meanwhile wait for it. */
+  const downloads = new Map<string, Promise<Entry>>()
+
+  async function entryFor(ecosystem: string, resource: Resource): Promise<Entry> {
+    const key = keyOf(ecosystem, resource, options.baseUrl)
+    const stored = cache.find(key)
+    if (stored && (resource.kind === 'artifact' || clock.now().getTime() - stored.checkedAtMs < indexFreshMs))
+      return stored
+    const running = downloads.get(key)
+    if (running) return running
+    const download = fetchEntry(key, resource, stored).finally(() => downloads.delete(key))
+    downloads.set(key, download)
+    return download
+  }
+
+  async function fetchEntry(key: string, resource: Resource, stored: Entry | undefined): Promise<Entry> {
+    try {
+      const response = await fetchUpstream(
+        resource.sources,
+        { accept: resource.accept, etag: stored?.etag, lastModified: stored?.lastModified },
+        { fetch: options.fetch ?? fetch, signal: life.signal },
+      )
+      if (response.status === 304 && stored) {
+        await cache.renew(key)
+        return stored
+      }
+      return await store(key, resource, response)
+    } catch (error) {
+      // Builds go on with the last index while a registry is away.
+      if (!stored || life.signal.aborted || (error instanceof UpstreamError && error.status < 500)) throw error
+      log.warn('index is served as it was', { from: stored.from, error })
+      return stored
+    }
+  }
+
+  async function store(key: string, resource: Resource, response: Response): Promise<Entry> {
+    const from = response.url || (resource.sources[0]?.url.href ?? '')
+    const contentType = response.headers.get('content-type') ?? 'application/octet-stream'
+    const etag = response.headers.get('etag')
+    const lastModified = response.headers.get('last-modified')
+    const description = { contentType, from, ...(etag && { etag }), ...(lastModified && { lastModified }) }
+    if (!response.body) return cache.put(key, description, Buffer.alloc(0))
+    const body = Readable.fromWeb(response.body as ReadableStream)
+    if (!resource.rewrite) {
+      // With a content coding the length is that of the coded bytes.
+      const length = response.headers.has('content-encoding') ? null : response.headers.get('content-length')
+      return cache.put(key, { ...description, ...(length && { size: Number(length) }) }, body, life.signal)
+    }
+    const whole = await collect(body, from)
+    return cache.put(key, description, resource.rewrite(whole, new URL(from), contentType), life.signal)
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      return refuse(response, 405, `the package mirror only reads: ${request.method} is not served`)
+    }
+    const path = (request.url ?? '/').split('?')[0] ?? '/'
+    const target = await resolve(path, request)
+    if (target === undefined) return refuse(response, 404, `the package mirror knows no ${path}`)
+    if ('refusal' in target) return refuse(response, target.status, target.refusal)
+    if ('body' in target) {
+      response.writeHead(200, { 'content-type': target.contentType, 'content-length': Buffer.byteLength(target.body) })
+      response.end(request.method === 'HEAD' ? undefined : target.body)
+      return
+    }
+    await send(request, response, await entryFor(target.ecosystem, target.resource), target.resource.kind)
+  }
+
+  async function resolve(path: string, request: IncomingMessage) {
+    const [, first = '', ...rest] = path.split('/')
+    const asked = {
+      path: rest.join('/'),
+      accept: request.headers.accept ?? '',
+      userAgent: request.headers['user-agent'] ?? '',
+    }
+    if (first === 'files') {
+      const file = links.from(asked.path)
+      return file && { ecosystem: 'files', resource: { sources: [{ url: file }], kind: 'artifact' } satisfies Resource }
+    }
+    const ecosystem = ecosystems.find(({ name }) => name === first)
+    if (!ecosystem) return undefined
+    const upstream = await options.upstream(ecosystem.name)
+    if (!upstream || upstream.registries.length === 0)
+      return { refusal: `no ${ecosystem.name} registry is configured on this machine`, status: 404 }
+    return described(ecosystem, ecosystem.resource(asked, upstream, links))
+  }
+
+  return {
+    async handle(request, response) {
+      try {
+        await serve(request, response)
+      } catch (error) {
+        if (response.headersSent) return void response.destroy()
+        const status = error instanceof UpstreamError ? error.status : 502
+        if (status >= 500) log.warn('package not fetched', { url: request.url, error })
+        refuse(response, status, error instanceof Error ? error.message : String(error))
+      }
+    },
+    async close() {
+      life.abort(new Error('the package mirror is closed'))
+      await Promise.allSettled(downloads.values())
+      await cache.close()
+    },
+  }
+}
+
+function described(ecosystem: Ecosystem, resource: ReturnType<Ecosystem['resource']>) {
+  if (resource === undefined || 'body' in resource) return resource
+  return { ecosystem: ecosystem.name, resource }
+}
+
+/** The base address is part of it: rewritten indexes name it. */
+const keyOf = (ecosystem: string, resource: Resource, baseUrl: string): string =>
+  JSON.stringify([
+    ecosystem,
+    resource.sources.map(({ url }) => url.href),
+    resource.accept ?? '',
+    resource.variant ?? '',
+    resource.rewrite ? baseUrl : '',
+  ])
+
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  entry: Entry,
+  kind: Resource['kind'],
+): Promise<void> {
+  const headers: Record<string, string | number> = {
+    'content-type': entry.contentType,
+    'accept-ranges': 'bytes',
+    'cache-control': kind === 'artifact' ? 'max-age=31536000, immutable' : 'no-cache',
+    ...(entry.etag && { etag: entry.etag }),
+    ...(entry.lastModified && { 'last-modified': entry.lastModified }),
+  }
+  if (entry.etag && request.headers['if-none-match'] === entry.etag) {
+    response.writeHead(304, headers).end()
+    return
+  }
+  const range = byteRange(request.headers.range, entry.size)
+  if (range === 'unsatisfiable') {
+    response.writeHead(416, { 'content-range': `bytes */${entry.size}` }).end()
+    return
+  }
+  const { start, end } = range ?? { start: 0, end: entry.size - 1 }
+  if (range) headers['content-range'] = `bytes ${start}-${end}/${entry.size}`
+  response.writeHead(range ? 206 : 200, { ...headers, 'content-length': end - start + 1 })
+  if (request.method === 'HEAD' || entry.size === 0) return void response.end()
+  // The client may leave in the middle: that is no failure of the mirror.
+  await pipeline(createReadStream(entry.path, { start, end, highWaterMark: 256 * 1024 }), response).catch(() =>
+    response.destroy(),
+  )
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const body = `${message}\n`
+  response
+    .writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'content-length': Buffer.byteLength(body) })
+    .end(body)
+}
+
+async function collect(body: Readable, from: string): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxIndexBytes) throw new UpstreamError(502, `the index ${from} is larger than ${maxIndexBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type CradleConfig, cradleProtocolVersion, cradleSocketName } from '../protocol/messages.js'
+import type { CellStrategy } from './cell-strategy.js'
+import { Cgroup, detectCgroups } from './cgroups.js'
+import { CradleServer } from './cradle-server.js'
+import { PodHost } from './pod-host.js'
+import { reapChildren } from './process-table.js'
+import { StateFiles } from './state-files.js'
+import { sweep } from './sweep.js'
+
+const lookoutMs = 1_000
+/** Node's timers hold no more than this. */
+const longestTimerMs = 2 ** 31 - 1
+const childrenEndMs = 1_000
+
+/**
+ * The cradle: a small process of its own that holds all cells of a data directory. It outlives the platform's main
+ * process; the next main that connects adopts what runs here.
+ */
+export async function runCradle(config: CradleConfig, strategy: CellStrategy): Promise<void> {
+  process.title = 'corral-cradle'
+  const directory = join(config.dataDir, 'cradle')
+  const socketDirectory = join(directory, 's')
+  mkdirSync(socketDirectory, { recursive: true, mode: 0o700 })
+  // Sockets are named relative to here, so that a long data directory does not exceed what a socket address holds.
+  process.chdir(directory)
+
+  const cgroups = detectCgroups(`corral-${createHash('sha256').update(config.dataDir).digest('hex').slice(0, 10)}`)
+  const stateFiles = new StateFiles(directory)
+  await sweep({ stateFiles, cgroups, now: () => new Date() })
+  for (const name of readdirSync(socketDirectory)) rmSync(join(socketDirectory, name), { force: true })
+
+  const pods = new PodHost({
+    config,
+    strategy,
+    cgroups,
+    stateFiles,
+    socketDirectory,
+    onExit: (key, exit) => server.announceExit(key, exit),
+    onNetwork: (report) => server.announceNetwork(report),
+    now: () => new Date(),
+  })
+  let lonely: NodeJS.Timeout | undefined
+  let lookout: NodeJS.Timeout | undefined
+  let keepUntilMs = 0
+  let endsWithMain = false
+  let isEnding = false
+  const end = async (): Promise<void> => {
+    if (isEnding) return
+    isEnding = true
+    server.close()
+    try {
+      await pods.close()
+      await reapChildren(childrenEndMs)
+      new Cgroup(cgroups, '').remove()
+      rmSync(join(directory, cradleSocketName), { force: true })
+      rmSync(join(directory, 'cradle.pid'), { force: true })
+    } finally {
+      process.exit(0)
+    }
+  }
+  const awaitMain = (): void => {
+    const lonelyMs = Math.max(config.idleShutdownMs, keepUntilMs - Date.now())
+    lonely = setTimeout(() => void end(), Math.min(lonelyMs, longestTimerMs))
+    // Without its socket, or the data directory, no main can reach this cradle again.
+    lookout = setInterval(() => {
+      if (!existsSync(join(directory, cradleSocketName))) void end()
+    }, lookoutMs)
+  }
+  const server = new CradleServer({
+    hello: { version: cradleProtocolVersion, tier: config.tier, pid: process.pid, limits: cgroups.limits },
+    pods,
+    onMainsChanged: (count) => {
+      clearTimeout(lonely)
+      clearInterval(lookout)
+      if (count > 0) return
+      if (endsWithMain) void end()
+      else awaitMain()
+    },
+    onKeep: (untilMs) => {
+      keepUntilMs = untilMs
+    },
+    onEndWithMain: () => {
+      endsWithMain = true
+    },
+    onShutdown: () => void end(),
+  })
+  process.on('SIGTERM', () => void end())
+  process.on('SIGINT', () => void end())
+  process.on('SIGHUP', () => {})
+  rmSync(cradleSocketName, { force: true })
+  await server.listen(cradleSocketName)
+  writeFileSync('cradle.pid', `${process.pid}\n`)
+  awaitMain()
+  // The main that started the cradle waits for this line.
+  process.stdout.write('ready\n')
+}

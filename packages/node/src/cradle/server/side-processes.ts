@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import type { Cgroup } from './cgroups.js'
+import { delay } from './delay.js'
+
+/** A living process as /proc tells of it. */
+export interface ProcessEntry {
+  pid: number
+  parent: number
+  /** Its own number in every pid namespace it is in, the outermost first. */
+  namespacePids: readonly number[]
+}
+
+/**
+ * The processes below `launcher` that are not the container itself. That is the chain from the launcher to the supervisor
+ * (the first process of the cell's pid namespace; without one the launcher itself), and the supervisor's first child, the
+ * main process. Pure.
+ */
+export function sideProcesses(launcher: number, table: readonly ProcessEntry[]): number[] {
+  const childrenOf = (pid: number): ProcessEntry[] => table.filter(({ parent }) => parent === pid)
+  const below = (pid: number): ProcessEntry[] => childrenOf(pid).flatMap((child) => [child, ...below(child.pid)])
+  const all = below(launcher)
+  const depth = table.find(({ pid }) => pid === launcher)?.namespacePids.length ?? 1
+  const isFirst = ({ namespacePids }: ProcessEntry): boolean =>
+    namespacePids.length > depth && namespacePids.at(-1) === 1
+  const supervisor = all.find(isFirst)
+  const kept = new Set<number>()
+  for (let above = supervisor; above; above = all.find(({ pid }) => pid === above?.parent)) kept.add(above.pid)
+  // Numbers are handed out in order, and the main process is started before anything else can be.
+  const [main] = childrenOf(supervisor?.pid ?? launcher).sort((a, b) => innermost(a) - innermost(b))
+  if (main) kept.add(main.pid)
+  return all.map(({ pid }) => pid).filter((pid) => !kept.has(pid))
+}
+
+const innermost = ({ namespacePids }: ProcessEntry): number => namespacePids.at(-1) ?? 0
+
+const timeoutMs = 2_000
+const freezeMs = 200
+
+/**
+ * Ends them, however fast they fork. Where the kernel can freeze a group nothing moves between the look and the signal, and
+ * once is enough: what the main process starts afterwards is left alone. Else it is repeated until none is left, for at
+ * most two seconds; what survives that goes with the pod.
+ */
+export async function killSideProcesses(launcher: number, cgroup: Cgroup): Promise<void> {
+  const deadline = Date.now() + timeoutMs
+  const killAll = (): number => {
+    const found = sideProcesses(launcher, readProcesses())
+    for (const pid of found) killQuietly(pid)
+    return found.length
+  }
+  try {
+    if (await isFrozen(cgroup)) {
+      killAll()
+      return
+    }
+  } finally {
+    cgroup.freeze(false)
+  }
+  while (killAll() > 0 && Date.now() < deadline) await delay(5)
+}
+
+async function isFrozen(cgroup: Cgroup): Promise<boolean> {
+  if (!cgroup.freeze(true)) return false
+  const deadline = Date.now() + freezeMs
+  while (!cgroup.isFrozen() && Date.now() < deadline) await delay(1)
+  return cgroup.isFrozen()
+}
+
+function readProcesses(): ProcessEntry[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readProcess(Number(name)) ?? [])
+}
+
+function readProcess(pid: number): ProcessEntry | undefined {
+  let text: string
+  try {
+    text = readFileSync(`/proc/${pid}/status`, 'utf8')
+  } catch {
+    return undefined // It has ended.
+  }
+  if (/^State:\s+[ZX]/m.test(text)) return undefined
+  const field = (name: string): string => new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(text)?.[1] ?? ''
+  const namespacePids = field('NSpid').split(/\s+/).map(Number)
+  return { pid, parent: Number(field('PPid')), namespacePids: namespacePids[0] ? namespacePids : [pid] }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended between the look and the signal.
+  }
+}

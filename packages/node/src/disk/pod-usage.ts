@@ -1,0 +1,166 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, type Dirent, lstatSync, readdirSync, type Stats, statSync } from 'node:fs'
+
+/** Space on a disk: allocated bytes, and files, directories and links. */
+export interface Usage {
+  bytes: number
+  inodes: number
+}
+
+/** What a pod takes. `parts` are `home`, `tmp`, `volumes/NAME` and `logs/CONTAINER`; `total` has what is in none of them too. */
+export interface PodUsage {
+  total: Usage
+  parts: Record<string, Usage>
+  tookMs: number
+}
+
+export interface MeasureRequest {
+  /** `<data>/pods/<uid>`. */
+  directory: string
+  /** Counting stops past either: the rest would change nothing. */
+  enough: Usage
+  /** The user all processes of the pod, and no others, run as; absent where pods share one. */
+  hostUid?: number
+}
+
+/**
+ * Counts allocated blocks (a sparse file takes what it holds), a file with several names once, and files that were deleted
+ * but are still open. What vanishes while counting counts nothing; names that are no text, and directories deeper than a
+ * path can say, count like any other. Blocks its thread: large trees belong into `usage-thread`.
+ */
+export function measurePod({ directory, enough, hostUid }: MeasureRequest): PodUsage {
+  const began = performance.now()
+  const usage: PodUsage = { total: { bytes: 0, inodes: 0 }, parts: {}, tookMs: 0 }
+  const seen = new Set<string>()
+  const add = (part: string | undefined, status: Stats): void => {
+    if (!status.isDirectory() && status.nlink !== 1) {
+      const identity = `${status.dev}:${status.ino}`
+      if (seen.has(identity)) return
+      seen.add(identity)
+    }
+    addTo(usage.total, status)
+    if (part === undefined) return
+    usage.parts[part] ??= { bytes: 0, inodes: 0 }
+    addTo(usage.parts[part], status)
+  }
+  const addDeep = (part: string | undefined, path: Buffer): void => {
+    const found = usageBelow(path)
+    addUsage(usage.total, found)
+    if (part === undefined) return
+    usage.parts[part] ??= { bytes: 0, inodes: 0 }
+    addUsage(usage.parts[part], found)
+  }
+  const waiting: Place[] = [{ path: Buffer.from(directory), names: [] }]
+  const isEnough = (): boolean => usage.total.bytes > enough.bytes || usage.total.inodes > enough.inodes
+  for (let current = waiting.pop(); current !== undefined && !isEnough(); current = waiting.pop()) {
+    for (const entry of entriesOf(current.path)) {
+      const child = placeOf(current, entry.name)
+      if (child.path.length > longestPathBytes) {
+        // No path leads to its entries any more: everything from here on is counted at once.
+        addDeep(partOf(current.names), current.path)
+        break
+      }
+      const status = lstatSync(child.path, { throwIfNoEntry: false })
+      if (!status) continue
+      add(partOf(child.names), status)
+      if (entry.isDirectory()) waiting.push(child)
+      if (isEnough()) break
+    }
+  }
+  if (hostUid !== undefined) for (const status of deletedFiles(hostUid, directory)) add(undefined, status)
+  usage.tookMs = performance.now() - began
+  return usage
+}
+
+function addTo(usage: Usage, status: Stats): void {
+  addUsage(usage, { bytes: status.blocks * 512, inodes: 1 })
+}
+
+function addUsage(usage: Usage, more: Usage): void {
+  usage.bytes += more.bytes
+  usage.inodes += more.inodes
+}
+
+/** A directory or file below the pod's: its path as the disk has it, and its first two names. */
+interface Place {
+  path: Buffer
+  names: readonly string[]
+}
+
+const slash = Buffer.from('/')
+/** What the kernel takes as a path, without the NUL at its end. */
+const longestPathBytes = 4095
+
+function placeOf(parent: Place, name: Buffer): Place {
+  const path = Buffer.concat([parent.path, slash, name])
+  return { path, names: parent.names.length < 2 ? [...parent.names, name.toString('latin1')] : parent.names }
+}
+
+/** What lies below a directory, however deep: `du` walks by descriptors. Where it cannot tell, more than any limit. */
+function usageBelow(path: Buffer): Usage {
+  const count = (...flags: string[]): number => {
+    // The shell gets the directory as bytes: a working directory given to spawn has to be text.
+    const script = Buffer.concat([
+      Buffer.from("cd '"),
+      quoted(path),
+      Buffer.from(`' && exec du -s -x ${flags.join(' ')} .`),
+    ])
+    const { stdout, status } = spawnSync('/bin/sh', {
+      input: script,
+      timeout: deepCountMs,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    const found = Number(/^\d+/.exec(stdout?.toString('latin1') ?? '')?.[0])
+    return status === 0 && Number.isSafeInteger(found) ? found : Number.MAX_SAFE_INTEGER
+  }
+  return { bytes: count('--block-size=1'), inodes: count('--inodes') }
+}
+
+const deepCountMs = 60_000
+
+function quoted(path: Buffer): Buffer {
+  return Buffer.from(path.toString('latin1').replaceAll("'", `'\\''`), 'latin1')
+}
+
+function partOf([top = '', name]: readonly string[]): string | undefined {
+  if (top === 'home' || top === 'tmp') return top
+  return (top === 'volumes' || top === 'logs') && name !== undefined ? `${top}/${name}` : undefined
+}
+
+/** Without root a pod could hide files from us in a directory without read permission: its owner is our own user. */
+function entriesOf(directory: Buffer | string): Dirent<Buffer>[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true, encoding: 'buffer' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') return []
+  }
+  try {
+    const { mode } = statSync(directory)
+    chmodSync(directory, 0o700)
+    const entries = readdirSync(directory, { withFileTypes: true, encoding: 'buffer' })
+    chmodSync(directory, mode)
+    return entries
+  } catch {
+    return [] // It vanished, or belongs to another user.
+  }
+}
+
+/** Files on the pod's disk without a name that a process of the user still has open: they take space until it ends. */
+function* deletedFiles(hostUid: number, directory: string): Iterable<Stats> {
+  const device = statSync(directory, { throwIfNoEntry: false })?.dev
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    if (statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid !== hostUid) continue
+    for (const descriptor of entriesOf(`/proc/${pid}/fd`)) {
+      const status = openFile(`/proc/${pid}/fd/${descriptor.name.toString('latin1')}`)
+      if (status?.isFile() && status.nlink === 0 && status.dev === device) yield status
+    }
+  }
+}
+
+function openFile(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined // Closed in between.
+  }
+}
