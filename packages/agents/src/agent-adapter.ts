@@ -1,4 +1,16 @@
 import type { AgentEvent, OutputStream } from '@corral/protocol'
+import type * as z from 'zod'
+import type { AgentCapabilities } from './agent-capabilities.js'
+import type { AgentOptions } from './agent-options.js'
+import type { McpServer } from './mcp-server.js'
+
+/** How an agent reaches its model: the broker's address and the token that names the task there. */
+export interface BrokerAccess {
+  readonly baseUrl: string
+  readonly token: string
+  /** The wire API behind it, by the name of the provider that defined it: `anthropic`, `openai`, `google`. */
+  readonly kind: string
+}
 
 /** What an adapter is told about the task. Paths are paths inside the sandbox. */
 export interface AgentTaskInput {
@@ -6,13 +18,19 @@ export interface AgentTaskInput {
   readonly prompt: string
   /** The work tree the agent works in. */
   readonly workDir: string
-  /** A directory outside the work tree for prompt, settings and state of the agent. */
+  /** A directory outside the work tree for prompt, settings and sessions of the agent. */
   readonly stateDir: string
-  /** The command line of the `command` agent. */
-  readonly command?: string | undefined
-  readonly model?: string | undefined
-  /** How the agent reaches its model: the broker's address for this task and the token that names the task. */
-  readonly broker?: { readonly baseUrl: string; readonly token: string } | undefined
+  /** What the request's `agent` held beside its name, as the adapter's schema has let it through. */
+  readonly options: AgentOptions
+  /** Said to the agent beside what the repository's own instruction files say. */
+  readonly instructions?: string | undefined
+  readonly mcpServers?: readonly McpServer[] | undefined
+  /** `plan`: look and answer with a plan, change nothing. */
+  readonly mode?: 'work' | 'plan' | undefined
+  /** Goes on with a session whose files have been restored. */
+  readonly resume?: { readonly sessionId: string } | undefined
+  /** Absent: the agent uses no model, or one of its own. */
+  readonly broker?: BrokerAccess | undefined
 }
 
 export interface LaunchFile {
@@ -28,8 +46,8 @@ export interface LaunchSpec {
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
   readonly files: readonly LaunchFile[]
-  /** Written to standard input, which is then closed. Absent: the agent reads end of file at once. */
-  readonly stdin?: string | undefined
+  /** `open`: messages and answers (see `AgentChannel`) can be written to it. Otherwise it reads end of file at once. */
+  readonly stdin?: 'open' | undefined
 }
 
 export interface AgentExit {
@@ -47,25 +65,83 @@ export type AgentVerdict =
       readonly message: string
     }
 
+/** Something the agent waits for a person to decide. */
+export interface AgentQuestion {
+  readonly id: string
+  readonly kind: 'permission' | 'input'
+  readonly text: string
+  /** The tool call it is about. */
+  readonly callId?: string | undefined
+  /** What the channel needs beside the choice to write an answer. */
+  readonly payload?: Readonly<Record<string, unknown>> | undefined
+  /** What can be answered; empty where any text can. */
+  readonly choices: readonly { readonly id: string; readonly label: string; readonly allows?: boolean }[]
+}
+
+export interface AgentAnswer {
+  readonly questionId: string
+  readonly choiceId?: string | undefined
+  readonly text?: string | undefined
+}
+
 /**
  * Turns one agent's output into events. Pure state: chunks may be cut anywhere, garbage is tolerated, memory and event
  * sizes are bounded. Feeding the same bytes in the same order gives the same events, however they are cut.
  */
 export interface AgentParser {
   push(chunk: Uint8Array, stream: OutputStream): AgentEvent[]
+  /** A part of the output is missing here; answers what was still waiting for more. */
+  skip(): AgentEvent[]
   /** The rest, once the agent has ended. */
   end(exit: AgentExit): AgentEvent[]
   /** Valid after `end`. */
   readonly verdict: AgentVerdict
+  /** The agent's own name for its session, as soon as its output told it. */
+  readonly sessionId?: string | undefined
+  /** The last thing the agent said: its summary, or in plan mode its plan. */
+  readonly finalText?: string | undefined
+  /** Asked and not yet answered, in order. */
+  readonly questions?: readonly AgentQuestion[] | undefined
 }
 
-/** One coding agent: how to start it and how to read it. */
+/** What an agent keeps of a conversation, and so what a later task needs to go on with it. */
+export interface AgentSessions {
+  /** Files and directories below the state directory. They may be missing, and are restored to the same place. */
+  readonly paths: readonly string[]
+}
+
+/** What can be written to the standard input of an agent that was started with `stdin: 'open'`. */
+export interface AgentChannel {
+  /** A message for the agent while it works. */
+  steer(text: string): string
+  answer(question: AgentQuestion, answer: AgentAnswer): string
+}
+
+/** Where an agent comes from: a package of npm at the version this release was tested with. */
+export interface AgentPackage {
+  readonly package: string
+  readonly version: string
+  /** The program the package brings, found in `agentsBinDirectory`. */
+  readonly program: string
+}
+
+/** One coding agent: how to install, start and read it, and what it can do. Its folder holds everything about it. */
 export interface AgentAdapter {
   readonly name: string
-  /** Whether it talks to a model through the broker, and through which provider's routes. */
-  readonly provider?: 'anthropic' | undefined
-  /** The program to look for in the sandbox before starting, with the command that installs it. */
-  readonly requires?: { readonly program: string; readonly install: string } | undefined
-  command(task: AgentTaskInput): LaunchSpec
+  /** Its name as people write it. */
+  readonly title: string
+  readonly summary: string
+  /** Checks and describes what a request's `agent` may hold beside the name. */
+  readonly options: z.ZodType<AgentOptions>
+  readonly capabilities: AgentCapabilities
+  readonly install?: AgentPackage | undefined
+  /**
+   * The wire APIs it speaks, by provider; the first is used where the request names none. Undefined: it talks to a model
+   * only where the request names a provider.
+   */
+  readonly speaks?: readonly string[] | undefined
+  launch(task: AgentTaskInput): LaunchSpec
   createParser(): AgentParser
+  readonly sessions?: AgentSessions | undefined
+  readonly channel?: AgentChannel | undefined
 }

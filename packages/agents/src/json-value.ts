@@ -1,4 +1,4 @@
-/** Narrow reads from JSON that nobody vouches for: the wrong type reads as absent. */
+/** Typed reads from untrusted JSON: the wrong type reads as absent. */
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -9,9 +9,10 @@ export interface LinePiece {
  * depend on how the bytes were cut into chunks.
  */
 export class LineSplitter {
-  readonly #decoder = new TextDecoder('utf-8')
+  #decoder = new TextDecoder('utf-8')
   readonly #maxCharacters: number
   #pending = ''
+  #isInsideSkippedLine = false
 
   constructor(maxCharacters: number) {
     this.#maxCharacters = maxCharacters
@@ -25,14 +26,28 @@ export class LineSplitter {
   /** The unfinished last line, if there is one. */
   end(): LinePiece[] {
     const pieces = this.#cut(this.#decoder.decode())
+    if (this.#isInsideSkippedLine) this.#pending = ''
     if (this.#pending !== '') pieces.push({ text: withoutReturn(this.#pending), complete: true })
     this.#pending = ''
     return pieces
   }
 
+  /** What follows does not continue what came before, and begins inside a line: that one is left out. */
+  skip(): void {
+    this.#decoder = new TextDecoder('utf-8')
+    this.#pending = ''
+    this.#isInsideSkippedLine = true
+  }
+
   #cut(text: string): LinePiece[] {
     const pieces: LinePiece[] = []
     let start = 0
+    if (this.#isInsideSkippedLine) {
+      const end = text.indexOf('\n')
+      if (end < 0) return pieces
+      this.#isInsideSkippedLine = false
+      start = end + 1
+    }
     for (;;) {
       const newline = text.indexOf('\n', start)
       const end = newline < 0 ? text.length : newline

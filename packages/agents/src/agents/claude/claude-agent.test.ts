@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { claudeAgent } from './claude-agent.js'
 
 const recorded = (name: string) => readFileSync(new URL(`fixtures/${name}.ndjson`, import.meta.url))
-const success = recorded('claude-2.1.197-success')
-const overloaded = recorded('claude-2.1.197-overloaded')
+const success = recorded('success')
+const overloaded = recorded('overloaded')
 
 function run(chunks: Uint8Array[], exitCode = 0) {
   const parser = claudeAgent.createParser()
@@ -32,13 +32,13 @@ const short = (event: AgentEvent) => {
 
 describe('FR-5: Claude Code', () => {
   it('is started in print mode, reaches its model through the broker and gets no key', () => {
-    const spec = claudeAgent.command({
+    const spec = claudeAgent.launch({
       taskId: 'task-1',
       prompt: 'fix it',
       workDir: '/work/repo',
       stateDir: '/work/state',
-      model: 'claude-sonnet-4-5',
-      broker: { baseUrl: 'http://corral-broker:8787/x', token: 'task-token' },
+      options: { model: 'claude-sonnet-4-5' },
+      broker: { baseUrl: 'http://corral-broker:8787/x', token: 'task-token', kind: 'anthropic' },
     })
     expect(spec.argv.slice(0, 2)).toEqual(['/bin/sh', '-c'])
     expect(spec.argv.slice(3)).toEqual(
@@ -82,7 +82,6 @@ describe('FR-5: Claude Code', () => {
       output_tokens: 80,
       cache_read_tokens: 0,
       cache_write_tokens: 0,
-      cost_usd: 0.00224,
     })
     expect(verdict).toEqual({ ok: true })
   })
@@ -107,6 +106,47 @@ describe('FR-5: Claude Code', () => {
   ])('has failed when $when', ({ result, exitCode, cause }) => {
     const { verdict } = run(result ? [lines({ type: 'result', ...result })] : [], exitCode)
     expect(verdict).toMatchObject({ ok: false, cause })
+  })
+
+  it.each([
+    { run: 'run', session: '', says: '' },
+    { run: 'resume', session: '11111111-1111-4111-8111-111111111111', says: 'Second done.' },
+  ])('tells the session and the last words of the recorded $run', ({ run: name, session, says }) => {
+    const parser = claudeAgent.createParser()
+    parser.push(recorded(name), 'stdout')
+    parser.end({ exitCode: 0 })
+    expect(parser.verdict).toEqual({ ok: true })
+    if (session) expect(parser.sessionId).toBe(session)
+    else expect(parser.sessionId).toMatch(/^[0-9a-f-]{36}$/)
+    if (says) expect(parser.finalText).toBe(says)
+  })
+
+  it('holds a question until it is settled, and answers in its protocol', () => {
+    const parser = claudeAgent.createParser()
+    const lines = recorded('permission-control')
+      .toString('utf8')
+      .split(/(?<=\n)/)
+    const asked: string[] = []
+    const answers: unknown[] = []
+    for (const line of lines) {
+      parser.push(Buffer.from(line), 'stdout')
+      for (const question of parser.questions ?? [])
+        if (!asked.includes(question.id)) {
+          asked.push(question.id)
+          const choiceId = question.choices[0]?.id
+          answers.push(JSON.parse(claudeAgent.channel!.answer(question, { questionId: question.id, choiceId })))
+        }
+    }
+    expect(parser.questions).toEqual([])
+    expect(answers).toMatchObject([
+      { response: { request_id: asked[0], response: { behavior: 'allow', updatedInput: { content: 'x' } } } },
+      {
+        response: {
+          request_id: asked[1],
+          response: { behavior: 'allow', updatedInput: { answers: { 'Which?': 'A' } } },
+        },
+      },
+    ])
   })
 
   it('was killed when a signal ended it', () => {

@@ -1,52 +1,33 @@
-import { type AgentEvent, clipText, eventLimits, type OutputStream } from '@corral/protocol'
-import type { AgentExit, AgentParser, AgentVerdict } from './agent-adapter.js'
-import { changedPath, toolCallEvent } from './claude-tools.js'
-import { outputEvent } from './command-agent.js'
-import { exitVerdict } from './exit-verdict.js'
-import { asArray, asCount, asObject, asString, type JsonObject, parseJsonObject } from './json-value.js'
-import { type LinePiece, LineSplitter } from './line-splitter.js'
-import { costOf } from './model-prices.js'
+import { type AgentEvent, clipText, eventLimits } from '@corral/protocol'
+import type { AgentExit, AgentQuestion, AgentVerdict } from '../../agent-adapter.js'
+import { exitVerdict } from '../../exit-verdict.js'
+import { contentText, JsonLinesParser, messageEvents, toolCallEvent, toolResultEvent } from '../../json-lines-parser.js'
+import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
+import { questionOf } from './claude-channel.js'
+import { changedPath } from './claude-tools.js'
 
-/** A line holds a whole tool result; what is longer than this is not worth its memory. */
-const maxLineCharacters = 4 * 1024 * 1024
 const maxPendingCalls = 1_000
+const maxQuestions = 100
 
 type Change = { path: string; change: 'written' | 'edited' }
 
-/** Reads Claude Code's `stream-json` lines. A line that is not one of them is shown as plain output. */
-export class ClaudeParser implements AgentParser {
-  readonly #stdout = new LineSplitter(maxLineCharacters)
-  readonly #stderr = new LineSplitter(eventLimits.outputCharacters - 1)
+/** Reads Claude Code's `stream-json` lines. */
+export class ClaudeParser extends JsonLinesParser {
   /** Calls that will have changed a file if their result says so. */
   readonly #pendingChanges = new Map<string, Change>()
+  readonly #questions = new Map<string, AgentQuestion>()
   #result: JsonObject | undefined
   #model: string | undefined
-  #isInsideLongLine = false
-  verdict: AgentVerdict = { ok: false, cause: 'AgentFailed', message: 'Claude Code has not ended' }
 
-  push(chunk: Uint8Array, stream: OutputStream): AgentEvent[] {
-    if (stream === 'stderr') return this.#stderr.push(chunk).map((piece) => outputEvent(piece, 'stderr'))
-    return this.#stdout.push(chunk).flatMap((piece) => this.#line(piece))
+  constructor() {
+    super('Claude Code')
   }
 
-  end(exit: AgentExit): AgentEvent[] {
-    const events = [
-      ...this.#stdout.end().flatMap((piece) => this.#line(piece)),
-      ...this.#stderr.end().map((piece) => outputEvent(piece, 'stderr')),
-    ]
-    this.verdict = claudeVerdict(this.#result, exit)
-    return events
+  get questions(): readonly AgentQuestion[] {
+    return [...this.#questions.values()]
   }
 
-  #line(piece: LinePiece): AgentEvent[] {
-    if (!piece.complete || this.#isInsideLongLine) {
-      const isFirst = !this.#isInsideLongLine
-      this.#isInsideLongLine = !piece.complete
-      return isFirst ? [{ type: 'error', message: 'a line of the agent was too long and is left out' }] : []
-    }
-    if (piece.text.trim() === '') return []
-    const line = parseJsonObject(piece.text)
-    if (!line) return plainOutput(piece.text)
+  protected onLine(line: JsonObject): AgentEvent[] {
     switch (line.type) {
       case 'assistant':
         return this.#assistant(line)
@@ -54,6 +35,11 @@ export class ClaudeParser implements AgentParser {
         return this.#toolResults(line)
       case 'system':
         return this.#system(line)
+      case 'control_request':
+        return this.#asked(line)
+      case 'control_cancel_request':
+        this.#questions.delete(asString(line.request_id) ?? '')
+        return []
       case 'result':
         return this.#finalResult(line)
       default:
@@ -62,18 +48,28 @@ export class ClaudeParser implements AgentParser {
     }
   }
 
+  protected judge(exit: AgentExit): AgentVerdict {
+    return claudeVerdict(this.#result, exit)
+  }
+
+  #asked(line: JsonObject): AgentEvent[] {
+    const question = questionOf(line)
+    if (question && this.#questions.size < maxQuestions) this.#questions.set(question.id, question)
+    return []
+  }
+
   #assistant(line: JsonObject): AgentEvent[] {
     const message = asObject(line.message)
     return asArray(message?.content).flatMap((entry): AgentEvent[] => {
       const block = asObject(entry)
-      if (block?.type === 'text') return messageEvent(block.text, false)
-      if (block?.type === 'thinking') return messageEvent(block.thinking, true)
+      if (block?.type === 'text') return this.said(block.text)
+      if (block?.type === 'thinking') return messageEvents(block.thinking, { thinking: true })
       if (block?.type !== 'tool_use') return []
       const change = changedPath(block)
       if (change && this.#pendingChanges.size < maxPendingCalls) {
         this.#pendingChanges.set(asString(block.id) ?? '', change)
       }
-      return [toolCallEvent(block)]
+      return [toolCallEvent(block.id, block.name, asObject(block.input) ?? {})]
     })
   }
 
@@ -85,20 +81,20 @@ export class ClaudeParser implements AgentParser {
       const isError = block.is_error === true
       const change = this.#pendingChanges.get(callId)
       this.#pendingChanges.delete(callId)
+      // A question about a call that has its result is settled, whoever settled it.
+      for (const [id, question] of this.#questions) if (question.callId === callId) this.#questions.delete(id)
       return [
-        {
-          type: 'tool_result',
-          call_id: clipText(callId, 200),
-          is_error: isError,
-          text: clipText(resultText(block.content), eventLimits.textCharacters),
-        },
+        toolResultEvent(callId, { text: contentText(block.content), isError }),
         ...(change && !isError ? [{ type: 'file_changed', ...change } as const] : []),
       ]
     })
   }
 
   #system(line: JsonObject): AgentEvent[] {
-    if (line.subtype === 'init') this.#model = asString(line.model)
+    if (line.subtype === 'init') {
+      this.#model = asString(line.model)
+      this.sessionId = asString(line.session_id) ?? this.sessionId
+    }
     if (line.subtype !== 'api_retry') return []
     const status = typeof line.error_status === 'number' ? ` with ${line.error_status}` : ''
     const attempt = `attempt ${asCount(line.attempt)} of ${asCount(line.max_retries)}`
@@ -107,6 +103,7 @@ export class ClaudeParser implements AgentParser {
 
   #finalResult(line: JsonObject): AgentEvent[] {
     this.#result = line
+    this.finalText = asString(line.result) ?? this.finalText
     const events: AgentEvent[] = []
     const usage = asObject(line.usage)
     if (usage) {
@@ -117,13 +114,11 @@ export class ClaudeParser implements AgentParser {
         cache_write_tokens: asCount(usage.cache_creation_input_tokens),
       }
       const model = mainModel(line) ?? this.#model
-      const cost = model === undefined ? undefined : costOf(counted, model)
       events.push({
         type: 'usage',
         scope: 'total',
         ...counted,
         ...(model === undefined ? {} : { model: clipText(model, 200) }),
-        ...(cost === undefined ? {} : { cost_usd: cost }),
       })
     }
     if (line.is_error === true) events.push({ type: 'error', message: failureText(line) })
@@ -148,22 +143,6 @@ function claudeVerdict(result: JsonObject | undefined, exit: AgentExit): AgentVe
   return exitVerdict('Claude Code', exit)
 }
 
-function messageEvent(text: unknown, thinking: boolean): AgentEvent[] {
-  const clipped = clipText(asString(text) ?? '', eventLimits.textCharacters)
-  if (clipped === '') return []
-  return [{ type: 'message', role: 'assistant', text: clipped, ...(thinking ? { thinking } : {}) }]
-}
-
-function resultText(content: unknown): string {
-  if (typeof content === 'string') return content
-  return asArray(content)
-    .map((entry) => {
-      const block = asObject(entry)
-      return block?.type === 'text' ? (asString(block.text) ?? '') : `[${asString(block?.type) ?? 'content'}]`
-    })
-    .join('\n')
-}
-
 function failureText(result: JsonObject): string {
   const text = asString(result.result) ?? asArray(result.errors).map(String).join('; ')
   return clipText(text === '' ? 'Claude Code ended with an error' : text, eventLimits.summaryCharacters)
@@ -174,8 +153,4 @@ function mainModel(result: JsonObject): string | undefined {
   const models = Object.entries(asObject(result.modelUsage) ?? {})
   models.sort(([, a], [, b]) => asCount(asObject(b)?.outputTokens) - asCount(asObject(a)?.outputTokens))
   return models[0]?.[0]
-}
-
-function plainOutput(text: string): AgentEvent[] {
-  return [{ type: 'output', stream: 'stdout', text: `${clipText(text, eventLimits.outputCharacters - 1)}\n` }]
 }

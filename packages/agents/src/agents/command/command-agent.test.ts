@@ -2,15 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { agentEventSchema } from '@corral/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { agentAdapters, findAgent } from './agent-registry.js'
 import { commandAgent } from './command-agent.js'
-import { costOf } from './model-prices.js'
 
-const task = { taskId: 'task-1', prompt: 'do\nit "well"', workDir: '/tmp', stateDir: '/state', command: 'echo hi' }
+const task = { taskId: 'task-1', prompt: 'do\nit "well"', workDir: '/tmp', stateDir: '/state' }
+const launch = (command: string, prompt = task.prompt) => commandAgent.launch({ ...task, prompt, options: { command } })
 
 describe('the command agent', () => {
   it('runs the command line in a shell, with the prompt in the environment and in a file', () => {
-    const { argv, env, cwd, files } = commandAgent.command({ ...task, command: 'printf "%s" "$CORRAL_PROMPT"; pwd' })
+    const { argv, env, cwd, files } = launch('printf "%s" "$CORRAL_PROMPT"; pwd')
     const output = execFileSync(argv[0] ?? '', argv.slice(1), { env, cwd, encoding: 'utf8' })
     expect(output).toBe('do\nit "well"/tmp\n')
     expect(files).toEqual([{ path: '/state/prompt.md', content: task.prompt, mode: '0600' }])
@@ -18,9 +17,19 @@ describe('the command agent', () => {
   })
 
   it('keeps a prompt that is too long for the environment in the file alone', () => {
-    const { env, files } = commandAgent.command({ ...task, prompt: 'ä'.repeat(60_000) })
+    const { env, files } = launch('echo hi', 'ä'.repeat(60_000))
     expect(env).not.toHaveProperty('CORRAL_PROMPT')
     expect(files[0]?.content).toHaveLength(60_000)
+  })
+
+  it('finds the broker where a provider was named, under the names the provider’s clients look for', () => {
+    const broker = { baseUrl: 'http://corral-broker:8787', token: 't', kind: 'openai' }
+    const { env } = commandAgent.launch({ ...task, options: { command: 'x', model: 'm' }, broker })
+    expect(env).toMatchObject({
+      OPENAI_BASE_URL: 'http://corral-broker:8787/v1',
+      OPENAI_API_KEY: 't',
+      CORRAL_MODEL: 'm',
+    })
   })
 
   it('turns lines into output events, each with its stream', () => {
@@ -65,30 +74,5 @@ describe('the command agent', () => {
         for (const event of whole) expect(agentEventSchema.safeParse(event).success).toBe(true)
       }),
     )
-  })
-})
-
-describe('the registry', () => {
-  it('knows its agents by name and no others', () => {
-    expect([...agentAdapters.keys()]).toEqual(['command', 'claude'])
-    expect(findAgent('constructor')).toBeUndefined()
-  })
-})
-
-describe('prices', () => {
-  const usage = { input_tokens: 1_000_000, output_tokens: 1_000_000, cache_read_tokens: 0, cache_write_tokens: 0 }
-  it.each([
-    { model: 'claude-sonnet-4-5', cost: 18 },
-    { model: 'claude-sonnet-4-5-20250929', cost: 18 },
-    { model: 'claude-opus-4-8[1m]', cost: 30 },
-    { model: 'gpt-unknown', cost: undefined },
-    { model: 'toString', cost: undefined },
-  ])('$model costs $cost', ({ model, cost }) => {
-    expect(costOf(usage, model)).toBe(cost)
-  })
-
-  it('counts what is read from and written to the cache', () => {
-    const cached = { input_tokens: 0, output_tokens: 0, cache_read_tokens: 1_000_000, cache_write_tokens: 1_000_000 }
-    expect(costOf(cached, 'claude-haiku-4-5')).toBeCloseTo(0.1 + 1.25, 6)
   })
 })

@@ -1,0 +1,140 @@
+/**
+ * A client of the Agent Client Protocol that runs inside the sandbox, beside the agent, as the task's process. There it
+ * outlives a restart of the platform with its conversation intact; over the daemon's streams a restarted platform could
+ * not tell which of its answers had been written. It prints every line of the agent as it came, and lines of its own
+ * that carry `corral`. Plain JavaScript in a string: it is written into the sandbox as a file and uses Node alone.
+ */
+export const acpClientSource: string = String.raw`
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, isAbsolute } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const options = JSON.parse(readFileSync(process.env.CORRAL_ACP_OPTIONS, 'utf8'))
+const prompt = readFileSync(process.env.CORRAL_PROMPT_FILE, 'utf8')
+const agent = spawn('/bin/sh', ['-c', options.command], { stdio: ['pipe', 'pipe', 'inherit'] })
+const pending = new Map()
+const asked = new Map()
+let nextId = 0
+let isReplaying = false
+
+const print = (value) => process.stdout.write(JSON.stringify(value) + '\n')
+const send = (message) => agent.stdin.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n')
+const request = (method, params) =>
+  new Promise((resolve, reject) => {
+    const id = nextId++
+    pending.set(id, { resolve, reject })
+    send({ id, method, params })
+  })
+const answer = (id, result) => {
+  send({ id, result })
+  print({ corral: 'answered', id: String(id) })
+}
+
+agent.stdin.on('error', () => undefined)
+agent.on('error', (error) => finish(127, String(error.message)))
+agent.on('exit', (code, signal) => finish(code === 0 ? 1 : (code ?? 1), 'the agent ended before its answer (' + (signal ?? 'exit code ' + code) + ')'))
+
+createInterface({ input: agent.stdout, crlfDelay: Infinity }).on('line', (line) => {
+  let message
+  try {
+    message = JSON.parse(line)
+  } catch {
+    process.stdout.write(line + '\n')
+    return
+  }
+  // What is told again when a session is loaded belongs to the task before.
+  if (!(isReplaying && message.method === 'session/update')) process.stdout.write(line + '\n')
+  if (message.method !== undefined && message.id !== undefined) return serve(message)
+  if (message.id === undefined) return
+  const waiting = pending.get(message.id)
+  pending.delete(message.id)
+  if (message.error) waiting?.reject(Object.assign(new Error(message.error.message ?? 'error'), { data: message.error }))
+  else waiting?.resolve(message.result)
+})
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  try {
+    const { answer: given } = JSON.parse(line)
+    const id = asked.get(given.id)
+    if (id === undefined) return
+    asked.delete(given.id)
+    const outcome = given.optionId ? { outcome: 'selected', optionId: given.optionId } : { outcome: 'cancelled' }
+    answer(id, { outcome })
+  } catch {
+    // Not a line for this program.
+  }
+})
+
+function serve({ id, method, params }) {
+  try {
+    if (method === 'session/request_permission') {
+      if (options.ask) return void asked.set(String(id), id)
+      const choice = ['allow_always', 'allow_once'].map((kind) => params.options.find((option) => option.kind === kind)).find(Boolean)
+      return answer(id, { outcome: choice ? { outcome: 'selected', optionId: choice.optionId } : { outcome: 'cancelled' } })
+    }
+    if (method === 'fs/read_text_file') {
+      const lines = readFileSync(absolute(params.path), 'utf8').split('\n')
+      const from = Math.max(0, (params.line ?? 1) - 1)
+      return send({ id, result: { content: lines.slice(from, params.limit ? from + params.limit : undefined).join('\n') } })
+    }
+    if (method === 'fs/write_text_file') {
+      mkdirSync(dirname(absolute(params.path)), { recursive: true })
+      writeFileSync(params.path, params.content)
+      return send({ id, result: null })
+    }
+    send({ id, error: { code: -32601, message: method + ' is not offered' } })
+  } catch (error) {
+    send({ id, error: { code: -32000, message: String(error.message) } })
+  }
+}
+
+function absolute(path) {
+  if (!isAbsolute(path)) throw new Error(path + ' is not an absolute path')
+  return path
+}
+
+let isFinished = false
+function finish(code, message) {
+  if (isFinished) return
+  isFinished = true
+  print({ corral: 'end', code, ...(message ? { message } : {}) })
+  agent.stdin.end()
+  // An agent that does not end with its input is ended.
+  const end = () => process.exit(code)
+  if (agent.exitCode !== null || agent.signalCode !== null || agent.pid === undefined) return end()
+  agent.removeAllListeners('exit')
+  agent.once('exit', end)
+  setTimeout(() => agent.kill('SIGTERM'), 2_000).unref()
+  setTimeout(() => agent.kill('SIGKILL'), 7_000)
+}
+
+try {
+  const { agentCapabilities = {} } = await request('initialize', {
+    protocolVersion: 1,
+    clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: false },
+    clientInfo: { name: 'corral', version: '1' },
+  })
+  const place = { cwd: process.cwd(), mcpServers: options.mcpServers }
+  let session
+  if (options.resume) {
+    if (!agentCapabilities.loadSession) throw new Error('this agent cannot go on with an earlier session')
+    isReplaying = true
+    const loaded = await request('session/load', { ...place, sessionId: options.resume })
+    isReplaying = false
+    session = { ...loaded, sessionId: options.resume }
+    print({ corral: 'session', sessionId: options.resume })
+  } else session = await request('session/new', place)
+  if (options.mode === 'plan') {
+    const modes = (session.modes?.availableModes ?? []).map(({ id }) => id)
+    if (!modes.includes('plan')) throw new Error('this agent has no plan mode (its modes: ' + (modes.join(', ') || 'none') + ')')
+    await request('session/set_mode', { sessionId: session.sessionId, modeId: 'plan' })
+  }
+  const text = options.instructions ? options.instructions + '\n\n' + prompt : prompt
+  const { stopReason } = await request('session/prompt', { sessionId: session.sessionId, prompt: [{ type: 'text', text }] })
+  finish(stopReason === 'end_turn' ? 0 : 1)
+} catch (error) {
+  const details = error.data?.data?.details ?? error.data?.data?.message
+  finish(1, error.message + (details ? ': ' + details : ''))
+}
+`.trimStart()

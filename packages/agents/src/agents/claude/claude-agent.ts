@@ -1,0 +1,78 @@
+import * as z from 'zod'
+import type { AgentAdapter, AgentParser, AgentTaskInput, LaunchSpec } from '../../agent-adapter.js'
+import { argsOption, effortOption, modelOption, providerOption } from '../../agent-options.js'
+import { commonLaunch, promptScript } from '../../launch-script.js'
+import { isRemote, type McpServer } from '../../mcp-server.js'
+import { claudeChannel } from './claude-channel.js'
+import { ClaudeParser } from './claude-parser.js'
+
+/**
+ * Claude Code in print mode. The prompt is a file on standard input and the model is reached through the broker alone:
+ * the token it is given names one task and is worth nothing outside the sandbox.
+ */
+export const claudeAgent: AgentAdapter = {
+  name: 'claude',
+  title: 'Claude Code',
+  summary: 'Anthropic’s agent',
+  options: z.strictObject({
+    model: modelOption.optional(),
+    effort: effortOption(['low', 'medium', 'high', 'xhigh', 'max']).optional(),
+    args: argsOption.optional(),
+    provider: providerOption.optional(),
+  }),
+  capabilities: {
+    resume: true,
+    plan: true,
+    steer: true,
+    usage: true,
+    mcp: true,
+    acp: { no: 'speaks its own protocol; `claude-agent-acp` runs under the agent acp' },
+  },
+  install: { package: '@anthropic-ai/claude-code', version: '2.1.325', program: 'claude' },
+  speaks: ['anthropic'],
+  launch: claudeLaunch,
+  createParser: (): AgentParser => new ClaudeParser(),
+  sessions: { paths: ['claude/projects'] },
+  channel: claudeChannel,
+}
+
+function claudeLaunch(task: AgentTaskInput): LaunchSpec {
+  const { env, promptFile } = commonLaunch(task)
+  const { model, effort, args = [] } = task.options
+  const options = ['-p', '--output-format', 'stream-json', '--verbose']
+  // Plan mode ends with these permissions, so that one must not be given the other's.
+  options.push(...(task.mode === 'plan' ? ['--permission-mode', 'plan'] : ['--dangerously-skip-permissions']))
+  if (model) options.push('--model', model)
+  if (effort) options.push('--effort', effort)
+  if (task.resume) options.push('--resume', task.resume.sessionId)
+  if (task.instructions) options.push('--append-system-prompt', task.instructions)
+  if (task.mcpServers?.length) options.push('--strict-mcp-config', '--mcp-config', `${task.stateDir}/claude-mcp.json`)
+  return {
+    argv: ['/bin/sh', '-c', promptScript('claude'), 'claude', ...options, ...args],
+    env: {
+      ...env,
+      CLAUDE_CONFIG_DIR: `${task.stateDir}/claude`,
+      ...(task.broker ? { ANTHROPIC_BASE_URL: task.broker.baseUrl, ANTHROPIC_AUTH_TOKEN: task.broker.token } : {}),
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_AUTOUPDATER: '1',
+      // Says that the sandbox is the boundary; as root the CLI refuses to skip permissions without it.
+      IS_SANDBOX: '1',
+    },
+    cwd: task.workDir,
+    files: [
+      promptFile,
+      ...(task.mcpServers?.length
+        ? [{ path: `${task.stateDir}/claude-mcp.json`, content: mcpConfig(task.mcpServers), mode: '0600' }]
+        : []),
+    ],
+  }
+}
+
+function mcpConfig(servers: readonly McpServer[]): string {
+  const entries = servers.map((server) =>
+    isRemote(server)
+      ? [server.name, { type: 'http', url: server.url, ...(server.headers ? { headers: server.headers } : {}) }]
+      : [server.name, { command: server.command, args: server.args ?? [], env: server.env ?? {} }],
+  )
+  return JSON.stringify({ mcpServers: Object.fromEntries(entries) })
+}

@@ -1,0 +1,130 @@
+import type { AgentEvent } from '@corral/protocol'
+import type { AgentExit, AgentVerdict } from '../../agent-adapter.js'
+import { exitVerdict } from '../../exit-verdict.js'
+import {
+  contentText,
+  errorEvents,
+  fileChangedEvents,
+  JsonLinesParser,
+  messageEvents,
+  modelFailure,
+  noteEvents,
+  toolCallEvent,
+  toolResultEvent,
+} from '../../json-lines-parser.js'
+import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
+
+/** Reads the lines of `codex exec --json`. */
+export class CodexParser extends JsonLinesParser {
+  #failure: string | undefined
+  #isCompleted = false
+
+  constructor() {
+    super('Codex')
+  }
+
+  protected onLine(line: JsonObject): AgentEvent[] {
+    const item = asObject(line.item)
+    switch (line.type) {
+      case 'thread.started':
+        this.sessionId = asString(line.thread_id)
+        return []
+      case 'item.started':
+        return item ? started(item) : []
+      case 'item.completed':
+        if (item?.type === 'agent_message') return this.said(item.text)
+        return item ? completed(item) : []
+      case 'error':
+        return errorEvents(line.message)
+      case 'turn.completed':
+        this.#isCompleted = true
+        return usageEvents(asObject(line.usage))
+      case 'turn.failed':
+        // The same text came as an error line just before.
+        this.#failure = asString(asObject(line.error)?.message) ?? ''
+        return []
+      default:
+        return []
+    }
+  }
+
+  protected judge(exit: AgentExit): AgentVerdict {
+    if (this.#failure !== undefined) return modelFailure(this.#failure, statusIn(this.#failure))
+    if (exit.exitCode === 127 && !this.#isCompleted)
+      return { ok: false, cause: 'AgentNotInstalled', message: 'Codex is not installed in the sandbox' }
+    if (exit.exitCode === 0 && !this.#isCompleted)
+      return { ok: false, cause: 'AgentFailed', message: 'Codex ended without completing its turn' }
+    return exitVerdict(this.program, exit)
+  }
+}
+
+function started(item: JsonObject): AgentEvent[] {
+  switch (item.type) {
+    case 'command_execution':
+      return [toolCallEvent(item.id, 'shell', { command: asString(item.command) ?? '' })]
+    case 'mcp_tool_call':
+      return [toolCallEvent(item.id, `${asString(item.server)}.${asString(item.tool)}`, asObject(item.arguments) ?? {})]
+    case 'collab_tool_call':
+      return [toolCallEvent(item.id, asString(item.tool), { prompt: asString(item.prompt) ?? '' })]
+    case 'web_search':
+      return [toolCallEvent(item.id, 'web_search', { query: asString(item.query) ?? '' })]
+    default:
+      return []
+  }
+}
+
+function completed(item: JsonObject): AgentEvent[] {
+  switch (item.type) {
+    case 'reasoning':
+      return messageEvents(item.text, { thinking: true })
+    case 'error':
+      // A remark of the program, such as a model it has no figures for; what ends the run is `turn.failed`.
+      return noteEvents(item.message)
+    case 'command_execution':
+      return [toolResultEvent(item.id, { text: asString(item.aggregated_output) ?? '', isError: item.exit_code !== 0 })]
+    case 'mcp_tool_call':
+      return [
+        toolResultEvent(item.id, {
+          text: contentText(asObject(item.result)?.content ?? asObject(item.error)?.message ?? ''),
+          isError: item.status !== 'completed',
+        }),
+      ]
+    case 'collab_tool_call':
+    case 'web_search':
+      return [toolResultEvent(item.id, { text: asString(item.status) ?? '', isError: item.status === 'failed' })]
+    case 'file_change':
+      return item.status === 'completed' ? asArray(item.changes).flatMap(changed) : []
+    default:
+      return []
+  }
+}
+
+const changes = { add: 'written', update: 'edited', delete: 'deleted' } as const
+
+function changed(entry: unknown): AgentEvent[] {
+  const change = asObject(entry)
+  const kind = asString(change?.kind) ?? ''
+  return fileChangedEvents(change?.path, kind in changes ? changes[kind as keyof typeof changes] : 'edited')
+}
+
+/** Codex counts cached tokens among the input; we count them apart. After a resume its counts include the earlier runs. */
+function usageEvents(usage: JsonObject | undefined): AgentEvent[] {
+  if (!usage) return []
+  const cached = asCount(usage.cached_input_tokens)
+  return [
+    {
+      type: 'usage',
+      scope: 'total',
+      input_tokens: Math.max(0, asCount(usage.input_tokens) - cached),
+      output_tokens: asCount(usage.output_tokens),
+      cache_read_tokens: cached,
+      cache_write_tokens: asCount(usage.cache_write_input_tokens),
+    },
+  ]
+}
+
+/** Codex tells the model's HTTP status in words only. */
+function statusIn(message: string): number | undefined {
+  const found = /(?:unexpected status|last status:) (\d{3})\b/.exec(message)?.[1]
+  return found === undefined ? undefined : Number(found)
+}
