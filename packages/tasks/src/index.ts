@@ -1,19 +1,46 @@
+export { agentOf, providerNameOf } from './agent-spec.js'
 export { claimFor, egressAnnotation, poolDefaults, taskLabel } from './agent-task/claim.js'
-export { phaseOf, type TaskPhase } from './agent-task/stages.js'
+export { phaseOf } from './agent-task/stages.js'
 export { createUsageRecord, type UsageRecord } from './agent-task/usage-record.js'
-export { type Broker, type BrokeredTask, type BrokerOptions, startBroker } from './broker/broker.js'
-export { brokeredTask } from './broker/brokered-task.js'
-export { anthropic, type Provider, providers } from './broker/provider.js'
+export { type Broker, type BrokerOptions, startBroker } from './broker/broker.js'
+export { type BrokeredTask, brokeredTask, mayUseModel } from './broker/brokered-task.js'
+export { type EndpointStore, fileEndpointStore } from './broker/endpoint-store.js'
+export { modelCallEvent } from './broker/model-call.js'
+export { createModelProviders, type ModelProviders } from './broker/model-providers.js'
+export { filePrices, type Prices } from './broker/price-file.js'
+export { createProviderHolds, type ProviderHolds } from './broker/provider-holds.js'
 export { createTaskTokens, type TaskTokens } from './broker/task-token.js'
-export { type EventLog, type EventLogTail, fileEventLog } from './event-log/event-log.js'
+export { type DrainOptions, type DrainResult, drainTasks } from './drain-tasks.js'
+export {
+  type ElectedTaskController,
+  type ElectionOptions,
+  electTaskController,
+  taskLeaseName,
+} from './elected-task-controller.js'
+export { parseEnvironmentFile } from './environment/environment-file.js'
+export {
+  type EnvironmentGrants,
+  fileEnvironmentGrants,
+  type RepositoryGrants,
+} from './environment/environment-grants.js'
+export type { PackageClients } from './environment/package-clients.js'
+export type { EventLog, EventLogTail } from './event-log/event-log.js'
+export type { Confine } from './git/confine.js'
 export { createGit, type Git, GitError, type GitOptions } from './git/git.js'
 export { writeGlobalConfig } from './git/global-config.js'
+export { directoryTaskRecords } from './records/directory-task-records.js'
+export { memoryTaskRecords } from './records/memory-task-records.js'
+export type { RecordPart, TaskRecord, TaskRecords } from './records/task-records.js'
+export { hasGitLfs } from './repository/lfs-objects.js'
 export { createRepository, type Repository } from './repository/repository.js'
 export { parseRepositoryUrl, type RepositoryLocation } from './repository/repository-url.js'
+export { quarantineTreeReader, type TreeReader } from './results/tree-reader.js'
 export type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
 export { sdkSandboxAccess } from './sandbox/sdk-sandbox-access.js'
 export { fileSecretStore, type SecretStore } from './secrets/secret-store.js'
-export { startTaskController, type TaskController, type TaskControllerOptions } from './task-controller.js'
+export type { TaskController, TaskControllerOptions, TaskQueue } from './task-controller.js'
 export { TaskError } from './task-error.js'
-export { promTaskMetrics, type TaskMetrics } from './task-metrics.js'
+export { createTaskFeed, type TaskFeed, type TaskListChange } from './task-feed.js'
+export { promTaskGauges, promTaskMetrics, type TaskMetrics } from './task-metrics.js'
 export { createTaskService, type TaskService, type TaskServiceOptions } from './task-service.js'
+export { createTaskTerminals, type TaskTerminal, type TaskTerminals } from './task-terminal.js'

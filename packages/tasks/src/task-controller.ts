@@ -1,24 +1,36 @@
-import { mkdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { findAgent } from '@corral/agents'
 import { createInformer, type Informer, type KubeClient } from '@corral/kube'
-import { type AgentTask, AgentTasks, type Clock, type Logger, SandboxClaims, type Stored } from '@corral/resources'
+import type { Clock, Logger } from '@corral/ports'
+import { type AgentTask, AgentTasks, isNotFound, Pods, SandboxClaims, type Stored } from '@corral/resources'
 import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQueue } from '@corral/runtime'
-import { createGrants } from './agent-task/admission.js'
-import type { EndReason, StepName } from './agent-task/plan.js'
+import { agentOf, providerNameOf } from './agent-spec.js'
+import { createConcurrencyLimiter } from './agent-task/admission.js'
+import { type StepName, sandboxNeededUntilMs } from './agent-task/plan.js'
+import { findDeletion, findEviction, withEviction } from './agent-task/pod-eviction.js'
 import { taskReconciler } from './agent-task/reconciler.js'
-import { isActive, isFinished } from './agent-task/stages.js'
+import { isFinished } from './agent-task/stages.js'
 import { createStepRunner } from './agent-task/step-runner.js'
 import type { UsageRecord } from './agent-task/usage-record.js'
-import type { EventLog } from './event-log/event-log.js'
+import type { ModelProviders } from './broker/model-providers.js'
+import type { ProviderHolds } from './broker/provider-holds.js'
+import { checkStep } from './checks/check-step.js'
+import { repairStep, stopChecksStep } from './checks/repair-step.js'
+import type { EnvironmentGrants } from './environment/environment-grants.js'
+import { enterPhase } from './environment/network-phase.js'
+import type { PackageClients } from './environment/package-clients.js'
+import { watchRefusals } from './environment/watch-refusals.js'
+import { isAwaitingApproval } from './plan-approval/await-approval.js'
+import { suspendStep } from './plan-approval/suspend-step.js'
+import type { TaskRecords } from './records/task-records.js'
 import type { Repository } from './repository/repository.js'
 import type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
 import { findWorkspace, type Workspace } from './sandbox/workspace.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from './steps/agent-steps.js'
 import { repositoryStep } from './steps/repository-step.js'
 import { collectStep, pushStep } from './steps/result-steps.js'
+import { salvageStep } from './steps/salvage-step.js'
 import { setupStep } from './steps/setup-step.js'
 import type { Step, StepContext, StepOutcome } from './steps/step.js'
+import { takeOverStep } from './steps/take-over-step.js'
 import { TaskError } from './task-error.js'
 import type { TaskMetrics } from './task-metrics.js'
 
@@ -27,26 +39,42 @@ export interface TaskControllerOptions {
   namespace: string
   sandboxes: SandboxAccess
   repository: Repository
-  eventLog: EventLog
+  records: TaskRecords
   usage: UsageRecord
   broker: { baseUrl: string; tokenFor(taskUid: string): string }
-  /** Whether the platform has a key for this provider. */
-  hasModelKey(provider: string): Promise<boolean>
-  /** `tasks/` below the data directory. */
-  directory: string
+  providers: ModelProviders
+  /** Providers that asked to wait: no further agent is started on them meanwhile. */
+  holds?: ProviderHolds
   /** Tasks that may hold a sandbox at once; 0 admits none. */
   maxConcurrent: number
   isolation?: string
+  /** How package clients inside reach the package mirror, where the platform has one. */
+  packageClients?: PackageClients
+  /** Whether nodes let a task reach addresses by name, as ours do: a task that asks for it ends where this is false. */
+  hasEgressByName?: boolean
+  /** What environment files may open, per repository; nothing but the package mirror where left out. */
+  environmentGrants?: Pick<EnvironmentGrants, 'egressOf'>
+  /** Told whenever it changes: how long sandboxes of tasks are needed should this process go away; undefined for none. */
+  onSandboxesNeeded?(until: Date | undefined): void
   metrics?: TaskMetrics & { controller?: ControllerMetrics }
   clock: Clock
   log: Logger
 }
 
+/** By the uid of the task. */
+export type TaskQueue = ReadonlyMap<string, { position: number; reason: string }>
+
 export interface TaskController {
   readonly ready: Promise<void>
   readonly tasks: Informer<AgentTask>
-  /** Ends running tasks with their work saved (`PlatformStopped`), leaves queued ones queued. Bounded by `graceMs`. */
-  stop(options: { graceMs: number }): Promise<void>
+  /** The tasks that hold a sandbox, as far as is known. */
+  holders(): Stored<AgentTask>[]
+  /** Looks at the task of this uid again: something beside its objects has changed. */
+  wake(uid: string): void
+  /** The waiting tasks by uid: their place, counted from 1, and what they wait for. */
+  queue(): TaskQueue
+  /** Stops deciding. Every task stays in its state and its agent goes on; the next controller continues with them. */
+  stop(): Promise<void>
 }
 
 const steps: Record<StepName, Step> = {
@@ -55,15 +83,20 @@ const steps: Record<StepName, Step> = {
   'start-agent': startAgentStep,
   'follow-agent': followAgentStep,
   'stop-agent': stopAgentStep,
+  check: checkStep,
+  repair: repairStep,
+  'stop-checks': stopChecksStep,
   collect: collectStep,
   push: pushStep,
+  'take-over': takeOverStep,
+  salvage: salvageStep,
+  suspend: suspendStep,
 }
 
 /** Starts the controller of AgentTasks in one namespace. */
 export function startTaskController(options: TaskControllerOptions): TaskController {
   const { client, namespace, clock, log } = options
   const lifetime = new AbortController()
-  let stopping = false
   const metrics = options.metrics?.controller
   const queue = new WorkQueue({ name: 'agenttask', ...(metrics ? { metrics } : {}) })
   const common = { client, namespace, log, signal: lifetime.signal }
@@ -75,20 +108,41 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     if (task) queue.add(keyOf(task))
   }
   const runner = createStepRunner({ wake, log })
-  const grants = createGrants({ limit: options.maxConcurrent })
-  const wakeWaiting = (): void => {
-    for (const uid of grants.admissible()) wake(uid)
+  const isHeld = (task: AgentTask): boolean => {
+    const provider = providerNameOf(task)
+    return provider !== undefined && options.holds?.heldUntil(provider) !== undefined
   }
+  const limiter = createConcurrencyLimiter({ limit: options.maxConcurrent, isHeld })
+  const isPlaceWanted = (): boolean => limiter.inOrder().length > 0 && limiter.admissible().size === 0
+  /** Tasks that hold a sandbox while a person decides: another task may need their place. */
+  const undecided = new Set<string>()
+  const wakeWaiting = (): void => {
+    for (const uid of limiter.admissible()) wake(uid)
+  }
+  const holdTimers = timers(wakeWaiting)
+  const tellNeeded = sandboxesNeeded(() => tasks.list(), options)
   const onTask = (task: Stored<AgentTask>): void => {
-    grants.observe(task)
+    limiter.observe(task)
+    tellNeeded()
     queue.add(keyOf(task))
-    if (isFinished(task)) wakeWaiting()
+    if (isAwaitingApproval(task) && !isFinished(task)) undecided.add(task.metadata.uid)
+    else undecided.delete(task.metadata.uid)
+    if (undecided.size > 0 && isPlaceWanted()) for (const uid of undecided) wake(uid)
+    if (isFinished(task) || isAwaitingApproval(task)) wakeWaiting()
   }
   const onGone = (task: Stored<AgentTask>): void => {
     runner.forget(task.metadata.uid)
-    grants.forget(task.metadata.uid)
+    options.usage.forget(task.metadata.uid)
+    limiter.forget(task.metadata.uid)
+    undecided.delete(task.metadata.uid)
+    tellNeeded()
     wakeWaiting()
   }
+  const stopWaiting = options.holds?.onChange((provider) => {
+    const until = options.holds?.heldUntil(provider)
+    if (!until) wakeWaiting()
+    else holdTimers.add(until.getTime() - clock.now().getTime())
+  })
   tasks.subscribe({ add: onTask, update: onTask, delete: onGone })
   const ownerKeys = controllingOwner(AgentTasks)
   const onClaim = (claim: Parameters<typeof ownerKeys>[0]): void => {
@@ -98,23 +152,25 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
 
   const reconcile = taskReconciler({
     client,
-    eventLog: options.eventLog,
+    records: options.records,
     steps: runner,
-    runStep: (step, task, reason, signal) => runStep(step, task, reason, signal, options),
-    mayStart: (uid) => !stopping && grants.mayStart(uid),
-    isStopping: () => stopping,
+    runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
+      withEviction(
+        runStep(step, task, { reason, endMessage, signal, progress }, options),
+        async () => (await findEviction(client, task)) ?? findDeletion(client, task),
+      ),
+    mayStart: (uid) => limiter.mayStart(uid),
+    isPlaceWanted,
     usageOf: (uid) => options.usage.total(uid),
-    async removeRecord(uid) {
-      await options.eventLog.remove(uid)
-      await rm(join(options.directory, uid), { recursive: true, force: true })
-    },
+    budgetRefusalOf: (uid) => options.usage.budgetRefusal(uid),
     finished: (task, code) => options.metrics?.finished(task, code),
     isolation: options.isolation,
+    hasEgressByName: options.hasEgressByName ?? true,
     clock,
     log,
   })
   const ready = Promise.all([tasks.hasSynced, claims.hasSynced]).then(() => undefined)
-  ready.catch(() => undefined) // whoever waits sees it; stopping before the first sync is no failure
+  ready.catch(() => undefined) // callers that await it get the error; stopping before the first sync is no failure
   // One worker: admission counts what it has just admitted. Everything slow is a step and runs beside it.
   const controller = ready.then(() =>
     startController({
@@ -132,18 +188,22 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   return {
     ready,
     tasks,
-    async stop({ graceMs }) {
-      stopping = true
-      const running = (): Stored<AgentTask>[] => tasks.list().filter(isActive)
-      const drained = new Promise<void>((resolve) => {
-        const check = (): void => {
-          if (running().length === 0) resolve()
-        }
-        tasks.subscribe({ update: check, delete: check })
-        check()
-      })
-      for (const task of running()) queue.add(keyOf(task))
-      await Promise.race([drained, new Promise((resolve) => setTimeout(resolve, graceMs).unref())])
+    wake,
+    queue: () => {
+      const full = `${options.maxConcurrent} tasks run at once at most`
+      return new Map(
+        limiter.inOrder().map((task, index) => {
+          const provider = providerNameOf(task)
+          const until = provider === undefined ? undefined : options.holds?.heldUntil(provider)
+          const reason = until ? `${provider} asked to wait until ${until.toISOString()}` : full
+          return [task.metadata.uid, { position: index + 1, reason }]
+        }),
+      )
+    },
+    holders: () => tasks.list().filter((task) => sandboxNeededUntilMs(task, clock.now()) !== undefined),
+    async stop() {
+      stopWaiting?.()
+      holdTimers.clear()
       lifetime.abort()
       await runner.close()
       await controller.then(({ stopped }) => stopped).catch(() => undefined)
@@ -152,27 +212,69 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   }
 }
 
+/** Calls back after each time that was added. */
+function timers(onTime: () => void): { add(ms: number): void; clear(): void } {
+  const running = new Set<NodeJS.Timeout>()
+  return {
+    add(ms) {
+      // A moment later: what ends at that time has ended then.
+      const timer = setTimeout(() => {
+        running.delete(timer)
+        onTime()
+      }, ms + 10)
+      running.add(timer)
+    },
+    clear() {
+      for (const timer of running) clearTimeout(timer)
+      running.clear()
+    },
+  }
+}
+
+/** Smaller changes of the time are not worth telling. */
+const neededStepMs = 60_000
+
+/** Many changes at once are looked at once. */
+function sandboxesNeeded(
+  list: () => readonly AgentTask[],
+  { clock, onSandboxesNeeded }: Pick<TaskControllerOptions, 'clock' | 'onSandboxesNeeded'>,
+): () => void {
+  let toldMs = 0
+  let isWaiting = false
+  const tell = (): void => {
+    isWaiting = false
+    const untilMs = Math.max(0, ...list().map((task) => sandboxNeededUntilMs(task, clock.now()) ?? 0))
+    if (untilMs === toldMs || (untilMs !== 0 && toldMs !== 0 && Math.abs(untilMs - toldMs) < neededStepMs)) return
+    toldMs = untilMs
+    onSandboxesNeeded?.(untilMs === 0 ? undefined : new Date(untilMs))
+  }
+  return () => {
+    if (isWaiting || !onSandboxesNeeded) return
+    isWaiting = true
+    setImmediate(tell)
+  }
+}
+
 async function runStep(
   name: StepName,
   task: Stored<AgentTask>,
-  reason: EndReason | undefined,
-  signal: AbortSignal,
+  run: Pick<StepContext, 'reason' | 'endMessage' | 'signal' | 'progress'>,
   options: TaskControllerOptions,
 ): Promise<StepOutcome> {
+  const { signal } = run
   const uid = task.metadata.uid
-  const adapter = findAgent(task.spec.agent.name)
-  if (!adapter) throw new TaskError('UnknownAgent', `there is no agent "${task.spec.agent.name}"`)
-  const taskDirectory = join(options.directory, uid)
-  await mkdir(taskDirectory, { recursive: true, mode: 0o700 })
+  const { adapter, options: agentOptions } = agentOf(task)
   let session: Promise<SandboxSession> | undefined
   let workspace: Promise<Workspace> | undefined
   const openSandbox = (): Promise<SandboxSession> => {
     const sandboxName = task.status?.sandbox?.sandboxName
     if (!sandboxName) return Promise.reject(new TaskError('InternalError', 'the sandbox was not recorded'))
-    session ??= options.sandboxes.open(
-      { namespace: task.metadata.namespace ?? 'default', name: sandboxName },
-      { signal },
-    )
+    session ??= options.sandboxes
+      .open({ namespace: task.metadata.namespace ?? 'default', name: sandboxName }, { signal })
+      .catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+        throw new TaskError('SandboxLost', `the sandbox ${sandboxName} is gone`, { cause: error })
+      })
     return session
   }
   const context: StepContext = {
@@ -182,20 +284,73 @@ async function runStep(
       workspace ??= openSandbox().then(({ daemon }) => findWorkspace(daemon, uid, signal))
       return workspace
     },
-    taskDirectory,
+    record: options.records.of(uid),
+    former: task.spec.retry ? options.records.of(task.spec.retry.uid) : undefined,
+    continued: task.spec.continues ? options.records.of(task.spec.continues.uid) : undefined,
+    findFormerPrompt: () => findFormerPrompt(task, options),
     adapter,
+    agentOptions,
     repository: options.repository,
-    eventLog: options.eventLog,
+    eventLog: options.records.events,
     broker: options.broker,
-    hasModelKey: () => (adapter.provider ? options.hasModelKey(adapter.provider) : Promise.resolve(true)),
-    signal,
-    reason,
+    enterPhase: (phase) => enterPhase(options, task, phase, signal),
+    packageClients: options.packageClients,
+    watchRefusals: () => watchRefusals(context, options.client),
+    grantedEgress: async (repository) => (await options.environmentGrants?.egressOf(repository)) ?? [],
+    findModel: () => findModel(task, options.providers),
+    ...run,
+    whySandboxEnded: () => whySandboxEnded(task, options),
     now: () => options.clock.now(),
     log: options.log.child({ task: task.metadata.name, step: name }),
   }
   try {
-    return await steps[name](context)
+    return await withBudget(await steps[name](context), task, options.usage)
   } finally {
     await session?.then((open) => open.close()).catch(() => undefined)
   }
+}
+
+/** However the agent took it that its calls were refused, the budget is why it ended. */
+async function withBudget(outcome: StepOutcome, task: Stored<AgentTask>, usage: UsageRecord): Promise<StepOutcome> {
+  const isOwnEnd = outcome.reason === 'Cancelled' || outcome.reason === 'Timeout'
+  if (outcome.condition !== 'AgentFinished' || isOwnEnd || !task.spec.limits) return outcome
+  const refusal = await usage.budgetRefusal(task.metadata.uid)
+  return refusal === undefined ? outcome : { ...outcome, reason: 'BudgetExceeded', message: refusal }
+}
+
+async function findModel(
+  task: AgentTask,
+  providers: TaskControllerOptions['providers'],
+): ReturnType<StepContext['findModel']> {
+  const name = providerNameOf(task)
+  if (name === undefined) return undefined
+  const provider = await providers.find(name)
+  if (!provider)
+    throw new TaskError('InvalidTask', `there is no provider or endpoint "${name}"`, {
+      hint: 'List them with `corral endpoint list`, add one with `corral endpoint add`.',
+    })
+  return { provider, isUsable: await providers.isUsable(provider) }
+}
+
+async function findFormerPrompt(
+  { spec, metadata }: Stored<AgentTask>,
+  { client }: TaskControllerOptions,
+): Promise<string | undefined> {
+  const { namespace = 'default' } = metadata
+  const former = spec.continues && (await client.find(AgentTasks, { namespace, name: spec.continues.task }))
+  return former?.metadata.uid === spec.continues?.uid ? former?.spec.prompt : undefined
+}
+
+/** The reason Kubernetes gives for the last end of a container in the task's pod, e.g. `OOMKilled`. */
+async function whySandboxEnded(
+  task: Stored<AgentTask>,
+  { client }: TaskControllerOptions,
+): Promise<string | undefined> {
+  const { namespace = 'default' } = task.metadata
+  const name = task.status?.sandbox?.podName
+  const pod = name ? await client.find(Pods, { namespace, name }) : undefined
+  const ends = (pod?.status?.containerStatuses ?? []).map(
+    ({ state, lastState }) => state?.terminated?.reason ?? lastState?.terminated?.reason,
+  )
+  return ends.find((reason) => reason !== undefined)
 }

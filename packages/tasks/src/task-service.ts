@@ -1,31 +1,70 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { agentAdapters, findAgent } from '@corral/agents'
+import { findAgent } from '@corral/agents'
 import type { KubeClient } from '@corral/kube'
-import type { CreateTaskRequest, TaskEvent, TaskPhase, TaskView } from '@corral/protocol'
-import { type AgentTask, AgentTasks, isAlreadyExists, isNotFound, type Stored } from '@corral/resources'
-import { taskFinalizer } from './agent-task/plan.js'
+import type {
+  CreateTaskRequest,
+  MessageDelivery,
+  PlanVerdict,
+  RetryTaskRequest,
+  TaskEvent,
+  TaskMessageRequest,
+  TaskPhase,
+  TaskView,
+} from '@corral/protocol'
+import { type AgentTask, AgentTasks, isAlreadyExists, isConflict, isNotFound, type Stored } from '@corral/resources'
+import { agentSpecOf, checkMcpServers } from './agent-spec.js'
 import { isFinished, phaseOf } from './agent-task/stages.js'
-import type { EventLog } from './event-log/event-log.js'
-import { checkLocalRepository, localPathOf } from './repository/local-repository.js'
+import { checkProvider, type ModelProviders } from './broker/model-providers.js'
+import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
+import { checkDecision } from './plan-approval/plan-decision.js'
+import type { TaskRecord, TaskRecords } from './records/task-records.js'
+import { gitLfsMissing } from './repository/lfs-objects.js'
+import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
 import { parseRepositoryUrl } from './repository/repository-url.js'
+import { createTaskResults, type TaskResults } from './results/task-results.js'
+import type { TreeReader } from './results/tree-reader.js'
 import { TaskError } from './task-error.js'
 import type { TaskMetrics } from './task-metrics.js'
+import { acceptedTimes, taskPage } from './task-page.js'
+import { taskFrom } from './task-request.js'
+import { type Retry, retryOf } from './task-retry.js'
 import { taskView } from './task-view.js'
+import { followUpOf } from './thread/follow-up.js'
+import { withMessage } from './thread/queued-messages.js'
+import { takeBranch } from './thread/take-branch.js'
 
 /** Tasks as people and tools see them. Every call names a task by its id; `TaskNotFound` where there is none. */
-export interface TaskService {
+export interface TaskService extends TaskResults {
   /** Accepts a task. With the same `idempotencyKey` a repeat answers the first one's task. */
   create(
     request: CreateTaskRequest,
-    options?: { idempotencyKey?: string; retryOf?: string },
+    options?: { idempotencyKey?: string },
   ): Promise<{ task: TaskView; isReplay: boolean }>
   get(id: string): Promise<TaskView>
   list(options?: { status?: TaskPhase; limit?: number; after?: string }): Promise<{ tasks: TaskView[]; next?: string }>
   cancel(id: string): Promise<TaskView>
-  retry(id: string): Promise<TaskView>
+  /** A new task that begins where the named one failed, with what that one kept. The named one does not change. */
+  retry(
+    id: string,
+    request?: RetryTaskRequest,
+    options?: { idempotencyKey?: string },
+  ): Promise<{ task: TaskView; isReplay: boolean }>
+  /**
+   * A message to an ended task: a new task that goes on from it, with the agent's session. The named one stays. To one that
+   * has not ended: queued, and becomes that task when it has.
+   */
+  message(
+    id: string,
+    message: TaskMessageRequest,
+    options?: { idempotencyKey?: string },
+  ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery>
+  /** Decides about the plan a task waits with. 409 where it does not fit: late, twice, or about another revision. */
+  decide(id: string, verdict: PlanVerdict, decision: PlanDecisionRequest): Promise<TaskView>
+  /**
+   * Takes an ended task away, with its record; with `force` one that runs is cancelled first and its work kept. The
+   * answer comes when the deletion is recorded; the task is gone a moment later.
+   */
+  remove(id: string, options?: { force?: boolean }): Promise<TaskView>
   /** Events after a sequence; with `follow` until the task has ended. */
   events(
     id: string,
@@ -33,28 +72,38 @@ export interface TaskService {
   ): Promise<AsyncIterable<TaskEvent>>
   /** The agent's raw output so far. */
   logs(id: string): Promise<AsyncIterable<Uint8Array>>
-  /** The accepted change as a patch; empty where there is none. */
-  diff(id: string): Promise<AsyncIterable<Uint8Array>>
 }
 
 export interface TaskServiceOptions {
   client: KubeClient
   namespace: string
-  eventLog: EventLog
-  directory: string
+  records: Pick<TaskRecords, 'events' | 'of'>
   defaultAgent: string
+  /** The waiting tasks by uid, where the controller is at hand to ask. */
+  queue?: () => ReadonlyMap<string, { position: number; reason: string }>
+  /** The providers and endpoints a request may name; absent: the name is looked at when the agent starts. */
+  providers?: ModelProviders
   /**
    * Whether requests may name repositories on this machine's disk, by path or file://. Such a repository is looked at
    * before the task is taken.
    */
   localRepositories: boolean
+  /** Whether nodes let a task reach addresses by name, as ours do: a request for it is refused where this is false. */
+  hasEgressByName?: boolean
+  /** Whether sandboxes of the default pool have this program; absent where nobody can tell before one runs. */
+  isInstalled?(program: string): Promise<boolean>
+  /** Reads files of results; absent: only their patches are known. */
+  trees?: TreeReader
+  /** Whether git of this machine has git-lfs; absent where nobody can tell. */
+  hasGitLfs?(): Promise<boolean>
   metrics?: TaskMetrics
 }
 
 const nameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
 export function createTaskService(options: TaskServiceOptions): TaskService {
-  const { client, namespace, eventLog } = options
+  const { client, namespace, records } = options
+  const nextAcceptedAt = acceptedTimes(() => new Date())
 
   const getTask = async (id: string): Promise<Stored<AgentTask>> => {
     if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(id)) throw notFound(id)
@@ -66,13 +115,30 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     }
   }
 
-  const create: TaskService['create'] = async (request, { idempotencyKey, retryOf } = {}) => {
-    await checkRequest(request, options.localRepositories)
-    const fingerprint = idempotencyKey ? digest(JSON.stringify(request)) : undefined
-    const name = idempotencyKey
-      ? nameFrom(createHash('sha256').update(idempotencyKey).digest())
-      : nameFrom(randomBytes(16))
-    const task = taskFrom(request, { name, namespace, agent: options.defaultAgent, fingerprint, retryOf })
+  const queueOf = (task: Stored<AgentTask>, queue = phaseOf(task) === 'QUEUED' ? options.queue?.() : undefined) =>
+    phaseOf(task) === 'QUEUED' ? queue?.get(task.metadata.uid) : undefined
+
+  const create = async (
+    request: CreateTaskRequest,
+    idempotencyKey: string | undefined,
+    { name = nameFor(idempotencyKey), retry, continues }: Beginning = {},
+  ): Promise<{ task: TaskView; isReplay: boolean }> => {
+    const agent = agentSpecOf(request.agent ?? options.defaultAgent)
+    await checkRequest(request, options)
+    checkMode(agent, request.mode)
+    await checkAgent(agent, request.sandbox, options)
+    const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(request, retry, continues))) : undefined
+    const acceptedAt = nextAcceptedAt()
+    const task = taskFrom(request, {
+      name,
+      namespace,
+      agent,
+      fingerprint,
+      retryOf: retry?.of,
+      retry: retry?.spec,
+      continues,
+      acceptedAt,
+    })
     try {
       const stored = await client.create(AgentTasks, task)
       options.metrics?.created()
@@ -86,26 +152,45 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     }
   }
 
+  const sendToEnded = async (
+    former: Stored<AgentTask>,
+    message: TaskMessageRequest,
+    { name, idempotencyKey }: { name: string; idempotencyKey?: string | undefined },
+  ): Promise<{ task: TaskView; isReplay: boolean }> => {
+    const isBranchFree = !message.new_branch && (await takeBranch(client, former, name))
+    const { request, continues } = followUpOf(former, message, { isBranchFree })
+    return create(request, idempotencyKey, { name, continues })
+  }
+
+  /** A task that ends meanwhile changes, so that the write is refused and its end is seen. */
+  const queueMessage = async (
+    task: Stored<AgentTask>,
+    message: TaskMessageRequest,
+    id: string,
+  ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery> => {
+    const messages = withMessage(task, message, { id, now: new Date() })
+    try {
+      if (messages !== task.spec.messages)
+        await client.update(AgentTasks, { ...task, spec: { ...task.spec, messages } })
+      return { delivery: 'queued', message_id: id }
+    } catch (error) {
+      if (!isConflict(error)) throw error
+      const current = await getTask(task.metadata.name)
+      return isFinished(current) ? sendToEnded(current, message, { name: id }) : queueMessage(current, message, id)
+    }
+  }
+
   return {
-    create,
+    create: (request, { idempotencyKey } = {}) => create(request, idempotencyKey),
     async get(id) {
-      return taskView(await getTask(id))
+      const task = await getTask(id)
+      return taskView(task, queueOf(task))
     },
     async list({ status, limit = 100, after } = {}) {
       const { items } = await client.list(AgentTasks, { namespace })
-      const newestFirst = items
-        .filter((task) => !status || phaseOf(task) === status)
-        .sort((left, right) => Number(right.metadata.resourceVersion) - Number(left.metadata.resourceVersion))
-        .sort(
-          (left, right) => Date.parse(right.metadata.creationTimestamp) - Date.parse(left.metadata.creationTimestamp),
-        )
-      const start = after ? newestFirst.findIndex((task) => task.metadata.name === after) + 1 : 0
-      const page = newestFirst.slice(start, start + limit)
-      const last = page.at(-1)
-      return {
-        tasks: page.map(taskView),
-        ...(last && start + limit < newestFirst.length ? { next: last.metadata.name } : {}),
-      }
+      const queue = options.queue?.()
+      const { page, next } = taskPage(items, { limit, after, includes: (task) => !status || phaseOf(task) === status })
+      return { tasks: page.map((task) => taskView(task, queueOf(task, queue))), ...(next ? { next } : {}) }
     },
     async cancel(id) {
       const task = await getTask(id)
@@ -118,128 +203,144 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
         ),
       )
     },
-    async retry(id) {
+    async retry(id, wanted = {}, { idempotencyKey } = {}) {
       const task = await getTask(id)
-      if (!isFinished(task)) throw new TaskError('TaskNotFinished', `task ${id} has not ended yet (${phaseOf(task)})`)
-      const { task: created } = await create(requestFrom(task), { retryOf: id })
-      return created
+      const retry = retryOf(task, wanted)
+      return create(retry.request, idempotencyKey, { retry, continues: task.spec.continues })
+    },
+    async message(id, message, { idempotencyKey } = {}) {
+      const name = nameFor(idempotencyKey)
+      const former = await getTask(id)
+      const isQueued = former.spec.messages?.some((queued) => queued.id === name) === true
+      if (!isFinished(former) || isQueued) return queueMessage(former, message, name)
+      return sendToEnded(former, message, { name, idempotencyKey })
+    },
+    async decide(id, verdict, { revision, plan, remark }) {
+      for (;;) {
+        const task = await getTask(id)
+        const now = new Date()
+        checkDecision(task, revision, now)
+        const decision = { revision, verdict, ...(plan ? { plan } : {}), ...(remark ? { remark } : {}) }
+        const spec = { ...task.spec, decision: { ...decision, at: now.toISOString() } }
+        try {
+          return taskView(await client.update(AgentTasks, { ...task, spec }))
+        } catch (error) {
+          // Somebody else wrote first: what they did decides whether this decision still fits.
+          if (!isConflict(error)) throw error
+        }
+      }
+    },
+    async remove(id, { force } = {}) {
+      const task = await getTask(id)
+      if (!isFinished(task) && !force)
+        throw new TaskError('TaskNotFinished', `task ${id} has not ended yet (${phaseOf(task)})`, {
+          hint: `Wait for it, end it with \`corral task cancel ${id}\`, or do both with \`corral task rm --force ${id}\`.`,
+        })
+      await client.delete(AgentTasks, { namespace, name: id }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error
+      })
+      return taskView(task)
     },
     async events(id, { after, follow, signal }) {
       const task = await getTask(id)
       // The log of a task that has ended is as long as it gets, with its last event or, for want of room, without.
-      return eventLog.read(task.metadata.uid, { after, follow: follow && !isFinished(task), signal })
+      return records.events.read(task.metadata.uid, { after, follow: follow && !isFinished(task), signal })
     },
     async logs(id) {
-      return fileChunks(join(options.directory, (await getTask(id)).metadata.uid, 'agent.log'))
+      const task = await getTask(id)
+      return agentLogs(records.of(task.metadata.uid), agentRunOf(task).number)
     },
-    async diff(id) {
-      return fileChunks(join(options.directory, (await getTask(id)).metadata.uid, 'diff.patch'))
-    },
+    ...createTaskResults({ getTask, records, trees: options.trees }),
   }
 }
 
-async function checkRequest(request: CreateTaskRequest, allowLocal: boolean): Promise<void> {
+/** What a task begins with beside its request. */
+interface Beginning {
+  name?: string
+  retry?: Pick<Retry, 'of' | 'spec'>
+  continues?: AgentTask['spec']['continues'] | undefined
+}
+
+/** Without a beginning the request alone, as it was before there were any. */
+function fingerprinted(
+  request: CreateTaskRequest,
+  retry: Beginning['retry'],
+  continues: Beginning['continues'],
+): unknown {
+  if (continues) return [request, retry ?? null, continues]
+  return retry ? [request, retry] : request
+}
+
+/** Refuses what can be known to fail now, so that nobody waits for a sandbox to be told. */
+async function checkRequest(request: CreateTaskRequest, options: TaskServiceOptions): Promise<void> {
   const location = parseRepositoryUrl(request.repo)
-  if (request.agent && !findAgent(request.agent.name))
-    throw new TaskError('UnknownAgent', `there is no agent "${request.agent.name}"`, {
-      hint: `Use one of: ${[...agentAdapters.keys()].join(', ')}.`,
-    })
+  checkMcpServers(request.mcp_servers ?? [], request.egress ?? [])
   if (request.sandbox?.pool && request.sandbox.template)
     throw new TaskError('Invalid', 'sandbox: name a pool or a template, not both')
+  if ((request.egress?.length || request.setup_egress?.length) && options.hasEgressByName === false)
+    throw new TaskError(
+      'EgressUnsupported',
+      'egress: the nodes of this cluster do not let a task reach addresses by name',
+    )
   const path = localPathOf(location)
-  if (path === undefined) return
-  if (!allowLocal)
+  if (path === undefined) {
+    if (request.lfs && (await options.hasGitLfs?.()) === false) throw gitLfsMissing()
+    return
+  }
+  if (!options.localRepositories)
     throw new TaskError('LocalRepositoryRefused', `${path} is on a disk of the server, which takes remote ones only`, {
       hint: 'Give an https:// or ssh:// address, or start the server with --local-repositories.',
     })
-  await checkLocalRepository(path, request.base_branch)
+  await checkLocalRequest(path, { baseBranch: request.base_branch, newBranch: request.new_branch })
 }
 
-interface TaskIdentity {
-  name: string
-  namespace: string
-  agent: string
-  fingerprint: string | undefined
-  retryOf: string | undefined
+/** Refuses a plan of an agent that could change something meanwhile. */
+function checkMode({ name }: AgentTask['spec']['agent'], mode: CreateTaskRequest['mode']): void {
+  const plan = findAgent(name)?.capabilities.plan
+  if (mode !== 'plan' || plan === undefined || plan === true) return
+  throw new TaskError('Invalid', `mode: agent "${name}" cannot plan: ${plan.no}`, {
+    hint: 'docs/agents.md lists what every agent can do.',
+  })
 }
 
-function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): AgentTask {
-  const { agent } = request
-  if (!agent && identity.agent === 'command') throw new TaskError('Invalid', 'agent: the command agent needs a command')
-  return {
-    apiVersion: 'corral.dev/v1alpha1',
-    kind: 'AgentTask',
-    metadata: {
-      name: identity.name,
-      namespace: identity.namespace,
-      finalizers: [taskFinalizer],
-      ...(request.labels ? { labels: request.labels } : {}),
-    },
-    spec: {
-      repository: { url: request.repo },
-      prompt: request.task,
-      agent: agent
-        ? {
-            name: agent.name,
-            ...('command' in agent ? { command: agent.command } : {}),
-            ...('model' in agent && agent.model ? { model: agent.model } : {}),
-          }
-        : { name: identity.agent },
-      ...(request.base_branch ? { baseBranch: request.base_branch } : {}),
-      ...(request.new_branch ? { newBranch: request.new_branch } : {}),
-      ...(request.timeout_seconds ? { timeoutSeconds: request.timeout_seconds } : {}),
-      ...(request.files
-        ? {
-            files: request.files.map(({ mode, ...file }) => ({
-              ...definedOnly(file),
-              ...(mode ? { mode: Number.parseInt(mode, 8) } : {}),
-            })),
-          }
-        : {}),
-      ...(request.setup ? { setup: request.setup } : {}),
-      ...(request.egress ? { egress: request.egress } : {}),
-      ...(request.sandbox ? { sandbox: definedOnly(request.sandbox) } : {}),
-      ...(request.keep_sandbox ? { keepSandbox: true } : {}),
-      ...(identity.retryOf ? { retryOf: identity.retryOf } : {}),
-      ...(identity.fingerprint ? { idempotencyKey: identity.fingerprint } : {}),
-    },
-  }
+async function* agentLogs(record: TaskRecord, runs: number): AsyncIterable<Uint8Array> {
+  for (let run = 1; run <= runs; run++) yield* record.read(logPartOf(run))
 }
 
-/** The request that made a task: a retry asks for the same, on a branch of its own unless one was named. */
-function requestFrom({ spec, metadata }: Stored<AgentTask>): CreateTaskRequest {
-  const { name, command, model } = spec.agent
-  const agent =
-    name === 'command'
-      ? { name: 'command' as const, command: command ?? '' }
-      : { name: name as 'claude', ...(model ? { model } : {}) }
-  return {
-    repo: spec.repository.url,
-    task: spec.prompt,
-    agent,
-    ...(spec.baseBranch ? { base_branch: spec.baseBranch } : {}),
-    ...(spec.newBranch ? { new_branch: spec.newBranch } : {}),
-    ...(spec.timeoutSeconds ? { timeout_seconds: spec.timeoutSeconds } : {}),
-    ...(spec.files
-      ? {
-          files: spec.files.map(({ mode, ...file }) => ({
-            ...file,
-            ...(mode === undefined ? {} : { mode: mode.toString(8).padStart(4, '0') }),
-          })),
-        }
-      : {}),
-    ...(spec.setup ? { setup: spec.setup } : {}),
-    ...(spec.egress ? { egress: spec.egress } : {}),
-    ...(spec.sandbox ? { sandbox: spec.sandbox } : {}),
-    ...(spec.keepSandbox ? { keep_sandbox: true } : {}),
-    ...(metadata.labels ? { labels: metadata.labels } : {}),
-  }
+/** What comes with a verdict on a plan. */
+export interface PlanDecisionRequest {
+  revision: number
+  plan?: string | undefined
+  remark?: string | undefined
 }
 
-type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
+/** Refuses an agent that is not there, or that has no key for its model. */
+async function checkAgent(
+  agent: AgentTask['spec']['agent'],
+  sandbox: CreateTaskRequest['sandbox'],
+  { isInstalled, providers }: TaskServiceOptions,
+): Promise<void> {
+  const adapter = findAgent(agent.name)
+  if (!adapter) return
+  if (agent.provider && providers) await checkProvider(adapter, agent.provider, providers)
+  const program = adapter.install?.program
+  // A pool or template of the user's own may bring the agent in its image.
+  const isOurs = !sandbox?.pool && !sandbox?.template
+  if (program && isOurs && (await isInstalled?.(program)) === false)
+    throw new TaskError('AgentNotInstalled', `agent "${agent.name}" is not installed`, {
+      hint: `Install it with \`corral agent install ${agent.name}\`, or give any program with --command.`,
+    })
+  const name = agent.provider ?? adapter.speaks?.[0]
+  const provider = name && (await providers?.find(name))
+  if (provider && !(await providers?.isUsable(provider)))
+    throw new TaskError('ModelKeyMissing', `agent "${agent.name}" needs a key for ${provider.title} and none is set`, {
+      hint: `Set it with \`corral secret set ${provider.secret}\`; it stays behind the broker of the platform.`,
+    })
+}
 
-function definedOnly<T extends object>(value: T): Defined<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as Defined<T>
+/** The same name for the same key, so that a repeat finds the first one's task. */
+function nameFor(idempotencyKey: string | undefined): string {
+  return nameFrom(idempotencyKey ? createHash('sha256').update(idempotencyKey).digest() : randomBytes(16))
 }
 
 /** `task-` and ten characters that spell no word and read well aloud. */
@@ -256,13 +357,3 @@ function notFound(id: string): TaskError {
     hint: 'List the tasks with `corral task list`.',
   })
 }
-
-async function fileChunks(path: string): Promise<AsyncIterable<Uint8Array>> {
-  const exists = await stat(path).then(
-    (info) => info.isFile(),
-    () => false,
-  )
-  return exists ? createReadStream(path) : nothing()
-}
-
-async function* nothing(): AsyncIterable<Uint8Array> {}

@@ -1,6 +1,6 @@
 import type { AgentTask, Condition, Stored } from '@corral/resources'
 import { expect, it } from 'vitest'
-import { createGrants, type Grants } from './admission.js'
+import { type ConcurrencyLimiter, createConcurrencyLimiter } from './admission.js'
 
 function task(name: string, ageSeconds: number, conditions: string[] = []): Stored<AgentTask> {
   const time = new Date(Date.UTC(2026, 0, 1) - ageSeconds * 1000).toISOString()
@@ -16,16 +16,16 @@ function task(name: string, ageSeconds: number, conditions: string[] = []): Stor
   }
 }
 
-function grantsFor(tasks: readonly Stored<AgentTask>[], limit: number): Grants {
-  const grants = createGrants({ limit })
-  for (const each of tasks) grants.observe(each)
-  return grants
+function grantsFor(tasks: readonly Stored<AgentTask>[], limit: number): ConcurrencyLimiter {
+  const limiter = createConcurrencyLimiter({ limit })
+  for (const each of tasks) limiter.observe(each)
+  return limiter
 }
 
 it('NFR-2: of twelve tasks the ten oldest start and two wait', () => {
   const tasks = Array.from({ length: 12 }, (_, index) => task(`t${index}`, index))
-  const grants = grantsFor(tasks, 10)
-  const started = tasks.filter(({ metadata }) => grants.mayStart(metadata.uid)).map(({ metadata }) => metadata.name)
+  const limiter = grantsFor(tasks, 10)
+  const started = tasks.filter(({ metadata }) => limiter.mayStart(metadata.uid)).map(({ metadata }) => metadata.name)
   expect(started).toHaveLength(10)
   expect(started).not.toContain('t0')
   expect(started).not.toContain('t1')
@@ -33,34 +33,34 @@ it('NFR-2: of twelve tasks the ten oldest start and two wait', () => {
 
 it('never gives out more places than the limit while the watch lags behind', () => {
   const tasks = [task('old', 20), task('young', 10)]
-  const grants = grantsFor(tasks, 1)
-  expect(grants.mayStart('old')).toBe(true)
+  const limiter = grantsFor(tasks, 1)
+  expect(limiter.mayStart('old')).toBe(true)
   // Both are still seen as waiting: the place of "old" counts all the same.
-  for (const each of tasks) grants.observe(each)
-  expect(grants.mayStart('young')).toBe(false)
-  expect(grants.mayStart('old')).toBe(true)
-  grants.observe(task('old', 20, ['Admitted']))
-  expect(grants.mayStart('young')).toBe(false)
+  for (const each of tasks) limiter.observe(each)
+  expect(limiter.mayStart('young')).toBe(false)
+  expect(limiter.mayStart('old')).toBe(true)
+  limiter.observe(task('old', 20, ['Admitted']))
+  expect(limiter.mayStart('young')).toBe(false)
 })
 
 it('gives the place of an ended task to the next one', () => {
-  const grants = grantsFor([task('first', 20, ['Admitted']), task('second', 10)], 1)
-  expect(grants.mayStart('second')).toBe(false)
-  grants.observe(task('first', 20, ['Admitted', 'Succeeded']))
-  expect([...grants.admissible()]).toEqual(['second'])
-  expect(grants.mayStart('second')).toBe(true)
+  const limiter = grantsFor([task('first', 20, ['Admitted']), task('second', 10)], 1)
+  expect(limiter.mayStart('second')).toBe(false)
+  limiter.observe(task('first', 20, ['Admitted', 'Succeeded']))
+  expect([...limiter.admissible()]).toEqual(['second'])
+  expect(limiter.mayStart('second')).toBe(true)
 })
 
 it('admits nothing at a limit of zero', () => {
-  const grants = grantsFor([task('a', 1)], 0)
-  expect(grants.mayStart('a')).toBe(false)
+  const limiter = grantsFor([task('a', 1)], 0)
+  expect(limiter.mayStart('a')).toBe(false)
 })
 
 it('gives back the place of a task that is gone before it was admitted', () => {
-  const grants = grantsFor([task('first', 20), task('second', 10)], 1)
-  expect(grants.mayStart('first')).toBe(true)
-  grants.forget('first')
-  expect(grants.mayStart('second')).toBe(true)
+  const limiter = grantsFor([task('first', 20), task('second', 10)], 1)
+  expect(limiter.mayStart('first')).toBe(true)
+  limiter.forget('first')
+  expect(limiter.mayStart('second')).toBe(true)
 })
 
 it.each([
@@ -69,6 +69,18 @@ it.each([
 ])('%s waits for no place', (_, change: { spec?: object; metadata?: object }) => {
   const { spec, metadata, ...rest } = task('first', 20)
   const leaving = { ...rest, spec: { ...spec, ...change.spec }, metadata: { ...metadata, ...change.metadata } }
-  const grants = grantsFor([leaving, task('second', 10)], 1)
-  expect([...grants.admissible()]).toEqual(['second'])
+  const limiter = grantsFor([leaving, task('second', 10)], 1)
+  expect([...limiter.admissible()]).toEqual(['second'])
+})
+
+it('a task whose provider asked to wait lets younger ones of others go first, and keeps its place', () => {
+  let isHeld = true
+  const limiter = createConcurrencyLimiter({ limit: 1, isHeld: ({ metadata }) => isHeld && metadata.name === 'held' })
+  for (const each of [task('young', 10), task('held', 30), task('middle', 20)]) limiter.observe(each)
+  expect(limiter.inOrder().map(({ metadata }) => metadata.name)).toEqual(['held', 'middle', 'young'])
+  expect(limiter.mayStart('held')).toBe(false)
+  expect([...limiter.admissible()]).toEqual(['middle'])
+  isHeld = false
+  expect(limiter.mayStart('middle')).toBe(false)
+  expect(limiter.mayStart('held')).toBe(true)
 })

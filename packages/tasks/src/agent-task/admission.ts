@@ -1,4 +1,5 @@
 import type { AgentTask, Stored } from '@corral/resources'
+import { isAwaitingApproval } from '../plan-approval/await-approval.js'
 import { hasPassed, isActive, isFinished } from './stages.js'
 
 /**
@@ -6,7 +7,7 @@ import { hasPassed, isActive, isFinished } from './stages.js'
  * events, so that a pass costs the same whether ten tasks wait or ten thousand. A place given out counts before its
  * record has come back through the watch, so the limit always holds.
  */
-export interface Grants {
+export interface ConcurrencyLimiter {
   /** A task appeared or changed. */
   observe(task: Stored<AgentTask>): void
   forget(uid: string): void
@@ -14,9 +15,15 @@ export interface Grants {
   mayStart(uid: string): boolean
   /** The tasks the free places would go to. */
   admissible(): Set<string>
+  /** The tasks that wait for a place, the next one first. */
+  inOrder(): Stored<AgentTask>[]
 }
 
-export function createGrants(options: { limit: number }): Grants {
+/** `isHeld` tasks keep their place in the order and let others go before them. */
+export function createConcurrencyLimiter(options: {
+  limit: number
+  isHeld?: (task: Stored<AgentTask>) => boolean
+}): ConcurrencyLimiter {
   const waiting = new Map<string, Stored<AgentTask>>()
   const active = new Set<string>()
   const granted = new Set<string>()
@@ -29,7 +36,7 @@ export function createGrants(options: { limit: number }): Grants {
   function admissible(): Set<string> {
     const room = options.limit - active.size - granted.size
     if (room <= 0) return new Set()
-    const without = [...waiting.values()].filter(({ metadata }) => !granted.has(metadata.uid))
+    const without = [...waiting.values()].filter((task) => !granted.has(task.metadata.uid) && !options.isHeld?.(task))
     return new Set(oldest(without, room).map(({ metadata }) => metadata.uid))
   }
   return {
@@ -49,12 +56,17 @@ export function createGrants(options: { limit: number }): Grants {
       return true
     },
     admissible,
+    inOrder: () => [...waiting.values()].filter(({ metadata }) => !granted.has(metadata.uid)).sort(byAge),
   }
 }
 
 function isWaiting(task: Stored<AgentTask>): boolean {
   return (
-    !isFinished(task) && !hasPassed(task, 'Admitted') && !task.metadata.deletionTimestamp && !task.spec.cancelRequested
+    !isFinished(task) &&
+    !isAwaitingApproval(task) &&
+    !hasPassed(task, 'Admitted') &&
+    !task.metadata.deletionTimestamp &&
+    !task.spec.cancelRequested
   )
 }
 

@@ -1,4 +1,13 @@
-import { type AgentTask, AgentTasks, type SandboxClaim, type Stored } from '@corral/resources'
+import {
+  type AgentTask,
+  AgentTasks,
+  defaultHoldSandboxSeconds,
+  defaultTaskTimeoutSeconds,
+  type SandboxClaim,
+  type Stored,
+} from '@corral/resources'
+import { checksTimeMs } from '../checks/task-checks.js'
+import { egressOf } from '../environment/phase-egress.js'
 import { taskLimits } from './plan.js'
 
 export const taskLabel = 'corral.dev/task'
@@ -14,9 +23,11 @@ const shutdownSlackMs = 45 * 60_000
  * needs is given to the daemon when it starts.
  */
 export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): SandboxClaim {
-  const timeoutMs = (task.spec.timeoutSeconds ?? taskLimits.defaultTimeoutSeconds) * 1000
-  const shutdownTime = new Date(now.getTime() + timeoutMs + taskLimits.provisioningMs + shutdownSlackMs)
-  const egress = task.spec.egress ?? []
+  const timeoutMs = (task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds) * 1000
+  const egress = egressOf(task, 'setup')
+  const holdMs = (task.spec.holdSandboxSeconds ?? defaultHoldSandboxSeconds) * 1000
+  const neededMs = taskLimits.provisioningMs + timeoutMs + checksTimeMs(task) + holdMs
+  const shutdownTime = new Date(now.getTime() + neededMs + shutdownSlackMs)
   return {
     apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
     kind: 'SandboxClaim',
@@ -49,10 +60,5 @@ export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): Sand
 export function poolOf(task: AgentTask): { name: string; template?: string } {
   const { pool, template } = task.spec.sandbox ?? {}
   if (pool) return { name: pool }
-  return template ? coldPoolOf(template) : { name: poolDefaults.pool }
-}
-
-/** The pool of ours that keeps no sandbox of this template ready. */
-export function coldPoolOf(template: string): { name: string; template: string } {
-  return { name: `corral-${template}`, template }
+  return template ? { name: `corral-${template}`, template } : { name: poolDefaults.pool }
 }

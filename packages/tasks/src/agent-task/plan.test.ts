@@ -1,12 +1,12 @@
 import type { AgentTask, Condition, SandboxClaim, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { planTask, type TaskWorld, taskFinalizer } from './plan.js'
+import { planTask, sandboxNeededUntilMs, type TaskWorld, taskFinalizer } from './plan.js'
 import { phaseOf, type StageCondition } from './stages.js'
 
 const t0 = new Date('2026-01-01T00:00:00Z')
 const at = (seconds: number): Date => new Date(t0.getTime() + seconds * 1000)
 
-function condition(type: string, status: 'True' | 'False' = 'True', reason = 'Done', message = ''): Condition {
+function condition(type: string, status: Condition['status'] = 'True', reason = 'Done', message = ''): Condition {
   return { type, status, reason, message, lastTransitionTime: '2026-01-01T00:00:00Z' }
 }
 
@@ -68,7 +68,12 @@ function claim(ready?: Condition): Stored<SandboxClaim> {
 
 const readyClaim = claim(condition('Ready'))
 const toSandbox: StageCondition[] = ['Admitted', 'SandboxReady']
-const toAgent: StageCondition[] = [...toSandbox, 'RepositoryReady', 'SetupDone', 'AgentStarted']
+const toSetup: StageCondition[] = [...toSandbox, 'RepositoryReady', 'SetupDone']
+const toAgent: StageCondition[] = [...toSetup, 'AgentStarted']
+const attempt = (number: number): NonNullable<TaskShape['status']> => ({
+  attempt: { number, startedAt: t0.toISOString(), reason: 'lost' },
+})
+const starting = condition('AgentStarted', 'Unknown', 'Starting')
 const toEnd: StageCondition[] = [...toAgent, 'AgentFinished']
 
 function does(world: Partial<TaskWorld>): string[] {
@@ -77,16 +82,34 @@ function does(world: Partial<TaskWorld>): string[] {
     claim: undefined,
     step: undefined,
     mayStart: true,
-    stopping: false,
     now: at(1),
     ...world,
   })
   return plan.actions.map((action) => {
     if (action.kind === 'runStep') return `run ${action.step}${action.reason ? ` (${action.reason})` : ''}`
-    if (action.kind === 'record') return `record ${action.condition}`
+    if (action.kind === 'record')
+      return `record ${action.condition}${action.condition === 'AgentFinished' ? ` ${action.reason}` : ''}`
     return action.kind === 'finish' ? `finish ${action.ending.code}` : action.kind
   })
 }
+
+const awaited: Partial<TaskWorld> = {
+  task: task({ passed: ['Admitted'] }),
+  claim: claim(condition('Ready', 'False', 'SandboxNotReady')),
+}
+const badImage = {
+  reason: 'ImagePullBackOff',
+  message: 'container sandbox: Back-off pulling image',
+  code: 'ImagePullFailed',
+  patienceMs: 90_000,
+} as const
+const noRoom = {
+  reason: 'Unschedulable',
+  message: '0/1 nodes are available',
+  code: 'Unschedulable',
+  patienceMs: Number.POSITIVE_INFINITY,
+} as const
+const told = condition('SandboxReady', 'Unknown', 'ImagePullBackOff')
 
 describe('what a task needs next', () => {
   it.each<{ when: string; world: Partial<TaskWorld>; does: string[] }>([
@@ -98,7 +121,6 @@ describe('what a task needs next', () => {
       world: { mayStart: false, task: task({ spec: { cancelRequested: true } }) },
       does: ['finish Cancelled'],
     },
-    { when: 'it waits and the platform stops', world: { stopping: true }, does: [] },
     { when: 'FR-1: it is admitted', world: { task: task({ passed: ['Admitted'] }) }, does: ['createClaim'] },
     {
       when: 'the claim is not ready yet',
@@ -114,6 +136,46 @@ describe('what a task needs next', () => {
       when: 'the claim is refused for its metadata',
       world: { task: task({ passed: ['Admitted'] }), claim: claim(condition('Ready', 'False', 'InvalidMetadata')) },
       does: ['finish ClaimFailed'],
+    },
+    {
+      when: 'its image cannot be pulled: that is told',
+      world: { ...awaited, podProblem: badImage },
+      does: ['recordWaiting'],
+    },
+    {
+      when: 'its image cannot be pulled and that was told',
+      world: { ...awaited, podProblem: badImage, task: task({ passed: ['Admitted'], also: [told] }) },
+      does: [],
+    },
+    {
+      when: 'its image could not be pulled for a minute and a half',
+      world: { ...awaited, podProblem: badImage, now: at(91) },
+      does: ['finish ImagePullFailed'],
+    },
+    {
+      when: 'its image will never be pulled',
+      world: { ...awaited, podProblem: { ...badImage, patienceMs: 0 } },
+      does: ['finish ImagePullFailed'],
+    },
+    {
+      when: 'no node has room after a minute and a half: one may be added',
+      world: { ...awaited, podProblem: noRoom, now: at(91) },
+      does: ['recordWaiting'],
+    },
+    {
+      when: 'no node had room for five minutes',
+      world: { ...awaited, podProblem: noRoom, now: at(301) },
+      does: ['finish Unschedulable'],
+    },
+    {
+      when: 'the sandbox came after it had been told to wait',
+      world: { task: task({ passed: ['Admitted'], also: [told] }), claim: readyClaim },
+      does: ['record SandboxReady'],
+    },
+    {
+      when: 'it asks for egress by name where nodes have none',
+      world: { task: task({ spec: { egress: ['a.example:443'] } }), hasEgressByName: false },
+      does: ['finish EgressUnsupported'],
     },
     {
       when: 'no sandbox came within five minutes',
@@ -146,8 +208,80 @@ describe('what a task needs next', () => {
     },
     {
       when: 'FR-5: set-up is done',
-      world: { task: task({ passed: [...toSandbox, 'RepositoryReady', 'SetupDone'] }), claim: readyClaim },
+      world: { task: task({ passed: toSetup }), claim: readyClaim },
+      does: ['announceAgent'],
+    },
+    {
+      when: 'it is recorded that the agent is about to start',
+      world: { task: task({ passed: toSetup, also: [starting] }), claim: readyClaim },
       does: ['run start-agent'],
+    },
+    {
+      when: 'the sandbox dies before the agent is started',
+      world: { task: task({ passed: toSetup }), claim: claim(condition('Ready', 'False', 'PodFailed')) },
+      does: ['startAgain'],
+    },
+    {
+      when: 'the sandbox dies while a step before the agent runs',
+      world: {
+        task: task({ passed: toSandbox }),
+        claim: claim(condition('Ready', 'False', 'PodFailed')),
+        step: { name: 'repository', running: true },
+      },
+      does: ['abortStep', 'startAgain'],
+    },
+    {
+      when: 'the claim binds to a sandbox that has failed',
+      world: { task: task({ passed: ['Admitted'] }), claim: claim(condition('Ready', 'False', 'PodFailed')) },
+      does: ['startAgain'],
+    },
+    {
+      when: 'a step found the sandbox lost before the agent was started',
+      world: {
+        task: task({ passed: ['Admitted'], also: [condition('SandboxReady', 'False', 'SandboxLost')] }),
+        claim: readyClaim,
+      },
+      does: ['startAgain'],
+    },
+    {
+      when: 'the same on the last attempt',
+      world: {
+        task: task({
+          passed: ['Admitted'],
+          also: [condition('SandboxReady', 'False', 'SandboxLost')],
+          status: attempt(3),
+        }),
+        claim: readyClaim,
+      },
+      does: ['finish SandboxLost'],
+    },
+    {
+      when: 'the same after the task was cancelled',
+      world: {
+        task: task({
+          passed: ['Admitted'],
+          also: [condition('SandboxReady', 'False', 'SandboxLost')],
+          spec: { cancelRequested: true },
+        }),
+        claim: readyClaim,
+      },
+      does: ['finish Cancelled'],
+    },
+    {
+      when: 'the claim of the lost sandbox is still going',
+      world: {
+        task: task({ passed: ['Admitted'], status: attempt(2) }),
+        claim: { ...readyClaim, metadata: { ...readyClaim.metadata, deletionTimestamp: '2026-01-01T00:00:01Z' } },
+      },
+      does: [],
+    },
+    {
+      when: 'the sandbox dies when the agent may have been started: it is never started twice',
+      world: {
+        task: task({ passed: toSetup, also: [starting] }),
+        claim: claim(condition('Ready', 'False', 'PodFailed')),
+      },
+      does: ['finish SandboxLost'],
     },
     {
       when: 'the repository could not be read',
@@ -169,7 +303,21 @@ describe('what a task needs next', () => {
         claim: readyClaim,
         step: { name: 'follow-agent', running: true },
       },
-      does: ['abortStep', 'run stop-agent (Cancelled)'],
+      does: ['abortStep'],
+    },
+    {
+      when: 'the step that followed it has not let go yet',
+      world: {
+        task: task({ passed: toAgent, spec: { cancelRequested: true } }),
+        claim: readyClaim,
+        step: { name: 'follow-agent', running: true, aborting: true },
+      },
+      does: [],
+    },
+    {
+      when: 'the step that followed it is gone',
+      world: { task: task({ passed: toAgent, spec: { cancelRequested: true } }), claim: readyClaim },
+      does: ['run stop-agent (Cancelled)'],
     },
     {
       when: 'FR-10: the agent is out of time',
@@ -179,7 +327,7 @@ describe('what a task needs next', () => {
         now: at(60),
         step: { name: 'follow-agent', running: true },
       },
-      does: ['abortStep', 'run stop-agent (Timeout)'],
+      does: ['abortStep'],
     },
     {
       when: 'the agent is being stopped',
@@ -192,14 +340,9 @@ describe('what a task needs next', () => {
       does: [],
     },
     {
-      when: 'the platform stops while the agent runs',
-      world: { task: task({ passed: toAgent }), claim: readyClaim, stopping: true },
-      does: ['run stop-agent (PlatformStopped)'],
-    },
-    {
       when: 'the sandbox dies under the agent',
       world: { task: task({ passed: toAgent }), claim: claim(condition('Ready', 'False', 'PodFailed')) },
-      does: ['finish SandboxLost'],
+      does: ['record AgentFinished SandboxLost'],
     },
     {
       when: 'the sandbox is away for a moment',
@@ -217,12 +360,73 @@ describe('what a task needs next', () => {
         claim: claim(condition('Ready', 'False', 'DependenciesNotReady')),
         now: at(31),
       },
-      does: ['finish SandboxLost'],
+      does: ['record AgentFinished SandboxLost'],
     },
     {
       when: 'the claim vanished under the agent',
       world: { task: task({ passed: toAgent }) },
+      does: ['record AgentFinished SandboxLost'],
+    },
+    {
+      when: 'the sandbox went with the agent, which is recorded: the work is what checkpoints saved',
+      world: {
+        task: task({ passed: toAgent, also: [condition('AgentFinished', 'True', 'SandboxLost')] }),
+      },
+      does: ['run salvage'],
+    },
+    {
+      when: 'the sandbox is lost while its work is being collected',
+      world: { task: task({ passed: toEnd }), step: { name: 'collect', running: true } },
+      does: ['abortStep'],
+    },
+    {
+      when: 'the collection of a lost sandbox has not let go yet',
+      world: { task: task({ passed: toEnd }), step: { name: 'collect', running: true, aborting: true } },
+      does: [],
+    },
+    {
+      when: 'a checkpoint of a lost sandbox was pushed, though the agent had finished',
+      world: {
+        task: task({
+          passed: [...toAgent, 'Pushed'],
+          also: [
+            condition('AgentFinished', 'True', 'Completed'),
+            condition('ResultCollected', 'True', 'FromCheckpoint'),
+          ],
+          status: { outcome: 'partial', pushed: true },
+        }),
+      },
       does: ['finish SandboxLost'],
+    },
+    {
+      when: 'nothing of a lost sandbox was saved',
+      world: {
+        task: task({
+          passed: toAgent,
+          also: [condition('AgentFinished', 'True', 'Timeout'), condition('ResultCollected', 'True', 'Lost')],
+        }),
+      },
+      does: ['finish Timeout'],
+    },
+    {
+      when: 'it retries a push and is admitted: no sandbox is needed',
+      world: { task: task({ passed: ['Admitted'], spec: { retry: { from: 'push', uid: 'u', commit: 'c' } } }) },
+      does: ['run take-over'],
+    },
+    {
+      when: 'it retries a push and is cancelled before',
+      world: {
+        task: task({
+          passed: ['Admitted'],
+          spec: { retry: { from: 'push', uid: 'u', commit: 'c' }, cancelRequested: true },
+        }),
+      },
+      does: ['finish Cancelled'],
+    },
+    {
+      when: 'it retries an agent',
+      world: { task: task({ passed: ['Admitted'], spec: { retry: { from: 'agent', uid: 'u' } } }) },
+      does: ['createClaim'],
     },
     {
       when: 'FR-6: the agent ended',
@@ -376,5 +580,62 @@ describe('S4-A4 S4-P2.3: the phase follows from the conditions', () => {
     ['it was cancelled', { also: [condition('Succeeded', 'False', 'Cancelled')] }, 'CANCELLED'],
   ])('when %s', (_, shape, phase) => {
     expect(phaseOf(task(shape))).toBe(phase)
+  })
+})
+
+it.each<{ when: string; world: Partial<TaskWorld>; looksAgainMs: number | undefined }>([
+  { when: 'the agent runs: at its deadline', world: { now: at(1) }, looksAgainMs: 59_000 },
+  {
+    when: 'the sandbox is away: when its grace is over, whatever the step does',
+    world: {
+      claim: claim(condition('Ready', 'False', 'DependenciesNotReady')),
+      step: { name: 'follow-agent', running: true },
+      now: at(10),
+    },
+    looksAgainMs: 20_000,
+  },
+])('looks again by its own timer when $when', ({ world, looksAgainMs }) => {
+  const base = { task: task({ passed: toAgent }), claim: readyClaim, step: undefined, mayStart: true, now: at(1) }
+  expect(planTask({ ...base, ...world }).requeueAfterMs).toBe(looksAgainMs)
+})
+
+it.each<{ when: string; shape: TaskShape; untilSeconds: number | undefined }>([
+  { when: 'it waits', shape: {}, untilSeconds: undefined },
+  { when: 'it has no sandbox yet', shape: { passed: ['Admitted'] }, untilSeconds: undefined },
+  { when: 'its sandbox is ready', shape: { passed: toSandbox }, untilSeconds: 10 + 300 + 60 + 900 },
+  { when: 'its agent runs', shape: { passed: toAgent }, untilSeconds: 60 + 900 },
+  { when: 'it has ended', shape: { passed: toAgent, also: [condition('Succeeded')] }, untilSeconds: undefined },
+])('says how long it needs its sandbox when $when', ({ shape, untilSeconds }) => {
+  const untilMs = sandboxNeededUntilMs(task(shape), at(10))
+  expect(untilMs === undefined ? undefined : (untilMs - t0.getTime()) / 1000).toBe(untilSeconds)
+})
+
+describe('a task whose model calls were refused for its budget', () => {
+  const budgetRefusal = 'the task has used 60 of its 50 tokens'
+  const running: StageCondition[] = ['Admitted', 'SandboxReady', 'RepositoryReady', 'SetupDone', 'AgentStarted']
+  const plan = (shape: TaskShape, seconds = 10) =>
+    planTask({
+      task: task({ ...shape, status: { times: { runningAt: '2026-01-01T00:00:00Z' } } }),
+      claim: claim(condition('Ready')),
+      step: undefined,
+      mayStart: true,
+      budgetRefusal,
+      now: at(seconds),
+    }).actions
+
+  it('has its agent ended like a cancelled one', () => {
+    expect(plan({ passed: running })).toEqual([{ kind: 'runStep', step: 'stop-agent', reason: 'BudgetExceeded' }])
+  })
+  it('is cancelled or out of time first, where it is that too', () => {
+    expect(plan({ passed: running, spec: { cancelRequested: true } })).toMatchObject([{ reason: 'Cancelled' }])
+    expect(plan({ passed: running }, 61)).toMatchObject([{ reason: 'Timeout' }])
+  })
+  it('keeps its work', () => {
+    const ended = condition('AgentFinished', 'True', 'BudgetExceeded', budgetRefusal)
+    expect(plan({ passed: running, also: [ended] })).toMatchObject([{ kind: 'runStep', step: 'collect' }])
+    const collected = [ended, condition('ResultCollected')]
+    expect(plan({ passed: running, also: collected })).toMatchObject([
+      { kind: 'finish', ending: { code: 'BudgetExceeded', message: budgetRefusal } },
+    ])
   })
 })

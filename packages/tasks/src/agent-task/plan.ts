@@ -1,36 +1,70 @@
 import type { AgentTask, SandboxClaim, Stored } from '@corral/resources'
-import { findCondition } from '@corral/resources'
+import { defaultTaskTimeoutSeconds, findCondition } from '@corral/resources'
+import { checksEnding, isPushWithheld, nextCheckMove } from '../checks/check-plan.js'
+import { checksTimeMs } from '../checks/task-checks.js'
+import { egressOf } from '../environment/phase-egress.js'
+import { agentRunOf } from '../plan-approval/agent-run.js'
+import { isAwaitingApproval, whileWaiting } from '../plan-approval/await-approval.js'
+import type { PlanDecision } from '../plan-approval/plan-decision.js'
+import { hasProposedPlan } from '../plan-approval/plan-status.js'
+import { needsFollowUp } from '../thread/queued-messages.js'
+import type { PodProblem } from './pod-start.js'
 import {
   endCondition,
   hasFailed,
   hasPassed,
+  isActive,
   isFinished,
+  mayHaveStarted,
   type StageCondition,
   stage,
   stageConditions,
 } from './stages.js'
 
 /** Work that takes time and goes on beside the reconciler; each is safe to repeat. */
-export type StepName = 'repository' | 'setup' | 'start-agent' | 'follow-agent' | 'stop-agent' | 'collect' | 'push'
+export type StepName =
+  | 'repository'
+  | 'setup'
+  | 'start-agent'
+  | 'follow-agent'
+  | 'stop-agent'
+  | 'check'
+  | 'repair'
+  | 'stop-checks'
+  | 'collect'
+  | 'push'
+  | 'take-over'
+  | 'salvage'
+  | 'suspend'
 
 /** The step a task is in, as this process knows it. After a restart there is none, and the step runs again. */
 export interface StepState {
   name: StepName
   running: boolean
+  /** It was told to stop and has not let go of everything yet. */
+  aborting?: boolean
+  /** Failures in a row. */
+  failures?: number
 }
 
 export interface TaskWorld {
   task: Stored<AgentTask>
   claim: Stored<SandboxClaim> | undefined
   step: StepState | undefined
+  /** What keeps the pod of a claim that is not ready from starting, where that is known. */
+  podProblem?: PodProblem | undefined
+  /** Whether nodes let a task reach addresses by name; true where left out. */
+  hasEgressByName?: boolean
   /** Whether the concurrency limit has room for this task. */
   mayStart: boolean
-  /** The platform is on its way down. */
-  stopping: boolean
+  /** Whether another task waits for the place of this one. */
+  isPlaceWanted?: boolean
+  /** Why the broker refused a model call for the task's budget; undefined where it refused none. */
+  budgetRefusal?: string | undefined
   now: Date
 }
 
-export type EndReason = 'Cancelled' | 'Timeout' | 'PlatformStopped'
+export type EndReason = 'Cancelled' | 'Timeout' | 'BudgetExceeded'
 
 export interface Ending {
   /** `Succeeded`, or a cause of `protocol`. */
@@ -41,8 +75,21 @@ export interface Ending {
 
 export type TaskAction =
   | { kind: 'addFinalizer' | 'removeFinalizer' | 'createClaim' | 'deleteClaim' | 'abortStep' }
-  | { kind: 'runStep'; step: StepName; reason?: EndReason }
+  | { kind: 'runStep'; step: StepName; reason?: EndReason; message?: string }
   | { kind: 'record'; condition: StageCondition; reason: string; message: string }
+  /** Says what the sandbox waits for. */
+  | { kind: 'recordWaiting'; reason: string; message: string }
+  /** Says that the agent is about to be started, before it is. */
+  | { kind: 'announceAgent' }
+  /** Puts the agent's plan before a person. */
+  | { kind: 'awaitApproval' }
+  /** Gives the sandbox of a task that waits back. */
+  | { kind: 'releaseSandbox' }
+  | { kind: 'nextRun'; decision: PlanDecision }
+  /** Makes the follow-up that messages of an ended task wait for. */
+  | { kind: 'continueThread' }
+  /** Gives the sandbox up and begins with another one. */
+  | { kind: 'startAgain'; attempt: number; message: string }
   | { kind: 'finish'; ending: Ending }
 
 export interface TaskPlan {
@@ -50,10 +97,18 @@ export interface TaskPlan {
   requeueAfterMs?: number
 }
 
-export const taskLimits: { provisioningMs: number; sandboxLostGraceMs: number; defaultTimeoutSeconds: number } = {
+export const taskLimits: {
+  provisioningMs: number
+  sandboxLostGraceMs: number
+  /** Sandboxes a task may lose before its agent has started. */
+  attempts: number
+  /** How often the pod of a claim that is not ready is looked at: nothing else tells of it. */
+  podLookMs: number
+} = {
   provisioningMs: 5 * 60_000,
   sandboxLostGraceMs: 30_000,
-  defaultTimeoutSeconds: 1800,
+  attempts: 3,
+  podLookMs: 2_000,
 }
 
 export const taskFinalizer = 'corral.dev/task'
@@ -68,12 +123,15 @@ const hopelessReasons = new Set([
   'InvalidConfiguration',
 ])
 
+/** What API servers, kubelets and containerd say of a RuntimeClass that is missing or that no node can give. */
+const runtimeMissing = /RuntimeClass "[^"]*" not found|no runtime for "[^"]*" is configured/
+
 /** Reasons that say the sandbox is gone or will not come back. */
 const lostReasons = new Set(['PodFailed', 'PodSucceeded', 'ClaimExpired', 'SandboxExpired', 'SandboxMissing'])
 
 /** What the task needs next. Pure: everything it knows is in `world`, including the time. */
 export function planTask(world: TaskWorld): TaskPlan {
-  const { task, claim } = world
+  const { task } = world
   const deleting = task.metadata.deletionTimestamp !== undefined
 
   if (isFinished(task)) return afterTheEnd(world, deleting)
@@ -81,112 +139,250 @@ export function planTask(world: TaskWorld): TaskPlan {
   if (!task.metadata.finalizers?.includes(taskFinalizer)) return { actions: [{ kind: 'addFinalizer' }] }
 
   const end = endReason(world)
+  if (isAwaitingApproval(task)) return waitForDecision(world)
   if (!hasPassed(task, 'Admitted')) {
-    if (end === 'PlatformStopped') return { actions: [] }
-    if (end) return finish(world, endingFor(end, task))
+    if (end) return finish(world, endingFor(end, world))
+    if (world.hasEgressByName === false && egressOf({ spec: task.spec }, 'setup').length > 0)
+      return finish(world, egressUnsupported)
     return world.mayStart ? record('Admitted', 'Scheduled', 'a place was free') : { actions: [] }
   }
 
+  if (hasFailed(task, 'SandboxReady')) return end ? finish(world, endingFor(end, world)) : startAgain(world)
   // What a stage could not do ends the task, unless the agent already ended with a cause of its own.
   const failed = stageConditions.find((type) => hasFailed(task, type))
   if (failed) return finish(world, agentEnding(task) ?? stageEnding(task, failed))
 
-  if (hasPassed(task, 'ResultCollected')) return publish(world)
-  if (hasPassed(task, 'AgentFinished'))
-    return claim && !isLost(world) ? run(world, 'collect') : finish(world, agentEnding(task) ?? lost(world))
+  if (hasPassed(task, 'ResultCollected')) return publish(world, end)
+  if (hasProposedPlan(task)) return { actions: [{ kind: 'awaitApproval' }] }
+  // The retry of a push needs neither sandbox nor agent: the commits are in the record of the former task.
+  if (task.spec.retry?.from === 'push') return end ? finish(world, endingFor(end, world)) : run(world, 'take-over')
+  if (hasPassed(task, 'AgentFinished')) {
+    if (isLost(world)) return instead(world, 'salvage')
+    return withGrace(world, judge(world, end))
+  }
   if (hasPassed(task, 'AgentStarted')) return whileRunning(world, end)
-  if (end) return finish(world, endingFor(end, task))
+  if (end) return finish(world, endingFor(end, world))
   return provision(world)
+}
+
+function waitForDecision(world: TaskWorld): TaskPlan {
+  const next = whileWaiting({
+    task: world.task,
+    isSandboxLost: isLost(world),
+    isPlaceWanted: world.isPlaceWanted === true,
+    isCancelled: endReason(world) === 'Cancelled',
+    now: world.now,
+  })
+  // A decision does not wait for a sandbox that is being emptied: that has to let go first.
+  const isBusy = world.step?.running === true
+  switch (next.move) {
+    case 'finish':
+      return finish(world, next.ending)
+    case 'go-on':
+      return { actions: isBusy ? abortOf(world) : [{ kind: 'nextRun', decision: next.decision }] }
+    case 'suspend':
+      return run(world, 'suspend')
+    case 'release':
+      return { actions: isBusy ? abortOf(world) : [{ kind: 'releaseSandbox' }] }
+    case 'wait':
+      return withGrace(world, { actions: [], requeueAfterMs: next.requeueAfterMs })
+  }
 }
 
 function provision(world: TaskWorld): TaskPlan {
   const { task, claim } = world
-  if (!claim)
-    return hasPassed(task, 'SandboxReady') ? finish(world, lost(world)) : { actions: [{ kind: 'createClaim' }] }
-  const ready = findCondition(claim.status?.conditions ?? [], 'Ready')
+  const ready = findCondition(claim?.status?.conditions ?? [], 'Ready')
   if (!hasPassed(task, 'SandboxReady')) {
+    if (!claim) return { actions: [{ kind: 'createClaim' }] }
+    // The claim of a sandbox that was given up: its name is free again once it is gone.
+    if (claim.metadata.deletionTimestamp) return { actions: [] }
     if (ready?.status === 'True' && claim.status?.sandbox?.name)
       return record('SandboxReady', 'ClaimReady', `sandbox ${claim.status.sandbox.name}`)
     if (ready && hopelessReasons.has(ready.reason)) return finish(world, claimFailed(ready.reason, ready.message))
-    if (ready && lostReasons.has(ready.reason)) return finish(world, lost(world))
-    const leftMs = timeLeftMs(stage(task, 'Admitted')?.lastTransitionTime, taskLimits.provisioningMs, world.now)
-    if (leftMs <= 0) return finish(world, notReady(ready?.message))
-    return { actions: [], requeueAfterMs: leftMs }
+    if (ready && runtimeMissing.test(ready.message))
+      return finish(world, { code: 'RuntimeUnavailable', message: ready.message })
+    if (ready && lostReasons.has(ready.reason)) return startAgain(world)
+    const since = task.status?.attempt?.startedAt ?? stage(task, 'Admitted')?.lastTransitionTime
+    const leftMs = timeLeftMs(since, taskLimits.provisioningMs, world.now)
+    return awaitPod(world, leftMs, ready?.message)
   }
-  if (isLost(world)) return finish(world, lost(world))
+  if (isLost(world)) return mayHaveStarted(task) ? finish(world, lost(world)) : startAgain(world)
+  return withGrace(world, prepareAgent(world))
+}
+
+/** The sandbox is on its way: its pod is looked at, what holds it up is told, and some of that ends the wait early. */
+function awaitPod({ podProblem, ...world }: TaskWorld, leftMs: number, readyMessage: string | undefined): TaskPlan {
+  const waitedMs = taskLimits.provisioningMs - leftMs
+  if (podProblem && (leftMs <= 0 || waitedMs >= podProblem.patienceMs))
+    return finish(world, { code: podProblem.code, message: `${podProblem.reason}: ${podProblem.message}` })
+  if (leftMs <= 0) return finish(world, notReady(readyMessage))
+  const told = stage(world.task, 'SandboxReady')
+  const isNews = podProblem && told?.reason !== podProblem.reason
+  return {
+    actions: isNews ? [{ kind: 'recordWaiting', reason: podProblem.reason, message: podProblem.message }] : [],
+    requeueAfterMs: Math.min(leftMs, taskLimits.podLookMs),
+  }
+}
+
+function prepareAgent(world: TaskWorld): TaskPlan {
+  const { task } = world
   if (!hasPassed(task, 'RepositoryReady')) return run(world, 'repository')
   if (!hasPassed(task, 'SetupDone')) return run(world, 'setup')
-  return run(world, 'start-agent')
+  return mayHaveStarted(task) ? run(world, 'start-agent') : { actions: [{ kind: 'announceAgent' }] }
+}
+
+/** The sandbox was lost and nothing of the agent with it: another one may do. */
+function startAgain(world: TaskWorld): TaskPlan {
+  const attempt = (world.task.status?.attempt?.number ?? 1) + 1
+  const ending = hasFailed(world.task, 'SandboxReady') ? stageEnding(world.task, 'SandboxReady') : lost(world)
+  if (attempt > taskLimits.attempts) return finish(world, ending)
+  return { actions: [...abortOf(world), { kind: 'startAgain', attempt, message: ending.message }] }
 }
 
 function whileRunning(world: TaskWorld, end: EndReason | undefined): TaskPlan {
-  if (isLost(world) || !world.claim) return finish(world, end ? endingFor(end, world.task) : lost(world))
+  if (isLost(world)) return agentGone(world, end ? endingFor(end, world) : lost(world))
   if (end) {
-    if (world.step?.name === 'stop-agent') return run(world, 'stop-agent', end)
-    const abort: TaskAction[] = world.step?.running ? [{ kind: 'abortStep' }] : []
-    return { actions: [...abort, { kind: 'runStep', step: 'stop-agent', reason: end }] }
+    if (world.step?.name === 'stop-agent') return withGrace(world, run(world, 'stop-agent', end))
+    if (world.step?.aborting) return { actions: [] }
+    if (world.step?.running) return { actions: [{ kind: 'abortStep' }] }
+    return { actions: [{ kind: 'runStep', step: 'stop-agent', reason: end }] }
   }
-  const plan = run(world, 'follow-agent')
-  return { ...plan, requeueAfterMs: Math.max(1, deadlineMs(world.task) - world.now.getTime()) }
+  const plan = withGrace(world, run(world, 'follow-agent'))
+  const leftMs = Math.max(1, deadlineMs(world.task) - world.now.getTime())
+  return { ...plan, requeueAfterMs: Math.min(leftMs, plan.requeueAfterMs ?? leftMs) }
 }
 
-function publish(world: TaskWorld): TaskPlan {
-  const { task } = world
-  if (task.status?.outcome === 'changes' && !hasPassed(task, 'Pushed')) return run(world, 'push')
-  return finish(world, agentEnding(task) ?? succeeded(task))
+/** Checks judge the work before it is taken out; what they find goes back to the agent. */
+function judge(world: TaskWorld, end: EndReason | undefined): TaskPlan {
+  const { task, step, budgetRefusal, now } = world
+  const next = nextCheckMove({ task, isCancelled: end === 'Cancelled', budgetRefusal, now })
+  switch (next.move) {
+    case 'over':
+      return run(world, 'collect')
+    case 'check':
+      return run(world, 'check')
+    case 'repair':
+      return { ...run(world, 'repair'), requeueAfterMs: Math.max(1, next.deadlineMs - now.getTime()) }
+    case 'stop': {
+      if (step?.running && step.name !== 'stop-checks') return { actions: abortOf(world) }
+      if (step?.running) return { actions: [] }
+      return { actions: [{ kind: 'runStep', step: 'stop-checks', reason: next.reason, message: next.message }] }
+    }
+  }
+}
+
+/** The agent went with its sandbox. That is recorded first; the work is then what checkpoints took out before. */
+function agentGone(world: TaskWorld, { code, message }: Ending): TaskPlan {
+  return { actions: [...abortOf(world), { kind: 'record', condition: 'AgentFinished', reason: code, message }] }
+}
+
+/** Runs a step in place of another one, which has to let go first. */
+function instead(world: TaskWorld, step: StepName): TaskPlan {
+  if (world.step?.running && world.step.name !== step) return { actions: abortOf(world) }
+  return run(world, step)
+}
+
+function publish(world: TaskWorld, end: EndReason | undefined): TaskPlan {
+  const { task, step } = world
+  const isChanged = (task.status?.outcome ?? 'no_changes') !== 'no_changes'
+  const isPushing = isChanged && !hasPassed(task, 'Pushed') && !isPushWithheld(task)
+  // A remote that is away is asked again for a long time; a user may not want to wait for it.
+  if (isPushing && end === 'Cancelled' && step?.name === 'push' && (step.failures ?? 0) > 0)
+    return finish(world, endingFor(end, world))
+  if (isPushing) return run(world, 'push')
+  return finish(world, agentEnding(task) ?? checksEnding(task) ?? lostResult(task) ?? succeeded(task))
 }
 
 /** The record stands; only now may evidence go. */
 function afterTheEnd({ task, claim, step }: TaskWorld, deleting: boolean): TaskPlan {
-  const keep = task.spec.keepSandbox === true && stage(task, endCondition)?.status === 'False' && !deleting
-  const actions: TaskAction[] = step?.running ? [{ kind: 'abortStep' }] : []
+  const wanted = task.spec.keepSandbox === true && stage(task, endCondition)?.status === 'False'
+  const keep = (wanted || task.status?.sandbox?.kept === true) && !deleting
+  const actions: TaskAction[] = step?.running && !step.aborting ? [{ kind: 'abortStep' }] : []
+  if (needsFollowUp(task)) actions.push({ kind: 'continueThread' })
   if (claim && !keep) {
     if (!claim.metadata.deletionTimestamp) actions.push({ kind: 'deleteClaim' })
     return { actions }
   }
-  if (deleting && !claim && task.metadata.finalizers?.includes(taskFinalizer)) actions.push({ kind: 'removeFinalizer' })
+  // The record goes with the finalizer: not under the hands of a step that still writes to it.
+  if (deleting && !claim && !step?.running && task.metadata.finalizers?.includes(taskFinalizer))
+    actions.push({ kind: 'removeFinalizer' })
   return { actions }
 }
 
 function run(world: TaskWorld, step: StepName, reason?: EndReason): TaskPlan {
-  if (world.step?.running && world.step.name === step) return { actions: [] }
+  if (world.step?.running) return { actions: [] }
   return { actions: [{ kind: 'runStep', step, ...(reason ? { reason } : {}) }] }
 }
 
 function finish(world: TaskWorld, ending: Ending): TaskPlan {
-  const abort: TaskAction[] = world.step?.running ? [{ kind: 'abortStep' }] : []
-  return { actions: [...abort, { kind: 'finish', ending }] }
+  return { actions: [...abortOf(world), { kind: 'finish', ending }] }
+}
+
+function abortOf({ step }: TaskWorld): TaskAction[] {
+  return step?.running && !step.aborting ? [{ kind: 'abortStep' }] : []
 }
 
 function record(condition: StageCondition, reason: string, message: string): TaskPlan {
   return { actions: [{ kind: 'record', condition, reason, message }] }
 }
 
-/** Why the task should end although nothing failed: the user, the clock, or the platform says so. */
+/** Why the task should end although nothing failed: the user or the clock says so. */
 export function endReason({
   task,
-  stopping,
   now,
-}: Pick<TaskWorld, 'task' | 'stopping' | 'now'>): EndReason | undefined {
+  budgetRefusal,
+}: Pick<TaskWorld, 'task' | 'now' | 'budgetRefusal'>): EndReason | undefined {
   if (task.spec.cancelRequested || task.metadata.deletionTimestamp) return 'Cancelled'
-  if (hasPassed(task, 'AgentStarted') && now.getTime() >= deadlineMs(task)) return 'Timeout'
-  return stopping ? 'PlatformStopped' : undefined
+  if (!hasPassed(task, 'AgentStarted')) return undefined
+  if (now.getTime() >= deadlineMs(task)) return 'Timeout'
+  return budgetRefusal === undefined ? undefined : 'BudgetExceeded'
 }
 
-/** The timeout counts from the moment the agent runs. */
+/** The timeout counts from the moment the agent runs, and what its earlier runs used counts too. */
 export function deadlineMs(task: AgentTask): number {
   const startedAt = task.status?.times?.runningAt ?? stage(task, 'AgentStarted')?.lastTransitionTime
-  const timeoutSeconds = task.spec.timeoutSeconds ?? taskLimits.defaultTimeoutSeconds
-  return startedAt ? Date.parse(startedAt) + timeoutSeconds * 1000 : Number.POSITIVE_INFINITY
+  const timeoutSeconds = task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds
+  const { usedMs } = agentRunOf(task)
+  return startedAt ? Date.parse(startedAt) + timeoutSeconds * 1000 - usedMs : Number.POSITIVE_INFINITY
+}
+
+/** Time behind a task's deadline in which its work is collected and pushed. */
+const collectSlackMs = 15 * 60_000
+
+/**
+ * Until when a task needs its sandbox should nothing watch over it: its deadline and time to collect its work. Undefined
+ * for a task that holds none.
+ */
+export function sandboxNeededUntilMs(task: AgentTask, now: Date): number | undefined {
+  if (!isActive(task) || !hasPassed(task, 'SandboxReady')) return undefined
+  const timeoutMs = (task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds) * 1000
+  const endMs = hasPassed(task, 'AgentStarted')
+    ? deadlineMs(task)
+    : now.getTime() + taskLimits.provisioningMs + timeoutMs
+  return Math.max(endMs, now.getTime()) + checksTimeMs(task) + collectSlackMs
 }
 
 /** The sandbox is gone, or has been away longer than a restart of its daemon takes. */
-function isLost({ claim, now }: TaskWorld): boolean {
+function isLost(world: TaskWorld): boolean {
+  const { claim } = world
   if (!claim || claim.metadata.deletionTimestamp) return true
   const ready = findCondition(claim.status?.conditions ?? [], 'Ready')
-  if (!ready || ready.status === 'True') return false
-  if (lostReasons.has(ready.reason)) return true
-  return timeLeftMs(ready.lastTransitionTime, taskLimits.sandboxLostGraceMs, now) <= 0
+  if (ready && ready.status !== 'True' && lostReasons.has(ready.reason)) return true
+  return (graceLeftMs(world) ?? 1) <= 0
+}
+
+/** What is left of the time a sandbox may be away; undefined while it is there. */
+function graceLeftMs({ claim, now }: TaskWorld): number | undefined {
+  const ready = findCondition(claim?.status?.conditions ?? [], 'Ready')
+  if (!ready || ready.status === 'True') return undefined
+  return timeLeftMs(ready.lastTransitionTime, taskLimits.sandboxLostGraceMs, now)
+}
+
+/** Nothing else may happen while a sandbox is away: its end is looked at when the grace is over. */
+function withGrace(world: TaskWorld, plan: TaskPlan): TaskPlan {
+  const leftMs = graceLeftMs(world)
+  if (leftMs === undefined) return plan
+  return { ...plan, requeueAfterMs: Math.min(Math.max(1, leftMs), plan.requeueAfterMs ?? leftMs) }
 }
 
 function timeLeftMs(since: string | undefined, limitMs: number, now: Date): number {
@@ -196,6 +392,13 @@ function timeLeftMs(since: string | undefined, limitMs: number, now: Date): numb
 function agentEnding(task: AgentTask): Ending | undefined {
   const finished = stage(task, 'AgentFinished')
   return finished && finished.reason !== 'Completed' ? { code: finished.reason, message: finished.message } : undefined
+}
+
+/** The agent was done and its sandbox went before its work was taken out. */
+function lostResult(task: AgentTask): Ending | undefined {
+  const collected = stage(task, 'ResultCollected')
+  const isLoss = collected?.reason === 'Lost' || collected?.reason === 'FromCheckpoint'
+  return isLoss ? { code: 'SandboxLost', message: collected.message } : undefined
 }
 
 function stageEnding(task: AgentTask, type: StageCondition): Ending {
@@ -209,17 +412,17 @@ function succeeded(task: AgentTask): Ending {
   return { code: 'Succeeded', message }
 }
 
-function endingFor(reason: EndReason, task: AgentTask): Ending {
+function endingFor(reason: EndReason, { task, budgetRefusal }: TaskWorld): Ending {
   switch (reason) {
     case 'Cancelled':
       return { code: 'Cancelled', message: 'the task was cancelled' }
     case 'Timeout':
       return {
         code: 'Timeout',
-        message: `the agent ran longer than ${task.spec.timeoutSeconds ?? taskLimits.defaultTimeoutSeconds} s`,
+        message: `the agent ran longer than ${task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds} s`,
       }
-    case 'PlatformStopped':
-      return { code: 'PlatformStopped', message: 'the platform was stopped while the task ran' }
+    case 'BudgetExceeded':
+      return { code: 'BudgetExceeded', message: budgetRefusal ?? 'the task used up its model budget' }
   }
 }
 
@@ -234,6 +437,11 @@ function claimFailed(reason: string, message: string): Ending {
   const code =
     reason === 'WarmPoolNotFound' ? 'PoolNotFound' : reason === 'TemplateNotFound' ? 'TemplateNotFound' : 'ClaimFailed'
   return { code, message: `the sandbox claim was refused (${reason}): ${message}` }
+}
+
+const egressUnsupported: Ending = {
+  code: 'EgressUnsupported',
+  message: 'the nodes of this cluster do not let a task reach addresses by name',
 }
 
 function notReady(message: string | undefined): Ending {

@@ -1,24 +1,41 @@
-import type { TaskEventBody, TaskStage } from '@corral/protocol'
+import type { TaskStage } from '@corral/protocol'
 import {
   type AgentTask,
   type AgentTaskStatus,
   AgentTasks,
-  errorCode,
+  findCondition,
   isAlreadyExists,
   isNotFound,
+  type SandboxClaim,
   SandboxClaims,
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
-import type { EventLogTail } from '../event-log/event-log.js'
-import { claimFor, coldPoolOf, poolOf } from './claim.js'
-import { planTask, type StepName, type TaskAction, taskFinalizer } from './plan.js'
-import { endCondition } from './stages.js'
-import { judgeFailure } from './step-failure.js'
+import { performWaiting } from '../plan-approval/perform-waiting.js'
+import { continueThread } from '../thread/continue-thread.js'
+import { claimFor, poolOf } from './claim.js'
+import { finishTask } from './finish.js'
+import { planTask, type StepName, type TaskAction, taskFinalizer, taskLimits } from './plan.js'
+import { findEviction, findPodName } from './pod-eviction.js'
+import { findPodProblem } from './pod-start.js'
+import { append, appendIfRoom, writeStatus } from './recording.js'
+import { hasPassed, isActive, stage } from './stages.js'
+import { judgeFailure, retryMs } from './step-failure.js'
 import type { EndedStep } from './step-runner.js'
 import type { TaskPorts } from './task-ports.js'
-import { causeOf, type StatusChange, withStatus } from './task-status.js'
+import { causeOf, startedAgain } from './task-status.js'
+
+/** Steps whose start is told in the log of the task. */
+const announced: ReadonlySet<StepName> = new Set([
+  'repository',
+  'setup',
+  'push',
+  'check',
+  'collect',
+  'take-over',
+  'salvage',
+])
 
 const stageOf: Record<StepName, TaskStage> = {
   repository: 'repository',
@@ -26,8 +43,14 @@ const stageOf: Record<StepName, TaskStage> = {
   'start-agent': 'agent',
   'follow-agent': 'agent',
   'stop-agent': 'agent',
+  check: 'checks',
+  repair: 'checks',
+  'stop-checks': 'checks',
   collect: 'result',
   push: 'push',
+  'take-over': 'result',
+  salvage: 'result',
+  suspend: 'cleanup',
 }
 
 /** Read, plan, act. A pass that finds an ended step records it and leaves the rest to the next pass, which reads it back. */
@@ -40,12 +63,16 @@ export function taskReconciler(ports: TaskPorts): Reconcile {
     if (ended) return recordEnded(ports, task, ended)
 
     const claim = await ports.client.find(SandboxClaims, { namespace, name }, { signal })
+    const isAwaited = claim !== undefined && isActive(task) && !hasPassed(task, 'SandboxReady') && !isReady(claim)
     const plan = planTask({
       task,
       claim,
+      podProblem: isAwaited ? await findPodProblem(ports.client, claim) : undefined,
+      hasEgressByName: ports.hasEgressByName,
       step: ports.steps.current(uid),
       mayStart: ports.mayStart(uid),
-      stopping: ports.isStopping(),
+      isPlaceWanted: ports.isPlaceWanted(),
+      budgetRefusal: task.spec.limits ? await ports.budgetRefusalOf(uid) : undefined,
       now: ports.clock.now(),
     })
     for (const action of plan.actions) await perform(action, task, ports)
@@ -66,7 +93,7 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
       return
     case 'removeFinalizer':
       steps.forget(uid)
-      await ports.removeRecord(uid)
+      await ports.records.remove(uid)
       await client.update(AgentTasks, {
         ...task,
         metadata: {
@@ -78,17 +105,15 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
     case 'createClaim':
       return createClaim(task, ports)
     case 'deleteClaim':
-      await client.delete(SandboxClaims, ref).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error
-      })
+      await client.delete(SandboxClaims, ref).catch(ignoreMissing)
       return
     case 'abortStep':
-      return steps.abort(uid)
+      steps.abort(uid)
+      return
     case 'runStep': {
-      const { step, reason } = action
-      if (step === 'repository' || step === 'setup' || step === 'push' || step === 'collect')
-        await append(ports, uid, [{ type: 'stage', stage: stageOf[step], state: 'started' }])
-      steps.start(uid, step, (signal) => ports.runStep(step, task, reason, signal))
+      const { step, reason, message } = action
+      if (announced.has(step)) await append(ports, uid, [{ type: 'stage', stage: stageOf[step], state: 'started' }])
+      steps.start(uid, step, (signal, progress) => ports.runStep(step, task, { reason, message }, signal, progress))
       return
     }
     case 'record': {
@@ -99,8 +124,30 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
       await writeStatus(ports, task, { ...action, status: 'True', patch: sandbox })
       return
     }
-    case 'finish':
-      return finish(task, action.ending, ports)
+    case 'recordWaiting': {
+      const detail = `${action.reason}: ${action.message}`.slice(0, 2_000)
+      await append(ports, uid, [{ type: 'stage', stage: 'sandbox', state: 'progress', detail }])
+      await writeStatus(ports, task, { ...action, condition: 'SandboxReady', status: 'Unknown' })
+      return
+    }
+    case 'announceAgent':
+      await writeStatus(ports, task, { ...agentAnnounced, status: 'Unknown' })
+      return
+    case 'awaitApproval':
+    case 'releaseSandbox':
+    case 'nextRun':
+      return performWaiting(action, task, ports)
+    case 'continueThread':
+      return continueThread(task, ports)
+    case 'startAgain': {
+      // A sandbox that filled the disk would do so again.
+      const eviction = await findEviction(client, task)
+      return eviction ? finishTask(task, eviction, ports) : startAgain(task, action, ports)
+    }
+    case 'finish': {
+      const eviction = action.ending.code === 'SandboxLost' ? await findEviction(client, task) : undefined
+      return finishTask(task, eviction ?? action.ending, ports)
+    }
   }
 }
 
@@ -111,9 +158,15 @@ async function recordEnded(
 ): Promise<{ requeueAfterMs?: number }> {
   const uid = task.metadata.uid
   if ('outcome' in ended) {
-    const { condition, reason, message, status, events } = ended.outcome
+    const { condition, conditionStatus = 'True', reason, message, status, events } = ended.outcome
     if (events) await append(ports, uid, events)
-    await writeStatus(ports, task, { condition, status: 'True', reason, message, ...(status ? { patch: status } : {}) })
+    await writeStatus(ports, task, {
+      condition,
+      status: conditionStatus,
+      reason,
+      message,
+      patch: withOutcome(task, status),
+    })
     return { requeueAfterMs: 0 }
   }
   const failure = judgeFailure(ended.name, ended.error, ended.failures)
@@ -124,28 +177,65 @@ async function recordEnded(
       failures: ended.failures,
       error: ended.error,
     })
-    return { requeueAfterMs: Math.min(5_000, 100 * 2 ** ended.failures) }
+    return { requeueAfterMs: retryMs(ended.name, ended.failures) }
   }
   await appendIfRoom(ports, uid, [
     { type: 'error', code: failure.code, message: failure.message.slice(0, 60_000) },
     { type: 'stage', stage: stageOf[ended.name], state: 'failed', detail: failure.message.slice(0, 2_000) },
   ])
-  const { condition, code, message, hint } = failure
+  const { condition, code, message, hint, status } = failure
   await writeStatus(ports, task, {
     condition,
-    status: 'False',
+    // However the agent's end was missed, it is over: what it left is collected before the task ends.
+    status: condition === 'AgentFinished' || condition === 'ChecksDone' ? 'True' : 'False',
     reason: code,
     message,
     // A cause the agent already ended with stays the task's cause.
-    patch: task.status?.cause ? {} : { cause: causeOf(code, message, hint) },
+    patch: {
+      ...(status ?? keptSandbox(task, ended.name, code)),
+      ...(task.status?.cause || condition === 'SandboxReady' ? {} : { cause: causeOf(code, message, hint) }),
+    },
   })
   return { requeueAfterMs: 0 }
 }
 
+/**
+ * A sandbox whose work could not be taken out is kept. Not on a full disk: what fills it has to go before any other task
+ * can write again.
+ */
+function keptSandbox({ status }: AgentTask, step: StepName, code: string): Partial<AgentTaskStatus> {
+  if (step !== 'collect' || code === 'DiskFull' || code === 'DiskLimit' || !status?.sandbox) return {}
+  return { sandbox: { ...status.sandbox, kept: true } }
+}
+
+const agentAnnounced = { condition: 'AgentStarted', reason: 'Starting', message: 'the agent is being started' } as const
+
+/** The claim first: without it the next pass comes here again, with it the old sandbox would be taken for the new one. */
+async function startAgain(
+  task: Stored<AgentTask>,
+  { attempt, message }: { attempt: number; message: string },
+  ports: TaskPorts,
+): Promise<void> {
+  const { namespace = 'default', name, uid } = task.metadata
+  await ports.client.delete(SandboxClaims, { namespace, name }).catch(ignoreMissing)
+  const detail = `${message}; trying again with another one (${attempt} of ${taskLimits.attempts})`
+  await append(ports, uid, [{ type: 'stage', stage: 'sandbox', state: 'failed', detail: detail.slice(0, 2_000) }])
+  await ports.client.updateStatus(AgentTasks, startedAgain(task, { attempt, message }, ports.clock.now()))
+  ports.log.warn('task started again', { task: name, attempt, message })
+}
+
+/** The work of an agent that was cut short is not the whole of it. */
+function withOutcome(task: AgentTask, status: Partial<AgentTaskStatus> = {}): Partial<AgentTaskStatus> {
+  const end = stage(task, 'AgentFinished')?.reason ?? ''
+  return status.outcome === 'changes' && cutShort.has(end) ? { ...status, outcome: 'partial' } : status
+}
+
+const cutShort = new Set(['SandboxLost', 'DaemonUnreachable', 'OutOfMemory'])
+
 async function createClaim(task: Stored<AgentTask>, ports: TaskPorts): Promise<void> {
   const { client } = ports
   const namespace = task.metadata.namespace ?? 'default'
-  const pool = await poolFor(task, namespace, ports)
+  const pool = poolOf(task)
   if (pool.template) {
     const warmPool = {
       apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
@@ -161,18 +251,6 @@ async function createClaim(task: Stored<AgentTask>, ports: TaskPorts): Promise<v
   await client.create(SandboxClaims, claimFor(task, pool.name, ports.clock.now())).catch(ignoreExisting)
 }
 
-/** A sandbox's network is made when it starts: a task that is granted egress cannot take one that is already there. */
-async function poolFor(
-  task: Stored<AgentTask>,
-  namespace: string,
-  { client }: TaskPorts,
-): Promise<{ name: string; template?: string }> {
-  const pool = poolOf(task)
-  if (pool.template || !task.spec.egress?.length) return pool
-  const warm = await client.find(SandboxWarmPools, { namespace, name: pool.name })
-  return warm ? coldPoolOf(warm.spec.sandboxTemplateRef.name) : pool
-}
-
 async function sandboxStatus(task: Stored<AgentTask>, ports: TaskPorts): Promise<Partial<AgentTaskStatus>> {
   const { namespace, name } = task.metadata
   const claim = await ports.client.get(SandboxClaims, { name, ...(namespace ? { namespace } : {}) })
@@ -181,88 +259,21 @@ async function sandboxStatus(task: Stored<AgentTask>, ports: TaskPorts): Promise
   return {
     sandbox: {
       claimName: name,
-      ...(sandboxName ? { sandboxName, podName: sandboxName } : {}),
+      ...(sandboxName
+        ? { sandboxName, podName: await findPodName(ports.client, namespace ?? 'default', sandboxName) }
+        : {}),
       ...(isolation ? { isolation } : {}),
     },
     ...(task.spec.egress ? { egress: task.spec.egress } : {}),
   }
 }
 
-/** The last event first, then the record: whoever reads the record finds the log complete. */
-async function finish(
-  task: Stored<AgentTask>,
-  ending: { code: string; message: string; hint?: string },
-  ports: TaskPorts,
-): Promise<void> {
-  const uid = task.metadata.uid
-  const ok = ending.code === 'Succeeded'
-  const recorded = task.status?.cause?.code === ending.code ? task.status.cause : undefined
-  const cause = ok ? undefined : (recorded ?? causeOf(ending.code, ending.message, ending.hint))
-  const usage = await ports.usageOf(uid)
-  const change: StatusChange = {
-    condition: endCondition,
-    status: ok ? 'True' : 'False',
-    reason: ending.code,
-    message: ending.message,
-    patch: { ...(cause ? { cause } : {}), ...(usage ? { usage } : {}) },
-  }
-  const { status } = withStatus(task, change, ports.clock.now())
-  const tail = await tailIfRoom(ports, uid)
-  if (!tail?.finished) {
-    await appendIfRoom(ports, uid, [
-      {
-        type: 'result',
-        status: status?.phase as 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'CANCELLED',
-        ...(status?.outcome ? { outcome: status.outcome } : {}),
-        ...(cause ? { cause } : {}),
-        ...(status?.pushed && status.branch ? { branch: status.branch } : {}),
-        ...(status?.commit ? { commit: status.commit } : {}),
-        ...(status?.diffStat
-          ? {
-              diff_stat: {
-                files_changed: status.diffStat.filesChanged,
-                insertions: status.diffStat.insertions,
-                deletions: status.diffStat.deletions,
-              },
-            }
-          : {}),
-      },
-    ])
-  }
-  const last = await tailIfRoom(ports, uid)
-  await writeStatus(ports, task, { ...change, patch: { ...change.patch, lastEventSequence: last?.sequence ?? 0 } })
-  if (!last?.finished) ports.eventLog.end(uid)
-  ports.finished(task, ending.code)
+function isReady(claim: SandboxClaim): boolean {
+  return findCondition(claim.status?.conditions ?? [], 'Ready')?.status === 'True'
 }
 
-async function writeStatus(ports: TaskPorts, task: Stored<AgentTask>, change: StatusChange): Promise<void> {
-  await ports.client.updateStatus(AgentTasks, withStatus(task, change, ports.clock.now()))
-  ports.log.info('task recorded', {
-    task: task.metadata.name,
-    condition: change.condition,
-    status: change.status,
-    reason: change.reason,
-  })
-}
-
-async function append(ports: TaskPorts, uid: string, events: readonly TaskEventBody[]): Promise<void> {
-  await ports.eventLog.append(uid, events)
-}
-
-/** How a task ended is recorded even where its log has no room left. */
-async function appendIfRoom(ports: TaskPorts, uid: string, events: readonly TaskEventBody[]): Promise<void> {
-  await append(ports, uid, events).catch((error: unknown) => {
-    if (errorCode(error) !== 'DiskFull') throw error
-    ports.log.error('the disk is full: the event log of a task is incomplete', { task: uid, error })
-  })
-}
-
-/** Undefined where there was not even room to open the log. */
-async function tailIfRoom(ports: TaskPorts, uid: string): Promise<EventLogTail | undefined> {
-  return ports.eventLog.tail(uid).catch((error: unknown) => {
-    if (errorCode(error) !== 'DiskFull') throw error
-    return undefined
-  })
+function ignoreMissing(error: unknown): void {
+  if (!isNotFound(error)) throw error
 }
 
 function ignoreExisting(error: unknown): void {

@@ -1,24 +1,17 @@
-import type { AgentTask, Condition } from '@corral/resources'
-import { findCondition } from '@corral/resources'
+import {
+  type AgentTask,
+  type Condition,
+  taskEndCondition as endCondition,
+  findCondition,
+  type TaskStageCondition as StageCondition,
+  type TaskPhase,
+} from '@corral/resources'
 
-/** The stages of a task's life, in order, each recorded as a condition of the same name. */
-export const stageConditions = [
-  'Admitted',
-  'SandboxReady',
-  'RepositoryReady',
-  'SetupDone',
-  'AgentStarted',
-  'AgentFinished',
-  'ResultCollected',
-  'Pushed',
-] as const
-
-export type StageCondition = (typeof stageConditions)[number]
-
-/** The condition that ends a task: True or False, with the cause as its reason. Absent while it lives. */
-export const endCondition = 'Succeeded'
-
-export type TaskPhase = 'QUEUED' | 'PROVISIONING' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'CANCELLED'
+export {
+  type TaskStageCondition as StageCondition,
+  taskEndCondition as endCondition,
+  taskStageConditions as stageConditions,
+} from '@corral/resources'
 
 export function stage(task: AgentTask, type: StageCondition | typeof endCondition): Condition | undefined {
   return findCondition(task.status?.conditions ?? [], type)
@@ -36,6 +29,11 @@ export function isFinished(task: AgentTask): boolean {
   return stage(task, endCondition) !== undefined
 }
 
+/** The agent runs, ran, or may have been started: it is never started again in another sandbox. */
+export function mayHaveStarted(task: AgentTask): boolean {
+  return stage(task, 'AgentStarted') !== undefined
+}
+
 /** Admitted and not at its end: it holds a place of the concurrency limit. */
 export function isActive(task: AgentTask): boolean {
   return hasPassed(task, 'Admitted') && !isFinished(task)
@@ -46,6 +44,7 @@ export function phaseOf(task: AgentTask): TaskPhase {
   const end = stage(task, endCondition)
   if (end?.status === 'True') return 'SUCCEEDED'
   if (end) return end.reason === 'Timeout' ? 'TIMED_OUT' : end.reason === 'Cancelled' ? 'CANCELLED' : 'FAILED'
+  if (stage(task, 'PlanApproved')?.status === 'Unknown') return 'WAITING_APPROVAL'
   if (hasPassed(task, 'AgentStarted')) return 'RUNNING'
   return hasPassed(task, 'Admitted') ? 'PROVISIONING' : 'QUEUED'
 }

@@ -1,5 +1,5 @@
 import { isTaskCause } from '@corral/protocol'
-import { errorCode } from '@corral/resources'
+import { type AgentTaskStatus, errorCode } from '@corral/resources'
 import { TaskError } from '../task-error.js'
 import type { StepName } from './plan.js'
 import type { StageCondition } from './stages.js'
@@ -9,17 +9,25 @@ export interface StepFailure {
   code: string
   message: string
   hint?: string
+  /** What else the step found out before it failed. */
+  status?: Partial<AgentTaskStatus>
 }
 
 /** The stage a step fails when it cannot be done. */
 const conditionOf: Record<StepName, StageCondition> = {
   repository: 'RepositoryReady',
   setup: 'SetupDone',
+  suspend: 'PlanApproved',
   'start-agent': 'AgentStarted',
   'follow-agent': 'AgentFinished',
   'stop-agent': 'AgentFinished',
+  check: 'ChecksDone',
+  repair: 'ChecksDone',
+  'stop-checks': 'ChecksDone',
   collect: 'ResultCollected',
   push: 'Pushed',
+  'take-over': 'ResultCollected',
+  salvage: 'ResultCollected',
 }
 
 /** Codes of the daemon and the SDK that mean a cause of ours. */
@@ -30,23 +38,57 @@ const causeOfCode: Record<string, string> = {
   SandboxDeleted: 'SandboxLost',
   SandboxFailed: 'SandboxLost',
   Invalid: 'InvalidTask',
+  CredentialsInUrl: 'InvalidTask',
 }
 
-/** Failures in a row after which a step that may still work out is given up. */
-const maxFailures = 6
+const fullDisk = new Set(['DiskFull', 'ENOSPC'])
+const maxDiskFullFailures = 6
+
+/** Failures in a row after which a step that may still work out is given up. Past `sandboxLostGraceMs`, see `retryMs`. */
+const maxFailures = 14
+
+/** A remote that is away is asked again for about six minutes. */
+const maxPushFailures = 12
+
+/** How long a step waits after so many failures in a row. */
+export function retryMs(step: StepName, failures: number): number {
+  return step === 'push' ? Math.min(60_000, 500 * 2 ** failures) : Math.min(5_000, 100 * 2 ** failures)
+}
+
+function statusIn({ details }: TaskError): { status?: Partial<AgentTaskStatus> } {
+  return details.status ? { status: details.status as Partial<AgentTaskStatus> } : {}
+}
 
 /**
  * What a failed step means: a cause that ends the task, or undefined when it is worth another try (a lost connection,
- * an API server that is away).
+ * an API server that is away, a remote that does not answer).
  */
 export function judgeFailure(step: StepName, error: unknown, failures: number): StepFailure | undefined {
-  const condition = conditionOf[step]
   const message = error instanceof Error ? error.message : String(error)
   const code = errorCode(error) ?? ''
+  // Whoever fills the disk is ended within seconds: until then nothing that was written is given up.
+  if (fullDisk.has(code) && failures < maxDiskFullFailures) return undefined
+  if (step === 'push' && code === 'PushFailed' && failures < maxPushFailures) return undefined
   if (error instanceof TaskError && isTaskCause(error.code))
-    return { condition, code: error.code, message, ...(error.hint ? { hint: error.hint } : {}) }
+    return {
+      condition: conditionFor(step, code),
+      code,
+      message,
+      ...(error.hint ? { hint: error.hint } : {}),
+      ...statusIn(error),
+    }
   const cause = causeOfCode[code] ?? (code === 'ENOSPC' ? 'DiskFull' : undefined)
-  if (cause) return { condition, code: cause, message }
+  if (cause) return { condition: conditionFor(step, cause), code: cause, message }
   if (failures < maxFailures) return undefined
-  return { condition, code: code === 'ConnectionLost' ? 'DaemonUnreachable' : 'InternalError', message }
+  return {
+    condition: conditionOf[step],
+    code: code === 'ConnectionLost' ? 'DaemonUnreachable' : 'InternalError',
+    message,
+  }
+}
+
+/** A sandbox that is lost before the agent was started fails no stage of the task's work: another one may do. */
+function conditionFor(step: StepName, code: string): StageCondition {
+  const isBefore = step === 'repository' || step === 'setup'
+  return isBefore && code === 'SandboxLost' ? 'SandboxReady' : conditionOf[step]
 }

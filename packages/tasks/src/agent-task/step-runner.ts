@@ -1,4 +1,4 @@
-import type { Logger } from '@corral/resources'
+import type { Logger } from '@corral/ports'
 import type { StepOutcome } from '../steps/step.js'
 import type { StepName, StepState } from './plan.js'
 
@@ -18,17 +18,27 @@ export interface StepRunner {
   current(uid: string): StepState | undefined
   /** Takes the result of the last step, once. */
   takeEnded(uid: string): EndedStep | undefined
-  start(uid: string, name: StepName, work: (signal: AbortSignal) => Promise<StepOutcome>): void
-  /** Aborts the running step and forgets it; settles when it has let go of everything. */
-  abort(uid: string): Promise<void>
+  start(uid: string, name: StepName, work: StepWork): void
+  /**
+   * Tells the running step to stop. It counts as running until it has let go of everything, then it is forgotten and the
+   * task woken; one that does not let go in time is forgotten all the same.
+   */
+  abort(uid: string): void
   forget(uid: string): void
-  /** Aborts everything. */
+  /** Aborts everything. Settles when all steps have let go, or after a few seconds. */
   close(): Promise<void>
 }
+
+/** `progress` says that the step got on: failures before it no longer count. */
+export type StepWork = (signal: AbortSignal, progress: () => void) => Promise<StepOutcome>
+
+const letGoMs = 10_000
+const closeMs = 3_000
 
 interface Entry {
   name: StepName
   running: boolean
+  aborting: boolean
   controller: AbortController
   settled: Promise<void>
   ended?: EndedStep
@@ -38,22 +48,34 @@ interface Entry {
 export function createStepRunner(options: { wake: (uid: string) => void; log: Logger }): StepRunner {
   const entries = new Map<string, Entry>()
 
-  const abort = async (uid: string): Promise<void> => {
+  const abort = (uid: string): void => {
     const entry = entries.get(uid)
-    if (!entry) return
-    entries.delete(uid)
+    if (!entry || entry.aborting) return
+    entry.aborting = true
     entry.controller.abort(new Error('the step is no longer wanted'))
-    await entry.settled
+    let timer: NodeJS.Timeout | undefined
+    const patience = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, letGoMs)
+    })
+    void Promise.race([entry.settled, patience]).then(() => {
+      clearTimeout(timer)
+      if (entries.get(uid) !== entry) return
+      entries.delete(uid)
+      if (entry.running) options.log.warn('a step does not stop', { task: uid, step: entry.name })
+      options.wake(uid)
+    })
   }
 
   return {
     current(uid) {
       const entry = entries.get(uid)
-      return entry ? { name: entry.name, running: entry.running } : undefined
+      if (!entry) return undefined
+      const { name, running, aborting, failures } = entry
+      return { name, running: running || aborting, aborting, failures }
     },
     takeEnded(uid) {
       const entry = entries.get(uid)
-      if (!entry?.ended) return undefined
+      if (!entry?.ended || entry.aborting) return undefined
       const ended = entry.ended
       delete entry.ended
       return ended
@@ -65,12 +87,16 @@ export function createStepRunner(options: { wake: (uid: string) => void; log: Lo
       const entry: Entry = {
         name,
         running: true,
+        aborting: false,
         controller,
         settled: Promise.resolve(),
         failures: before?.name === name ? before.failures : 0,
       }
       entries.set(uid, entry)
-      entry.settled = work(controller.signal).then(
+      const progress = (): void => {
+        entry.failures = 0
+      }
+      entry.settled = work(controller.signal, progress).then(
         (outcome) => {
           entry.running = false
           entry.failures = 0
@@ -89,7 +115,13 @@ export function createStepRunner(options: { wake: (uid: string) => void; log: Lo
     abort,
     forget: (uid) => void entries.delete(uid),
     async close() {
-      await Promise.all([...entries.keys()].map(abort))
+      for (const uid of entries.keys()) abort(uid)
+      const settled = Promise.all([...entries.values()].map((entry) => entry.settled))
+      let timer: NodeJS.Timeout | undefined
+      const patience = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, closeMs)
+      })
+      await Promise.race([settled, patience]).finally(() => clearTimeout(timer))
     },
   }
 }

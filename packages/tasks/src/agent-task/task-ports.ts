@@ -1,6 +1,7 @@
 import type { KubeClient } from '@corral/kube'
-import type { AgentTask, AgentTaskStatus, Clock, Logger, Stored } from '@corral/resources'
-import type { EventLog } from '../event-log/event-log.js'
+import type { Clock, Logger } from '@corral/ports'
+import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
+import type { TaskRecords } from '../records/task-records.js'
 import type { StepOutcome } from '../steps/step.js'
 import type { EndReason, StepName } from './plan.js'
 import type { StepRunner } from './step-runner.js'
@@ -8,22 +9,26 @@ import type { StepRunner } from './step-runner.js'
 /** The outer edges of the task reconciler. */
 export interface TaskPorts {
   client: Pick<KubeClient, 'find' | 'get' | 'create' | 'update' | 'updateStatus' | 'delete'>
-  eventLog: EventLog
+  records: Pick<TaskRecords, 'events' | 'remove'>
   steps: StepRunner
   runStep(
     step: StepName,
     task: Stored<AgentTask>,
-    reason: EndReason | undefined,
+    end: { reason: EndReason | undefined; message: string | undefined },
     signal: AbortSignal,
+    progress: () => void,
   ): Promise<StepOutcome>
   /** Whether the concurrency limit has room for this waiting task. */
   mayStart(uid: string): boolean
-  isStopping(): boolean
+  /** Whether a task waits for a place of the concurrency limit and there is none. */
+  isPlaceWanted(): boolean
   /** What the broker counted for the task, priced. */
   usageOf(uid: string): Promise<AgentTaskStatus['usage'] | undefined>
-  /** Log, bundles and artifacts of a task whose object is being deleted. */
-  removeRecord(uid: string): Promise<void>
+  /** Why the broker refused a call for the task's budget; undefined where it refused none. */
+  budgetRefusalOf(uid: string): Promise<string | undefined>
   finished(task: Stored<AgentTask>, code: string): void
+  /** Whether nodes let a task reach addresses by name. */
+  hasEgressByName: boolean
   /** The isolation tier sandboxes run on, where the platform knows it. */
   isolation: string | undefined
   clock: Clock

@@ -21,8 +21,10 @@ const timeOf: Record<StageCondition | typeof endCondition, keyof NonNullable<Age
   SandboxReady: 'sandboxReadyAt',
   RepositoryReady: 'repositoryReadyAt',
   SetupDone: 'setupDoneAt',
+  PlanApproved: 'planApprovedAt',
   AgentStarted: 'runningAt',
   AgentFinished: 'agentFinishedAt',
+  ChecksDone: 'checksDoneAt',
   ResultCollected: 'resultCollectedAt',
   Pushed: 'pushedAt',
   Succeeded: 'finishedAt',
@@ -42,13 +44,32 @@ export function withStatus(task: Stored<AgentTask>, change: StatusChange, now: D
     lastTransitionTime: `${time.slice(0, 19)}Z`,
     ...(generation !== undefined ? { observedGeneration: generation } : {}),
   }
-  const times = { queuedAt: task.metadata.creationTimestamp, ...task.status?.times, [timeOf[change.condition]]: time }
+  const reached = change.status === 'Unknown' ? {} : { [timeOf[change.condition]]: time }
+  const times = { queuedAt: task.metadata.creationTimestamp, ...task.status?.times, ...reached }
   const status: AgentTaskStatus = {
     ...task.status,
     ...change.patch,
     conditions: setCondition(task.status?.conditions ?? [], condition, now),
     times,
     ...(generation !== undefined ? { observedGeneration: generation } : {}),
+  }
+  const next = { ...task, status }
+  return { ...next, status: { ...status, phase: phaseOf(next) } }
+}
+
+/** The task as it stood when it was admitted, with one more attempt; the base it was to start from stays the same. */
+export function startedAgain(
+  task: Stored<AgentTask>,
+  { attempt, message }: { attempt: number; message: string },
+  now: Date,
+): Stored<AgentTask> {
+  const { sandbox: _sandbox, ...before } = task.status ?? {}
+  const { sandboxReadyAt: _ready, repositoryReadyAt: _repository, setupDoneAt: _setup, ...times } = before.times ?? {}
+  const status: AgentTaskStatus = {
+    ...before,
+    times,
+    conditions: (before.conditions ?? []).filter(({ type }) => type === 'Admitted' || type === 'PlanApproved'),
+    attempt: { number: attempt, startedAt: now.toISOString(), reason: message.slice(0, maxMessageCharacters) },
   }
   const next = { ...task, status }
   return { ...next, status: { ...status, phase: phaseOf(next) } }

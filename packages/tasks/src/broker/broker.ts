@@ -1,19 +1,15 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Logger } from '@corral/resources'
-import type { Provider } from './provider.js'
+import type { Duplex } from 'node:stream'
+import { type HeaderRecord, type Provider, providers } from '@corral/agents'
+import type { Logger } from '@corral/ports'
+import { type BrokeredTask, overBudget } from './brokered-task.js'
+import { createUpstreamAgents, defaultPatience, forward, type Patience, type UpstreamAgents } from './forward.js'
+import type { FinishedCall } from './model-call.js'
+import type { ProviderHolds } from './provider-holds.js'
+import { bodyLimits, RequestBody } from './request-body.js'
+import { requestPace } from './request-pace.js'
 import type { TaskTokens } from './task-token.js'
-import { anthropicMeter, type TokenUsage } from './usage-meter.js'
-
-/** What the broker asks about a task before it lets a request through. */
-export interface BrokeredTask {
-  uid: string
-  provider: Provider
-  /** Tokens already spent and the most this task may spend; absent: no limit. */
-  spentTokens: number
-  maxTokens?: number
-}
 
 export interface BrokerOptions {
   tokens: TaskTokens
@@ -22,11 +18,15 @@ export interface BrokerOptions {
   /** The platform's key for a provider; undefined when none is set. */
   findKey(provider: Provider): Promise<string | undefined>
   baseUrlOf(provider: Provider): string
-  recordUsage(uid: string, usage: TokenUsage): void
+  /** Told about every call of a model when it is over, also about those that were refused. */
+  recordCall(uid: string, call: FinishedCall): void
+  holds?: ProviderHolds
   host?: string
   /** 0: any free port. */
   port: number
   maxRequestsPerMinute?: number
+  maxRequestBytes?: number
+  patience?: Partial<Patience>
   log: Logger
 }
 
@@ -36,22 +36,42 @@ export interface Broker {
   close(): Promise<void>
 }
 
-const maxRequestBytes = 64 * 1024 * 1024
+/** A node holds the connections of its pods to less than this; in a cluster many nodes share one broker. */
+const maxConnections = 4096
+
+interface BrokerState {
+  options: BrokerOptions
+  pace: (uid: string) => boolean
+  agents: UpstreamAgents
+  patience: Patience
+}
 
 /**
  * A reverse proxy to the model providers that stands outside every sandbox: it takes a task's token, adds the real key,
  * passes bytes through as they arrive, and counts. It logs sizes and counts, never bodies or keys.
  */
 export async function startBroker(options: BrokerOptions): Promise<Broker> {
-  const pace = requestPace(options.maxRequestsPerMinute ?? 600)
-  const server = createServer((request, response) => {
-    serve(request, response, options, pace).catch((error: unknown) => {
-      options.log.warn('broker request failed', { error: error instanceof Error ? error.message : String(error) })
-      refuse(response, 502, 'api_error', 'the model provider could not be reached')
+  const state: BrokerState = {
+    options,
+    pace: requestPace(options.maxRequestsPerMinute ?? 600, Date.now),
+    agents: createUpstreamAgents(),
+    patience: { ...defaultPatience, ...options.patience },
+  }
+  const server = createServer({ connectionsCheckingInterval: 5_000 }, (request, response) => {
+    serve(request, response, state).catch((error: unknown) => {
+      options.log.warn('broker request failed', { error: messageOf(error) })
+      refuse(response, undefined, 502, 'the model provider could not be reached')
     })
   })
-  server.requestTimeout = 0
+  // Clients that try a WebSocket first go on with a plain request when they are told so.
+  server.on('upgrade', (_request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => undefined)
+    socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
+  })
+  // How long a sandbox may take to say what it wants, not how long the model may take to answer.
+  server.requestTimeout = 5 * 60_000
   server.headersTimeout = 30_000
+  server.maxConnections = maxConnections
   server.keepAliveTimeout = 120_000
   const host = options.host ?? '127.0.0.1'
   await new Promise<void>((resolve, reject) => {
@@ -65,95 +85,105 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
       await closed
+      state.agents.destroy()
     },
   }
 }
 
-async function serve(
-  request: IncomingMessage,
-  response: ServerResponse,
-  options: BrokerOptions,
-  pace: (uid: string) => boolean,
-): Promise<void> {
+async function serve(request: IncomingMessage, response: ServerResponse, state: BrokerState): Promise<void> {
+  const { options } = state
   const url = new URL(request.url ?? '/', 'http://broker')
-  if (url.pathname === '/healthz') return refuse(response, 200, 'ok', 'ok')
+  if (url.pathname === '/healthz') return void answerJson(response, 200, { status: 'ok' })
   const uid = options.tokens.verify(tokenOf(request) ?? '')
   const task = uid ? await options.findTask(uid) : undefined
-  if (!task) return refuse(response, 401, 'authentication_error', 'this token names no running task')
-  if (!task.provider.allows(request.method ?? 'GET', url.pathname))
-    return refuse(response, 403, 'permission_error', `${request.method} ${url.pathname} is not open to sandboxes`)
-  if (task.maxTokens !== undefined && task.spentTokens >= task.maxTokens)
-    return refuse(response, 403, 'permission_error', `the task has spent its ${task.maxTokens} tokens`)
-  if (!pace(task.uid))
-    return refuse(response, 429, 'rate_limit_error', 'too many requests from this task', { 'retry-after': '5' })
-  const key = await options.findKey(task.provider)
-  if (!key)
-    return refuse(
-      response,
-      401,
-      'authentication_error',
-      `no ${task.provider.name} key is set: run corral secret set ${task.provider.secret}`,
-    )
-  await forward(request, response, { task, key, url, options })
+  if (!task) return refuse(response, undefined, 401, 'this token names no running task')
+  const { provider } = task
+  const route = provider.routeOf(request.method ?? 'GET', url.pathname)
+  if (!route) return refuse(response, provider, 403, `${request.method} ${url.pathname} is not open to sandboxes`)
+  const isCall = route === 'call'
+  const refusal = isCall ? overBudget(task) : undefined
+  if (refusal !== undefined) {
+    options.recordCall(task.uid, { provider, status: 403, durationMs: 0, error: refusal, code: 'BudgetExceeded' })
+    return refuse(response, provider, 403, refusal)
+  }
+  if (!state.pace(task.uid))
+    return refuse(response, provider, 429, 'too many requests from this task', { 'retry-after': '5' })
+  const key = await options.findKey(provider)
+  if (!key && !provider.isKeyOptional) {
+    const hint = `run corral secret set ${provider.secret}`
+    return refuse(response, provider, 401, `no ${provider.title} key is set: ${hint}`)
+  }
+  const finished = await pass(request, response, { task, url, key, state })
+  if (finished && isCall) options.recordCall(task.uid, finished)
 }
 
-function forward(
+/** Undefined where the request was refused for its size before the provider answered. */
+async function pass(
   request: IncomingMessage,
   response: ServerResponse,
-  { task, key, url, options }: { task: BrokeredTask; key: string; url: URL; options: BrokerOptions },
-): Promise<void> {
-  const target = new URL(options.baseUrlOf(task.provider))
+  { task, url, key, state }: { task: BrokeredTask; url: URL; key: string | undefined; state: BrokerState },
+): Promise<FinishedCall | undefined> {
+  const { options } = state
+  const { provider } = task
+  const target = targetOf(options.baseUrlOf(provider), url)
   const headers = forwardedHeaders(request)
   headers.host = target.host
-  task.provider.authorize(headers, key)
-  const send = target.protocol === 'https:' ? httpsRequest : httpRequest
-  const startedAt = Date.now()
-  return new Promise<void>((resolve, reject) => {
-    const upstream = send(target, {
-      method: request.method,
-      path: `${target.pathname.replace(/\/$/, '')}${url.pathname}${url.search}`,
+  if (key) provider.authorize(headers, key)
+  const maxBytes = options.maxRequestBytes ?? bodyLimits.maxBytes
+  const isDeclaredTooLarge = Number(request.headers['content-length'] ?? 0) > maxBytes
+  if (isDeclaredTooLarge) return void tooLarge(request, response, provider, maxBytes)
+  const body = new RequestBody(request, () => tooLarge(request, response, provider, maxBytes), maxBytes)
+  const startedMs = Date.now()
+  try {
+    const finished = await forward({
+      request,
+      response,
+      body,
+      provider,
+      target,
       headers,
-      timeout: 10 * 60_000,
+      path: url.pathname,
+      agents: state.agents,
+      patience: state.patience,
+      onBusy: (waitMs) => options.holds?.note(provider.name, waitMs),
+      now: Date.now,
     })
-    let sentBytes = 0
-    request.on('data', (chunk: Buffer) => {
-      sentBytes += chunk.length
-      if (sentBytes > maxRequestBytes) upstream.destroy(new Error(`request body over ${maxRequestBytes} bytes`))
-    })
-    request.pipe(upstream)
-    upstream.on('timeout', () => upstream.destroy(new Error('the model provider sent nothing for ten minutes')))
-    upstream.on('error', (error) => (response.headersSent ? response.destroy(error) : reject(error)))
-    response.on('close', () => {
-      if (!response.writableFinished) upstream.destroy()
-      resolve()
-    })
-    upstream.on('response', (reply) => {
-      const meter = anthropicMeter(String(reply.headers['content-type'] ?? ''))
-      let receivedBytes = 0
-      response.writeHead(reply.statusCode ?? 502, reply.headers)
-      reply.on('data', (chunk: Buffer) => {
-        receivedBytes += chunk.length
-        meter.push(chunk)
-      })
-      reply.on('error', (error) => response.destroy(error))
-      reply.on('close', () => {
-        const usage = meter.end()
-        if (usage) options.recordUsage(task.uid, usage)
-        options.log.info('model call', {
-          task: task.uid,
-          status: reply.statusCode,
-          sentBytes,
-          receivedBytes,
-          durationMs: Date.now() - startedAt,
-          ...(usage ? { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } : {}),
-        })
-      })
-      reply.pipe(response)
-    })
-  })
+    if (finished.status < 400) options.holds?.clear(provider.name)
+    options.log.info('model call', { task: task.uid, status: finished.status, durationMs: finished.durationMs })
+    return finished
+  } catch (error) {
+    if (body.size > maxBytes) return undefined
+    options.log.warn('model call failed', { task: task.uid, provider: provider.name, error: messageOf(error) })
+    const message = unreachableWords(target, error)
+    refuse(response, provider, 502, message)
+    const durationMs = Date.now() - startedMs
+    return { provider, status: 0, durationMs, model: body.model, error: message }
+  }
 }
 
-const hopByHop = new Set([
+function tooLarge(request: IncomingMessage, response: ServerResponse, provider: Provider, maxBytes: number): void {
+  refuse(response, provider, 413, `the request has more than ${maxBytes} bytes`, { connection: 'close' })
+  // What is still on its way is not read.
+  request.unpipe()
+  request.pause()
+  response.once('finish', () => request.destroy())
+}
+
+/** A base address that already ends with the first part of the path, as `…/v1` does, is not given it twice. */
+export function targetOf(baseUrl: string, { pathname, search }: URL): URL {
+  const target = new URL(baseUrl)
+  const base = target.pathname.replace(/\/+$/, '')
+  const first = /^\/[^/]+/.exec(pathname)?.[0] ?? ''
+  const isRepeated = first !== '' && base.endsWith(first)
+  target.pathname = `${base}${isRepeated ? pathname.slice(first.length) : pathname}`
+  target.search = search
+  return target
+}
+
+const keyHeaders = new Set([...providers.values()].flatMap((provider) => provider.keyHeaders))
+
+const notForwarded = new Set([
+  ...keyHeaders,
   'connection',
   'keep-alive',
   'proxy-authorization',
@@ -161,47 +191,59 @@ const hopByHop = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+  'expect',
   // A compressed answer could not be counted on its way.
   'accept-encoding',
-  'x-api-key',
-  'authorization',
 ])
 
-function forwardedHeaders(request: IncomingMessage): Record<string, string | string[] | undefined> {
-  return Object.fromEntries(Object.entries(request.headers).filter(([name]) => !hopByHop.has(name)))
+function forwardedHeaders(request: IncomingMessage): HeaderRecord {
+  return Object.fromEntries(Object.entries(request.headers).filter(([name]) => !notForwarded.has(name)))
 }
 
-function tokenOf(request: IncomingMessage): string | undefined {
-  const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1]
-  const apiKey = request.headers['x-api-key']
-  return bearer ?? (typeof apiKey === 'string' ? apiKey : undefined)
+function tokenOf({ headers }: IncomingMessage): string | undefined {
+  const bearer = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1]
+  if (bearer !== undefined) return bearer
+  for (const name of keyHeaders) {
+    const value = headers[name]
+    if (typeof value === 'string' && name !== 'authorization') return value
+  }
+  return undefined
 }
 
 /** Errors in the provider's own shape, so that the agent's client understands them. */
 function refuse(
   response: ServerResponse,
+  provider: Provider | undefined,
   status: number,
-  type: string,
   message: string,
   headers: Record<string, string> = {},
 ): void {
-  if (response.headersSent) return void response.destroy()
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(JSON.stringify(status === 200 ? { status: message } : { type: 'error', error: { type, message } }))
+  if (response.headersSent || response.destroyed) return void response.destroy()
+  const body = provider ? provider.errorBody(status, message) : { type: 'error', error: { type: 'error', message } }
+  answerJson(response, status, body, headers)
 }
 
-/** At most `limit` requests a task in any minute that begins on the minute. */
-function requestPace(limit: number): (uid: string) => boolean {
-  let minute = 0
-  let counts = new Map<string, number>()
-  return (uid) => {
-    const now = Math.floor(Date.now() / 60_000)
-    if (now !== minute) {
-      minute = now
-      counts = new Map()
-    }
-    const count = (counts.get(uid) ?? 0) + 1
-    counts.set(uid, count)
-    return count <= limit
-  }
+function answerJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 }
+
+const reasonWords: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'its name cannot be resolved',
+  EAI_AGAIN: 'its name cannot be resolved at the moment',
+  ECONNREFUSED: 'it refuses connections',
+  ETIMEDOUT: 'it does not answer',
+  ECONNRESET: 'it closed the connection',
+}
+
+/** Names host and reason, for the agent's own error and for the event of the call. */
+function unreachableWords({ host }: URL, error: unknown): string {
+  const { code = '' } = error as NodeJS.ErrnoException
+  return `the model provider at ${host} could not be reached: ${reasonWords[code] ?? messageOf(error)}`
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,16 +1,41 @@
-import { findAgent } from '@corral/agents'
-import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
+import type { Provider } from '@corral/agents'
+import type { AgentTask, Stored } from '@corral/resources'
 import { hasPassed, isFinished } from '../agent-task/stages.js'
-import type { BrokeredTask } from './broker.js'
-import { providers } from './provider.js'
+import type { Spent } from '../agent-task/usage-record.js'
+import { isRepairing } from '../checks/check-plan.js'
 
-/** What the broker needs to know of a task; undefined while the task may not use a model: before it runs and after. */
-export function brokeredTask(
-  task: Stored<AgentTask>,
-  spent: AgentTaskStatus['usage'] | undefined,
-): BrokeredTask | undefined {
-  const provider = providers.get(findAgent(task.spec.agent.name)?.provider ?? '')
-  const runs = hasPassed(task, 'SetupDone') && !hasPassed(task, 'AgentFinished') && !isFinished(task)
-  if (!provider || !runs) return undefined
-  return { uid: task.metadata.uid, provider, spentTokens: spent ? spent.inputTokens + spent.outputTokens : 0 }
+/** What the broker asks about a task before it lets a request through. */
+export interface BrokeredTask {
+  uid: string
+  provider: Provider
+  spent: Spent
+  maxTokens?: number | undefined
+  maxCostUsd?: number | undefined
+}
+
+/** Whether a task may use a model at all: not before its agent runs and not after. */
+export function mayUseModel(task: AgentTask): boolean {
+  const isAgentThere = !hasPassed(task, 'AgentFinished') || isRepairing(task)
+  return hasPassed(task, 'SetupDone') && isAgentThere && !isFinished(task)
+}
+
+export function brokeredTask(task: Stored<AgentTask>, provider: Provider, spent: Spent): BrokeredTask {
+  const { maxTokens, maxCostUsd } = task.spec.limits ?? {}
+  return { uid: task.metadata.uid, provider, spent, maxTokens, maxCostUsd }
+}
+
+/** Why a task may make no more calls; undefined while it may. */
+export function overBudget({
+  spent,
+  maxTokens,
+  maxCostUsd,
+}: Omit<BrokeredTask, 'uid' | 'provider'>): string | undefined {
+  if (maxTokens !== undefined && spent.tokens >= maxTokens)
+    return `the task has used ${spent.tokens} of its ${maxTokens} tokens`
+  if (maxCostUsd === undefined) return undefined
+  if (spent.costUsd >= maxCostUsd) return `the task has spent ${spent.costUsd} of its ${maxCostUsd} US dollars`
+  // Going on would spend an amount that nothing holds.
+  if (spent.unpricedModel !== undefined)
+    return `the price of the model "${spent.unpricedModel}" is not known, so max_cost_usd cannot be held; set max_tokens or add the price to prices.json`
+  return undefined
 }

@@ -1,128 +1,147 @@
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TaskEvent, TaskEventBody } from '@corral/protocol'
-import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type EventLog, fileEventLog } from './event-log.js'
+import type { TaskEventBody } from '@corral/protocol'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { EventLog } from './event-log.js'
+import { collect, describeEventLog, line, numbersTo, result, sequences, uid } from './event-log.test-suite.js'
+import { fileEventLog } from './file-event-log.js'
+import { memoryEventLog } from './memory-event-log.js'
 
-let directory: string
-let log: EventLog
-const uid = '0b9d3a52-0000-4000-8000-000000000001'
-const line = (text: string): TaskEventBody => ({ type: 'output', stream: 'stdout', text })
-const result: TaskEventBody = { type: 'result', status: 'SUCCEEDED' }
+const parent = mkdtempSync(join(tmpdir(), 'corral-events-'))
+afterAll(() => rmSync(parent, { recursive: true, force: true }))
+const now = (): Date => new Date('2026-01-01T00:00:00Z')
 
-async function collect(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
-  const all: TaskEvent[] = []
-  for await (const event of events) all.push(event)
-  return all
-}
+describeEventLog('memory', () => memoryEventLog({ now }))
+describeEventLog('file', () => fileEventLog({ directory: mkdtempSync(join(parent, 'log-')), now }))
 
-const openLog = (): EventLog => fileEventLog({ directory, now: () => new Date('2026-01-01T00:00:00Z') })
+describe('a log in a file', () => {
+  let directory: string
+  let log: EventLog
+  const path = (): string => join(directory, uid, 'events.ndjson')
+  const reopen = async (): Promise<void> => {
+    await log.close()
+    log = fileEventLog({ directory, now })
+  }
+  beforeEach(() => {
+    directory = mkdtempSync(join(parent, 'restarts-'))
+    log = fileEventLog({ directory, now })
+  })
+  afterEach(() => log.close())
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'corral-events-'))
-  log = openLog()
-})
+  it('D-9: goes on with the next sequence after a restart, and remembers what came from the agent', async () => {
+    await log.append(uid, [line('platform'), { type: 'stage', stage: 'setup', state: 'started' }])
+    await log.append(uid, [line('a'), line('b')], 'agent')
+    await reopen()
+    expect(await log.tail(uid)).toEqual({ sequence: 4, agentEvents: 2, finished: false })
+    await log.append(uid, [{ type: 'stage', stage: 'setup', state: 'started' }, result])
+    expect(await log.tail(uid)).toEqual({ sequence: 5, agentEvents: 2, finished: true })
+  })
 
-afterEach(async () => {
-  await log.close()
-  rmSync(directory, { recursive: true, force: true })
-})
+  it.each([1, 5, 60])('cuts off a line of which a crash took the last %i bytes', async (bytes) => {
+    await log.append(uid, [line('whole'), line('torn')])
+    await log.close()
+    truncateSync(path(), readFileSync(path()).length - bytes)
+    await reopen()
+    await log.append(uid, [line('next')])
+    const events = await collect(log.read(uid))
+    expect(events.map((event) => [event.sequence, (event as { text?: string }).text])).toEqual([
+      [1, 'whole'],
+      [2, 'next'],
+    ])
+  })
 
-it('numbers events from 1 without gaps, also when appends overlap', async () => {
-  await Promise.all(Array.from({ length: 20 }, (_, index) => log.append(uid, [line(`${index}a`), line(`${index}b`)])))
-  const events = await collect(log.read(uid))
-  expect(events.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1))
-})
+  it('cuts off a torn line longer than any buffer, and nothing before it', async () => {
+    await log.append(uid, [line('whole')])
+    await log.close()
+    appendFileSync(path(), `{"sequence":2,"text":"${'x'.repeat(3 * 2 ** 20)}`)
+    await reopen()
+    expect(await log.tail(uid)).toMatchObject({ sequence: 1 })
+    await log.append(uid, [result])
+    expect(sequences(await collect(log.read(uid)))).toEqual([1, 2])
+  })
 
-it('reads from any sequence', async () => {
-  await log.append(uid, [line('1'), line('2'), line('3')])
-  expect((await collect(log.read(uid, { after: 2 }))).map(({ sequence }) => sequence)).toEqual([3])
-  expect(await collect(log.read(uid, { after: 3 }))).toEqual([])
-})
+  it('reads a whole line longer than any buffer', async () => {
+    const long: TaskEventBody = line('x'.repeat(3 * 2 ** 20))
+    await log.append(uid, [line('a'), long, line('b')])
+    await reopen()
+    const events = await collect(log.read(uid))
+    expect(events.map((event) => (event as { text: string }).text.length)).toEqual([1, 3 * 2 ** 20, 1])
+  })
 
-it('follows live and ends after the result', async () => {
-  await log.append(uid, [line('before')])
-  const reading = collect(log.read(uid, { follow: true }))
-  await log.append(uid, [line('while')])
-  await log.append(uid, [result])
-  expect((await reading).map(({ type }) => type)).toEqual(['output', 'output', 'result'])
-})
+  it('does not show a half-written line to a reader, and shows it once it is whole', async () => {
+    await log.append(uid, [line('whole')])
+    await reopen()
+    const text = '{"sequence":2,"type":"output","stream":"stdout","text":"late"}\n'
+    appendFileSync(path(), text.slice(0, 20))
+    expect(await collect(log.read(uid))).toHaveLength(1)
+    appendFileSync(path(), text.slice(20))
+    expect(await collect(log.read(uid))).toHaveLength(2)
+  })
 
-it('ends its followers, now and later, where the result found no room', async () => {
-  await log.append(uid, [line('before')])
-  const reading = collect(log.read(uid, { follow: true }))
-  log.end(uid)
-  expect((await reading).map(({ type }) => type)).toEqual(['output'])
-  expect(await collect(log.read(uid, { follow: true }))).toHaveLength(1)
-})
+  it('a follower begun before the log was opened goes on across the recovery', async () => {
+    await log.append(uid, [line('1'), line('2')])
+    await reopen()
+    appendFileSync(path(), '{"sequence":3,"ty')
+    const reader = log.read(uid, { follow: true })[Symbol.asyncIterator]()
+    expect((await reader.next()).value).toMatchObject({ sequence: 1 })
+    await log.append(uid, [line('3')])
+    await log.append(uid, [result])
+    const rest: number[] = []
+    for (let next = await reader.next(); !next.done; next = await reader.next()) rest.push(next.value.sequence)
+    expect(rest).toEqual([2, 3, 4])
+  })
 
-it('holds each stage event once, however often it is reported', async () => {
-  const started: TaskEventBody = { type: 'stage', stage: 'setup', state: 'started' }
-  await log.append(uid, [started, line('a')])
-  await log.append(uid, [started])
-  await log.close()
-  log = openLog()
-  await log.append(uid, [started, { ...started, state: 'finished' }, line('a')])
-  const events = await collect(log.read(uid))
-  expect(events.map((event) => (event.type === 'stage' ? event.state : event.type))).toEqual([
-    ...['started', 'output', 'finished', 'output'],
-  ])
-  expect(events.at(-1)?.sequence).toBe(4)
-})
+  it('a reader resumes with its last sequence after a restart', async () => {
+    await log.append(
+      uid,
+      numbersTo(1_000).map((index) => line(`${index} ${'x'.repeat(500)}`)),
+    )
+    await reopen()
+    const reading = collect(log.read(uid, { after: 990, follow: true }))
+    await log.append(uid, [result])
+    expect(sequences(await reading)).toEqual(numbersTo(1_001).slice(990))
+  })
 
-it('D-9: goes on with the next sequence after a restart, and remembers what came from the agent', async () => {
-  await log.append(uid, [line('platform')])
-  await log.append(uid, [line('a'), line('b')], 'agent')
-  await log.close()
-  log = openLog()
-  expect(await log.tail(uid)).toEqual({ sequence: 3, agentEvents: 2, finished: false })
-  await log.append(uid, [result])
-  expect(await log.tail(uid)).toEqual({ sequence: 4, agentEvents: 2, finished: true })
-})
+  it('a follower reads what is new, not the whole log again on every append', async () => {
+    const bytesRead = (): number => Number(/^rchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
+    await log.append(
+      uid,
+      numbersTo(1_000).map((index) => line(`${index} ${'x'.repeat(500)}`)),
+    )
+    const reading = collect(log.read(uid, { follow: true }))
+    const before = bytesRead()
+    for (const _ of numbersTo(100)) await log.append(uid, [line('more')])
+    await log.append(uid, [result])
+    expect(await reading).toHaveLength(1_101)
+    // The log is half a megabyte: reading it again each time would make fifty.
+    expect(bytesRead() - before).toBeLessThan(10 * 2 ** 20)
+  })
 
-it('cuts off a line that a crash tore', async () => {
-  await log.append(uid, [line('whole'), line('torn')])
-  await log.close()
-  const path = join(directory, uid, 'events.ndjson')
-  truncateSync(path, readFileSync(path).length - 5)
-  log = openLog()
-  await log.append(uid, [line('next')])
-  const events = await collect(log.read(uid))
-  expect(events.map((event) => [event.sequence, (event as { text?: string }).text])).toEqual([
-    [1, 'whole'],
-    [2, 'next'],
-  ])
-})
+  it('leaves out a line that the disk damaged', async () => {
+    await log.append(uid, [line('1')])
+    await log.close()
+    appendFileSync(path(), '\0\0\0\0\n')
+    await reopen()
+    await log.append(uid, [line('2')])
+    expect(sequences(await collect(log.read(uid)))).toEqual([1, 2])
+  })
 
-it('does not show a half-written line to a reader', async () => {
-  await log.append(uid, [line('whole')])
-  appendFileSync(join(directory, uid, 'events.ndjson'), '{"sequence":2,"ty')
-  expect(await collect(log.read(uid))).toHaveLength(1)
-})
-
-it('stops following when the reader gives up', async () => {
-  const abort = new AbortController()
-  const reading = collect(log.read(uid, { follow: true, signal: abort.signal }))
-  abort.abort()
-  expect(await reading).toEqual([])
-})
-
-it('refuses a uid that is a path', async () => {
-  await expect(log.append('../x', [result])).rejects.toMatchObject({ code: 'BadRequest' })
-})
-
-it('holds no file of a finished task open', async () => {
-  const openFiles = (): string[] =>
-    readdirSync('/proc/self/fd')
-      .flatMap((fd) => readlinkIfThere(`/proc/self/fd/${fd}`))
-      .filter((path) => path.startsWith(directory))
-  await log.append(uid, [line('x')])
-  expect(openFiles()).toHaveLength(1)
-  await log.append(uid, [result])
-  await log.tail(uid)
-  expect(openFiles()).toEqual([])
-  expect(await collect(log.read(uid))).toHaveLength(2)
+  it('holds no file of a finished task open, nor for a reader that waits', async () => {
+    const openFiles = (): string[] =>
+      readdirSync('/proc/self/fd')
+        .flatMap((fd) => readlinkIfThere(`/proc/self/fd/${fd}`))
+        .filter((file) => file.startsWith(directory))
+    await log.append(uid, [line('x'), line('y')])
+    expect(openFiles()).toHaveLength(1)
+    const reader = log.read(uid)[Symbol.asyncIterator]()
+    await reader.next()
+    expect(openFiles()).toHaveLength(1)
+    await log.append(uid, [result])
+    await log.tail(uid)
+    expect(openFiles()).toEqual([])
+    expect((await reader.next()).value).toMatchObject({ sequence: 2 })
+  })
 })
 
 function readlinkIfThere(path: string): string[] {

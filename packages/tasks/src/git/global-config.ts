@@ -4,8 +4,8 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Writes a git configuration that includes the user's own and trusts repositories of other owners: the platform reads
- * them as data only. Answers its path, for `GIT_CONFIG_GLOBAL`.
+ * Writes a git configuration that includes the user's own. Which repositories of other owners are trusted is the user's
+ * to say (`safe.directory`). Answers its path, for `GIT_CONFIG_GLOBAL`.
  */
 export async function writeGlobalConfig(
   directory: string,
@@ -21,7 +21,6 @@ export async function writeGlobalConfig(
   const text = [
     '# Written by corral at every start: includes your own git configuration.',
     ...included.map((path) => `[include]\n\tpath = ${JSON.stringify(path)}`),
-    '[safe]\n\tdirectory = *',
     '[core]\n\thooksPath = /dev/null',
     '[gc]\n\tauto = 0',
     '[advice]\n\tdetachedHead = false',

@@ -8,6 +8,11 @@ interface Rule {
   hint: string
 }
 
+/** Whether what a program said means that a disk is full. */
+export function isDiskFullText(text: string): boolean {
+  return /No space left on device|disk quota exceeded/i.test(text)
+}
+
 const addressHint = 'Check the address; a local repository is given by its absolute path.'
 
 const readRules: readonly Rule[] = [
@@ -23,6 +28,12 @@ const readRules: readonly Rule[] = [
     code: 'RepositoryAccessDenied',
     message: (url) => `access to ${url} was denied`,
     hint: 'Check that git on this machine can fetch it: the platform uses your credential helpers and ssh agent.',
+  },
+  {
+    pattern: /possible repository corruption|unable to read [0-9a-f]{40}|bad object|object file .* is empty/i,
+    code: 'RepositoryDamaged',
+    message: (url) => `${url} is damaged`,
+    hint: 'Run `git fsck` there; a fresh clone of where it came from is often the quickest repair.',
   },
   {
     pattern:
@@ -51,11 +62,11 @@ export function readFailure(error: unknown, url: string): TaskError {
 
 /** Lines in which git repeats itself or guesses: the message and its hint say it already. */
 const idleLine =
-  /^$|Could not read from remote repository|Please make sure you have the correct access|and the repository exists|does not appear to be a git repository|^Cloning into/
+  /^$|Could not read from remote repository|Please make sure you have the correct access|and the repository exists|does not appear to be a git repository|^Cloning into|early EOF|invalid index-pack output|git-pack-objects died|aborting due to possible repository corruption|^From |^(remote: )?(Enumerating|Counting|Compressing|Receiving|Resolving|Total) /
 
 /** What git says beyond that it failed. */
 function reasonIn(stderr: string): string {
-  const lines = stderr.split('\n').map((line) => line.trim())
+  const lines = stderr.split(/[\r\n]/).map((line) => line.replaceAll('\0', '').trim())
   return lastLines(lines.filter((line) => !idleLine.test(line)).join('\n'), 2)
 }
 
@@ -76,21 +87,44 @@ export function pushFailure(error: unknown, url: string, branch: string): TaskEr
   if (/No space left on device/i.test(full))
     return new TaskError('DiskFull', `the disk filled up while pushing to ${url}`, { cause: error })
   if (/non-fast-forward|fetch first/i.test(full)) return branchTaken(branch, url, error)
-  const unreachable = /could not resolve|unable to access|connection (refused|reset|timed out)|no answer within/i
+  if (isPushDenied(full)) return pushDenied(url, error)
+  if (/protected branch|protected ref|GH006/i.test(full))
+    return new TaskError('BranchProtected', `${url} protects branch "${branch}": ${text}`, {
+      hint: 'The commits are kept with the task: `corral task retry --branch NAME` pushes them to another branch.',
+      cause: error,
+    })
+  // A ref that is locked is being written: often by a push of ours whose answer never came.
+  const unreachable =
+    /could not resolve|unable to access|connection (refused|reset|timed out)|no answer within|cannot lock ref|remote end hung up|RPC failed/i
   return new TaskError(
     unreachable.test(full) ? 'PushFailed' : 'PushRefused',
     `${url} did not take branch "${branch}": ${text}`,
     {
-      hint: 'The commits are kept with the task: fix the cause, then retry, or take the diff with `corral task diff`.',
+      hint: 'The commits are kept with the task: fix the cause, then `corral task retry` pushes them; no agent runs again.',
       cause: error,
     },
   )
 }
 
+/** Whether a remote said that these credentials may not push. */
+export function isPushDenied(text: string): boolean {
+  return /Authentication failed|could not read Username|HTTP 40[13]|error: 40[13]|Permission .*denied|permission to push|not allowed to push|read.?only/i.test(
+    text,
+  )
+}
+
+export function pushDenied(url: string, cause: GitError | unknown): TaskError {
+  const said = cause instanceof GitError ? `: ${lastLines(cause.stderr, 2)}` : ''
+  return new TaskError('PushDenied', `the credentials of this machine may not push to ${url}${said}`, {
+    hint: 'Ask for the right to push, or give the address of a fork; then retry the task.',
+    cause,
+  })
+}
+
 /** The branch has commits that the task does not build on. */
 export function branchTaken(branch: string, url: string, cause?: unknown): TaskError {
   return new TaskError('BranchExists', `branch "${branch}" of ${url} exists already and has work of its own`, {
-    hint: 'Choose another name for the new branch, or remove the one that is there.',
+    hint: 'Choose another name for the new branch (`corral task retry --branch NAME` after the agent ran), or remove the one that is there.',
     cause,
   })
 }

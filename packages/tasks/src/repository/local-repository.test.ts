@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkLocalRepository, localPathOf } from './local-repository.js'
+import { checkLocalRequest, localPathOf } from './local-repository.js'
 import { parseRepositoryUrl } from './repository-url.js'
 
 let root: string
@@ -21,6 +21,7 @@ beforeAll(() => {
   git(at('bare.git'), 'pack-refs', '--all')
   git(at('plain'), 'worktree', 'add', '-b', 'tree', at('tree'))
   mkdirSync(at('empty'))
+  git(root, 'init', '--initial-branch=main', at('unborn'))
   writeFileSync(at('file'), '')
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -34,8 +35,10 @@ describe('a repository on this machine', () => {
     { what: 'a linked work tree', path: 'tree', branch: 'main' },
     { what: 'a loose branch', path: 'plain', branch: 'feature/loose' },
     { what: 'a packed branch', path: 'bare.git', branch: 'feature/loose' },
-  ])('may be $what', async ({ path, branch }) => {
-    await checkLocalRepository(at(path), branch)
+    { what: 'a bare one, which has nothing checked out', path: 'bare.git', to: 'main' },
+    { what: 'one with such a branch that is not checked out', path: 'plain', to: 'feature/loose' },
+  ])('may be $what', async ({ path, branch, to }) => {
+    await checkLocalRequest(at(path), { baseBranch: branch, newBranch: to })
   })
 
   it.each([
@@ -46,8 +49,12 @@ describe('a repository on this machine', () => {
     { what: 'a file', path: 'file', code: 'RepositoryNotFound', says: /a file, not a git repository/ },
     { what: 'one without the branch', path: 'plain', branch: 'loose', code: 'BranchNotFound', says: /"loose" in/ },
     { what: 'one with such a folder', path: 'plain', branch: 'feature', code: 'BranchNotFound', says: /"feature" in/ },
-  ])('may not be $what', async ({ path, branch, code, says }) => {
-    await expect(checkLocalRepository(at(path), branch)).rejects.toMatchObject({
+    { what: 'one without a commit', path: 'unborn', code: 'RepositoryEmpty', says: /no commit on its branch "main"/ },
+    { what: 'one whose branch is the new one', path: 'plain', to: 'main', code: 'BranchCheckedOut', says: /"main" is/ },
+    { what: 'one with it in another tree', path: 'plain', to: 'tree', code: 'BranchCheckedOut', says: /"tree" is/ },
+    { what: 'a linked tree, to the main one', path: 'tree', to: 'main', code: 'BranchCheckedOut', says: /"main" is/ },
+  ])('may not be $what', async ({ path, branch, to, code, says }) => {
+    await expect(checkLocalRequest(at(path), { baseBranch: branch, newBranch: to })).rejects.toMatchObject({
       code,
       message: expect.stringMatching(says),
       hint: expect.any(String),

@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { TaskError } from '../task-error.js'
@@ -12,25 +12,41 @@ export function localPathOf(location: RepositoryLocation): string | undefined {
   return location.transport === 'file' ? fileURLToPath(location.url) : undefined
 }
 
-/**
- * Refuses what can be seen to fail without asking git: no repository at the path, or no such base branch in it. Reads a
- * few small files, so that a request may wait for it. What it cannot judge (another ref storage) it lets pass.
- */
-export async function checkLocalRepository(path: string, baseBranch?: string): Promise<void> {
+/** Refuses a path without a git repository. Reads a few small files, so that a request may wait for it. */
+export async function checkLocalRepository(path: string): Promise<string> {
   const git = await gitDirectory(path)
-  if (!git) {
-    const found = await find(path)
-    if (!found) throw repositoryMissing(path)
-    const what = found.isDirectory() ? 'a directory without a git repository' : 'a file, not a git repository'
-    throw new TaskError('RepositoryNotFound', `${path} is ${what}`, {
-      hint: 'Give the top directory of the repository; make one with `git init` and a first commit.',
-    })
-  }
+  if (git) return git
+  const found = await find(path)
+  if (!found) throw repositoryMissing(path)
+  const what = found.isDirectory() ? 'a directory without a git repository' : 'a file, not a git repository'
+  throw new TaskError('RepositoryNotFound', `${path} is ${what}`, {
+    hint: 'Give the top directory of the repository; make one with `git init` and a first commit.',
+  })
+}
+
+/**
+ * Refuses what can be seen to fail without asking git: no repository at the path, no commit, no such base branch, or a
+ * new branch that is checked out. What it cannot judge (another ref storage) it lets pass.
+ */
+export async function checkLocalRequest(
+  path: string,
+  { baseBranch, newBranch }: { baseBranch?: string | undefined; newBranch?: string | undefined },
+): Promise<void> {
+  const git = await checkLocalRepository(path)
   if (baseBranch && !(await hasBranch(git, baseBranch))) throw branchMissing(baseBranch, path)
+  const head = await headOf(git)
+  if (!baseBranch && head && !(await hasBranch(git, head)))
+    throw new TaskError('RepositoryEmpty', `${path} has no commit on its branch "${head}" to start from`, {
+      hint: 'Make a first commit, or name a base branch that has one.',
+    })
+  if (newBranch && (await checkedOut(git)).includes(newBranch))
+    throw new TaskError('BranchCheckedOut', `branch "${newBranch}" is checked out in ${path}`, {
+      hint: 'Choose another name for the new branch, or check another one out there.',
+    })
 }
 
 /** The places git looks at for a path, in its order. */
-async function gitDirectory(path: string): Promise<string | undefined> {
+export async function gitDirectory(path: string): Promise<string | undefined> {
   for (const candidate of [join(path, '.git'), path, `${path}.git/.git`, `${path}.git`]) {
     const directory = await linkedDirectory(candidate)
     if (directory && (await find(join(directory, 'HEAD')))) return directory
@@ -46,9 +62,32 @@ async function linkedDirectory(path: string): Promise<string | undefined> {
   return target && (isAbsolute(target) ? target : resolve(dirname(path), target))
 }
 
-async function hasBranch(git: string, branch: string): Promise<boolean> {
+/** Where work trees of one repository share what they share. */
+async function commonDirectory(git: string): Promise<string> {
   const shared = (await read(join(git, 'commondir'))).trim()
-  const common = shared ? resolve(git, shared) : git
+  return shared ? resolve(git, shared) : git
+}
+
+/** The branch a HEAD names; undefined for one that names a commit. */
+async function headOf(git: string): Promise<string | undefined> {
+  return /^ref: refs\/heads\/(.+)$/m.exec(await read(join(git, 'HEAD')))?.[1]?.trim()
+}
+
+/** The branches of every work tree of the repository. */
+async function checkedOut(git: string): Promise<(string | undefined)[]> {
+  const common = await commonDirectory(git)
+  const linked = await readdir(join(common, 'worktrees')).catch(() => [])
+  const trees = linked.map((name) => join(common, 'worktrees', name))
+  return Promise.all([...((await isBare(common)) ? [] : [common]), ...trees].map(headOf))
+}
+
+/** Only what the configuration of the repository itself says plainly counts. */
+async function isBare(common: string): Promise<boolean> {
+  return /^\s*bare\s*=\s*true\s*$/im.test(await read(join(common, 'config')))
+}
+
+async function hasBranch(git: string, branch: string): Promise<boolean> {
+  const common = await commonDirectory(git)
   if (await find(join(common, 'reftable'))) return true
   const ref = `refs/heads/${branch}`
   if ((await find(join(common, ref)))?.isFile()) return true

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { credentialHint, credentialInUrl } from '@corral/protocol'
 import { TaskError } from '../task-error.js'
 
 export type RepositoryLocation =
@@ -7,10 +8,18 @@ export type RepositoryLocation =
   | { kind: 'local'; url: string; path: string }
   | { kind: 'remote'; url: string; transport: 'file' | 'http' | 'https' | 'ssh' }
 
-/** What a `repo` value means. Throws `TaskError` with code `Invalid` that names the accepted forms. */
+/**
+ * What a `repo` value means. Throws `TaskError` with code `CredentialsInUrl` where it could hold a secret, which the
+ * message does not repeat, and with `Invalid`, which names the accepted forms, where it is none at all.
+ */
 export function parseRepositoryUrl(value: string): RepositoryLocation {
   const url = value.trim()
   if (url === '' || url.includes('\0') || url.startsWith('-')) throw invalid(value)
+  const credential = credentialInUrl(url)
+  if (credential)
+    throw new TaskError('CredentialsInUrl', `repo: the address of the repository carries ${credential}`, {
+      hint: credentialHint,
+    })
   if (isAbsolute(url)) return { kind: 'local', url, path: url }
   if (/^[\w.-]+@[\w.-]+:[^/].*$/.test(url)) return { kind: 'remote', url, transport: 'ssh' }
   let parsed: URL
@@ -22,7 +31,7 @@ export function parseRepositoryUrl(value: string): RepositoryLocation {
   switch (parsed.protocol) {
     case 'file:':
       if (parsed.host !== '' && parsed.host !== 'localhost') throw invalid(value)
-      return { kind: 'remote', url: `file://${fileURLToPath(parsed)}`, transport: 'file' }
+      return { kind: 'remote', url: `file://${pathIn(parsed, value)}`, transport: 'file' }
     case 'https:':
       return { kind: 'remote', url, transport: 'https' }
     case 'http:':
@@ -34,8 +43,21 @@ export function parseRepositoryUrl(value: string): RepositoryLocation {
   }
 }
 
+/** A file address may hold what no path can: an encoded slash or NUL, or half an escape. */
+function pathIn(parsed: URL, value: string): string {
+  try {
+    const path = fileURLToPath(parsed)
+    if (!path.includes('\0')) return path
+  } catch {
+    // Refused below like every other address that names nothing.
+  }
+  throw invalid(value)
+}
+
 function invalid(value: string): TaskError {
-  return new TaskError('Invalid', `"${value.slice(0, 200)}" is not a repository Corral can read`, {
+  // Half an address may still be one with a secret in it: only what certainly holds none is repeated.
+  const shown = /^[\w./~+-]*(:\/*[\w./~+-]*)?$/.test(value) ? `"${value.slice(0, 200)}"` : 'repo: this address'
+  return new TaskError('Invalid', `${shown} is not a repository Corral can read`, {
     hint: 'Give an absolute path, file:///path, https://host/owner/name.git or ssh://git@host/owner/name.git.',
   })
 }

@@ -1,18 +1,37 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createGit } from '../git/git.js'
 import { writeGlobalConfig } from '../git/global-config.js'
-import { checkoutScript, collectScript } from '../sandbox/scripts.js'
-import { resultRef } from './accept.js'
+import { openScriptedSandbox } from '../sandbox/scripted-sandbox.test-suite.js'
+import { resultRef } from './quarantine.js'
 import { createRepository, type Repository } from './repository.js'
 
 let directory: string
 let repository: Repository
 const signal = new AbortController().signal
-const id = { GIT_AUTHOR_NAME: 'T', GIT_AUTHOR_EMAIL: 't@t', GIT_COMMITTER_NAME: 'T', GIT_COMMITTER_EMAIL: 't@t' }
+const id = {
+  GIT_AUTHOR_NAME: 'T',
+  GIT_AUTHOR_EMAIL: 't@t',
+  GIT_COMMITTER_NAME: 'T',
+  GIT_COMMITTER_EMAIL: 't@t',
+  // The sandbox works as another user where the tests run as root.
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'safe.directory',
+  GIT_CONFIG_VALUE_0: '*',
+}
 
 function git(cwd: string, ...args: string[]): string {
   return execFileSync('git', args, {
@@ -23,68 +42,35 @@ function git(cwd: string, ...args: string[]): string {
   }).trim()
 }
 
-function makeRepository(name: string): string {
+function makeRepository(name: string, branch = 'main'): string {
   const path = join(directory, name)
-  git(directory, 'init', '-q', '-b', 'main', name)
+  git(directory, 'init', '-q', '-b', branch, name)
   writeFileSync(join(path, 'a.txt'), 'one\n')
   git(path, 'add', '.')
   git(path, 'commit', '-qm', 'first')
   return path
 }
 
-/** What happens inside a sandbox, done here by the same scripts. */
-function workInSandbox(options: { bundle: string; commit: string; branch: string; work: (repo: string) => void }): {
-  bundle: string
-  output: string
-} {
-  const box = mkdtempSync(join(directory, 'box-'))
-  const repo = join(box, 'repo')
-  const bundle = join(box, 'in.bundle')
-  writeFileSync(bundle, readFileSync(options.bundle))
-  const run = (script: string, env: Record<string, string>): string =>
-    execFileSync('/bin/sh', ['-c', script], {
-      encoding: 'utf8',
-      env: { PATH: process.env.PATH ?? '', HOME: box, ...env },
-    })
-  run(checkoutScript, {
-    BUNDLE: bundle,
-    BASE_REF: `refs/corral/base/${options.commit}`,
-    BASE_BRANCH: 'main',
-    NEW_BRANCH: options.branch,
-    REPO: repo,
-    MARKER: join(box, 'marker'),
-    AUTHOR_NAME: 'Corral',
-    AUTHOR_EMAIL: 'corral@localhost',
-  })
-  options.work(repo)
-  const out = join(box, 'out.bundle')
-  const output = run(collectScript, {
-    REPO: repo,
-    BASE_COMMIT: options.commit,
-    RESULT_REF: resultRef,
-    BUNDLE: out,
-    MESSAGE: 'the work',
-  })
-  return { bundle: out, output }
-}
-
-function committed(output: string): string {
-  return /^commit=(.+)$/m.exec(output)?.[1] ?? ''
-}
-
-async function roundTrip(url: string, branch: string, work: (repo: string) => void) {
+async function roundTrip(url: string, branch: string, work: (repo: string) => void, defaultBranch?: string) {
   const taskDirectory = mkdtempSync(join(directory, 'task-'))
   const prepared = await repository.prepare({ url, taskDirectory, signal })
-  const { bundle, output } = workInSandbox({ bundle: prepared.bundlePath, commit: prepared.commit, branch, work })
+  const sandbox = openScriptedSandbox({
+    directory,
+    prepared,
+    branch,
+    ...(defaultBranch ? { gitConfig: `[init]\n\tdefaultBranch = ${defaultBranch}\n` } : {}),
+  })
+  work(sandbox.repo)
+  const collected = sandbox.collect()
   const request = {
     url,
     taskDirectory,
-    bundlePath: bundle,
+    bundlePath: collected.bundlePath,
     baseCommit: prepared.commit,
-    claimedCommit: committed(output),
+    claimedCommit: collected.commit,
     signal,
   }
-  return { taskDirectory, prepared, request, output }
+  return { taskDirectory, prepared, request, collected }
 }
 
 beforeEach(async () => {
@@ -107,10 +93,10 @@ describe('a local repository', () => {
     )
     const accepted = await repository.accept(request)
     expect(accepted.diffStat).toEqual({ filesChanged: 1, insertions: 2, deletions: 0 })
-    expect(readFileSync(accepted.patchPath, 'utf8')).toContain('+two')
+    expect(readFileSync(accepted.patchPath ?? '', 'utf8')).toContain('+two')
     await repository.publish({ url: path, taskDirectory, commit: accepted.commit, branch: 'corral/x', signal })
     expect(git(path, 'show', 'corral/x:b.txt')).toBe('two\nlines')
-    expect(git(path, 'log', '-1', '--format=%an <%ae> %s', 'corral/x')).toBe('Corral <corral@localhost> the work')
+    expect(git(path, 'log', '-1', '--format=%an <%ae> %s', 'corral/x')).toBe('Corral <corral@localhost> Do the work')
     expect(git(path, 'rev-parse', '--abbrev-ref', 'HEAD')).toBe('main')
     expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('edited by hand\n')
     expect(git(path, 'status', '--porcelain')).toBe('M a.txt')
@@ -153,7 +139,31 @@ describe('a local repository', () => {
       repository.prepare({ url: path, newBranch, taskDirectory, signal })
     await expect(prepare('taken')).rejects.toMatchObject({ code: 'BranchExists' })
     await expect(prepare('behind')).resolves.toMatchObject({ branch: 'main' })
-    await expect(prepare('main')).resolves.toMatchObject({ branch: 'main' })
+    await expect(prepare('main')).rejects.toMatchObject({ code: 'BranchCheckedOut' })
+  })
+})
+
+describe('every base branch works, whatever the git of the sandbox calls its first branch', () => {
+  const branches = ['main', 'master', 'trunk', 'release/1.x']
+  it.each(
+    branches.flatMap((base) =>
+      [base, base === 'main' ? 'master' : 'main'].map((defaultBranch) => ({ base, defaultBranch })),
+    ),
+  )('base $base, init.defaultBranch $defaultBranch', async ({ base, defaultBranch }) => {
+    const path = makeRepository('named', base)
+    const { taskDirectory, request } = await roundTrip(
+      path,
+      'corral/x',
+      (repo) => {
+        expect(git(repo, 'rev-parse', base)).toBe(git(path, 'rev-parse', base))
+        expect(git(repo, 'status', '--porcelain')).toBe('')
+        writeFileSync(join(repo, 'b.txt'), 'two\n')
+      },
+      defaultBranch,
+    )
+    const { commit } = await repository.accept(request)
+    await repository.publish({ url: path, taskDirectory, commit, branch: 'corral/x', signal })
+    expect(git(path, 'show', 'corral/x:b.txt')).toBe('two')
   })
 })
 
@@ -189,6 +199,71 @@ describe('a remote repository over file://', () => {
   })
 })
 
+describe('hooks of the repository that is pushed to', () => {
+  const isRoot = process.getuid?.() === 0
+  function makeRemote(hook: string): { remote: string; log: string } {
+    const remote = join(directory, 'hooked.git')
+    git(directory, 'clone', '-q', '--bare', makeRepository('hooked-seed'), remote)
+    git(remote, 'config', 'hooks.word', 'from the configuration')
+    const log = join(directory, 'hook.log')
+    writeFileSync(
+      join(remote, 'hooks/pre-receive'),
+      `#!/bin/sh\ncat >> ${log}\ngit config hooks.word >> ${log}\n${hook}\n`,
+    )
+    chmodSync(join(remote, 'hooks/pre-receive'), 0o755)
+    return { remote, log }
+  }
+  async function push(url: string): Promise<string> {
+    const { taskDirectory, request } = await roundTrip(url, 'work', (repo) => writeFileSync(join(repo, 'b.txt'), 'x\n'))
+    const { commit } = await repository.accept(request)
+    await repository.publish({ url, taskDirectory, commit, branch: 'work', signal })
+    return commit
+  }
+
+  it('run for a file:// address and see the configuration of their repository', async () => {
+    const { remote, log } = makeRemote('exit 0')
+    const commit = await push(`file://${remote}`)
+    expect(readFileSync(log, 'utf8')).toBe(`${'0'.repeat(40)} ${commit} refs/heads/work\nfrom the configuration\n`)
+    expect(git(remote, 'rev-parse', 'work')).toBe(commit)
+  })
+
+  it('refuse a push with their own words', async () => {
+    const { remote } = makeRemote('echo "no task without a ticket" >&2; exit 1')
+    await expect(push(`file://${remote}`)).rejects.toMatchObject({
+      code: 'PushRefused',
+      message: expect.stringContaining('no task without a ticket'),
+    })
+    expect(git(remote, 'branch', '--list', 'work')).toBe('')
+  })
+
+  it('are found where core.hooksPath of the repository says', async () => {
+    const { remote, log } = makeRemote('exit 0')
+    git(remote, 'config', 'core.hooksPath', "other hooks'")
+    renameSync(join(remote, 'hooks'), join(remote, "other hooks'"))
+    await push(`file://${remote}`)
+    expect(readFileSync(log, 'utf8')).toContain('refs/heads/work')
+  })
+
+  it('do not run for a path, which is fetched into', async () => {
+    const { remote, log } = makeRemote('exit 1')
+    const commit = await push(remote)
+    expect(git(remote, 'rev-parse', 'work')).toBe(commit)
+    expect(existsSync(log)).toBe(false)
+  })
+
+  it.skipIf(!isRoot)('of another user refuse the push and say so (needs root to give files away)', async () => {
+    const { remote, log } = makeRemote('exit 0')
+    chownSync(join(remote, 'hooks/pre-receive'), 54_321, 54_321)
+    await expect(push(`file://${remote}`)).rejects.toMatchObject({
+      code: 'PushRefused',
+      message: `${remote} has the hook pre-receive, which runs on a push as the user of Corral, but ${remote}/hooks/pre-receive belongs to another user`,
+      hint: expect.stringContaining('by its path'),
+    })
+    expect(existsSync(log)).toBe(false)
+    expect(git(remote, 'branch', '--list', 'work')).toBe('')
+  })
+})
+
 describe('a repository that cannot be read', () => {
   it.each([
     ['a path with nothing there', () => ({ url: join(directory, 'nowhere') }), 'RepositoryNotFound'],
@@ -218,21 +293,24 @@ describe('a repository that cannot be read', () => {
 
 describe('what a sandbox sends back is not trusted', () => {
   it('no change is a result', async () => {
-    const { output } = await roundTrip(makeRepository('same'), 'work', () => {})
-    expect(output).toContain('changed=no')
+    const { collected } = await roundTrip(makeRepository('same'), 'work', () => {})
+    expect(collected.changed).toBe(false)
   })
 
-  it.each<[string, (repo: string) => void]>([
-    [
-      'history that does not contain the base',
-      (repo) => {
-        git(repo, 'checkout', '-q', '--orphan', 'other')
-        git(repo, 'commit', '-qm', 'rewritten', '--allow-empty')
-      },
-    ],
-  ])('%s is rejected', async (_, work) => {
-    const { request } = await roundTrip(makeRepository('rewritten'), 'work', work)
-    await expect(repository.accept(request)).rejects.toMatchObject({ code: 'ResultRejected' })
+  it('history that does not contain the base is rejected', async () => {
+    const { request } = await roundTrip(makeRepository('rewritten'), 'work', (repo) =>
+      writeFileSync(join(repo, 'b'), 'x'),
+    )
+    const forged = makeRepository('forged')
+    // Of its own: the same files, author and second would make the very commit it is compared with.
+    git(forged, 'commit', '-q', '--amend', '-m', 'other')
+    git(forged, 'update-ref', resultRef, 'HEAD')
+    git(forged, 'bundle', 'create', '-q', request.bundlePath, resultRef)
+    const claimedCommit = git(forged, 'rev-parse', 'HEAD')
+    await expect(repository.accept({ ...request, claimedCommit })).rejects.toMatchObject({
+      code: 'ResultRejected',
+      message: expect.stringMatching(/does not build on the base/) as string,
+    })
   })
 
   it('a bundle with other refs is rejected', async () => {
@@ -263,16 +341,19 @@ describe('what a sandbox sends back is not trusted', () => {
     const { request } = await roundTrip(makeRepository('evil'), 'work', (repo) => {
       const blob = execFileSync('git', ['hash-object', '-w', '--stdin'], {
         cwd: repo,
+        env: { ...process.env, ...id },
         input: 'x',
         encoding: 'utf8',
       }).trim()
       const inner = execFileSync('git', ['mktree'], {
         cwd: repo,
+        env: { ...process.env, ...id },
         input: `100644 blob ${blob}\tconfig\n`,
         encoding: 'utf8',
       }).trim()
       const tree = execFileSync('git', ['mktree'], {
         cwd: repo,
+        env: { ...process.env, ...id },
         input: `040000 tree ${inner}\t.git\n`,
         encoding: 'utf8',
       }).trim()

@@ -1,9 +1,20 @@
+import { branchNameProblem, environmentFilePath, maxEnvironmentFileBytes } from '@corral/protocol'
+import type { Confine } from '../git/confine.js'
 import type { Git } from '../git/git.js'
-import { acceptResult } from './accept.js'
+import { TaskError } from '../task-error.js'
+import { type BaseBundle, writeBaseBundle } from './base-bundle.js'
+import { type ContinuedWork, fetchContinuedBase } from './continued-base.js'
 import { KeyedLock } from './keyed-lock.js'
-import { createMirrors, type MirroredBase } from './mirror.js'
+import { bringLfsObjects, type LfsObject, storeLfsObjects } from './lfs-objects.js'
+import type { LfsPointer } from './lfs-pointer.js'
+import { createMirrors, shallowCommits } from './mirror.js'
 import { publishResult } from './publish.js'
-import { parseRepositoryUrl } from './repository-url.js'
+import { checkPush } from './push-check.js'
+import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
+import { readTextFile } from './read-text-file.js'
+import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js'
+import { type ReachableRepository, withReachable } from './repository-view.js'
+import { type PreparedSubmodule, prepareSubmodules, type SubmoduleDepth } from './submodules.js'
 
 export interface DiffStat {
   filesChanged: number
@@ -11,15 +22,25 @@ export interface DiffStat {
   deletions: number
 }
 
-export interface PreparedRepository extends MirroredBase {
-  bundlePath: string
+export interface PreparedRepository extends BaseBundle {
+  /** Absent where the HEAD of the repository is a commit and no base branch was asked for. */
+  branch?: string
+  commit: string
+  /** The environment file of the commit the work started from, never of an agent's own commit. */
+  environmentFile?: { text: string; commit: string }
+  /** Parents before what lies in them. */
+  submodules: PreparedSubmodule[]
+  /** Contents of the Git LFS files of the base, where they were asked for. */
+  lfs: LfsObject[]
 }
 
 export interface AcceptedResult {
   commit: string
   diffStat: DiffStat
-  /** The change as a patch, cut off at a size limit. */
-  patchPath: string
+  /** The whole change as a patch that `git apply` takes; absent where it is larger than is kept. */
+  patchPath?: string
+  /** What the new Git LFS files of the result are, where that was asked for. */
+  lfs: LfsPointer[]
 }
 
 /** Repositories as the task controller sees them: history goes into a sandbox and comes back as bundles. */
@@ -28,6 +49,8 @@ export interface Repository {
   prepare(request: PrepareRequest): Promise<PreparedRepository>
   /** Checks what came out of a sandbox, without running any of it. Throws `ResultRejected`. */
   accept(request: AcceptRequest): Promise<AcceptedResult>
+  /** Commits at which the history of a shallow repository ends; none for a complete one. */
+  shallowCommits(url: string): Promise<string[]>
   /** Puts the accepted commit on its branch. Safe to repeat: same commit, same ref. */
   publish(request: PublishRequest): Promise<void>
 }
@@ -35,13 +58,23 @@ export interface Repository {
 export interface PrepareRequest {
   url: string
   baseBranch?: string
-  /** A branch the user named for the work: one with work of its own is refused now rather than after the agent ran. */
+  /** The branch of the work: what would keep it from being pushed is told now rather than after the agent ran. */
   newBranch?: string
   /** Directory of the task, outside every sandbox. */
   taskDirectory: string
+  /** Commits of this task and the ones it repeats: a branch that stands at one of them is not somebody else's. */
+  ownCommits?: readonly string[]
   /** The base commit an earlier attempt recorded: it wins over a branch that moved meanwhile. */
   baseCommit?: string
+  /** Work of an ended task to go on from. */
+  continues?: ContinuedWork | undefined
+  /** Unset: none. Addresses of submodules come from the repository and are read with the user's credentials. */
+  submodules?: SubmoduleDepth | undefined
+  /** Brings the contents of Git LFS files, which are read with the user's credentials. */
+  lfs?: boolean | undefined
   signal: AbortSignal
+  /** Takes what git says while it works: `Receiving objects:  45% (450/1000), 12.3 MiB | 2.1 MiB/s`. */
+  onProgress?: ((line: string) => void) | undefined
 }
 
 export interface AcceptRequest {
@@ -51,6 +84,8 @@ export interface AcceptRequest {
   baseCommit: string
   /** The commit the sandbox says it made; the bundle decides. */
   claimedCommit: string
+  /** Looks for pointers of Git LFS in what is new. */
+  lfs?: boolean | undefined
   signal: AbortSignal
 }
 
@@ -59,11 +94,27 @@ export interface PublishRequest {
   taskDirectory: string
   commit: string
   branch: string
+  /** Commits of the tasks this one repeats: a branch that stands at one of them is replaced. */
+  replaces?: readonly string[]
+  /** Contents of Git LFS files, which are stored before the branch names them. */
+  lfs?: { objects: readonly LfsObject[]; baseCommit: string } | undefined
   signal: AbortSignal
 }
 
-export function createRepository(options: { git: Git; mirrorsDirectory: string; fetchTimeoutMs?: number }): Repository {
-  const { git } = options
+export interface RepositoryOptions {
+  git: Git
+  mirrorsDirectory: string
+  fetchTimeoutMs?: number
+  /** How a git that reads what a sandbox sent is started; without it only the limits of a process hold it. */
+  confine?: Confine
+  limits?: Partial<QuarantineLimits>
+  /** Where confined git is looked for. */
+  path?: string | undefined
+}
+
+export function createRepository(options: RepositoryOptions): Repository {
+  const { git, path, confine = ({ argv }) => argv } = options
+  const limits = { ...quarantineLimits, ...options.limits }
   const lock = new KeyedLock()
   const mirrors = createMirrors({
     directory: options.mirrorsDirectory,
@@ -71,26 +122,141 @@ export function createRepository(options: { git: Git; mirrorsDirectory: string; 
     lock,
     ...(options.fetchTimeoutMs ? { fetchTimeoutMs: options.fetchTimeoutMs } : {}),
   })
+  const reach = <T>(
+    location: RepositoryLocation,
+    purpose: 'read' | 'write',
+    signal: AbortSignal,
+    use: (repository: ReachableRepository) => Promise<T>,
+  ): Promise<T> => withReachable({ git, location, purpose, directory: options.mirrorsDirectory, signal }, use)
+  const accept = (request: AcceptRequest): Promise<AcceptedResult> =>
+    acceptResult({ ...request, mirror: mirrors.directoryOf(parseRepositoryUrl(request.url)), confine, limits, path })
   return {
-    async prepare({ url, baseBranch, newBranch, taskDirectory, baseCommit, signal }) {
-      const location = parseRepositoryUrl(url)
-      const base = await mirrors.fetch(location, baseBranch, signal)
-      const commit = baseCommit ?? base.commit
-      if (newBranch && newBranch !== base.branch) await mirrors.checkFree(location, newBranch, commit, signal)
-      const bundlePath = `${taskDirectory}/in.bundle`
-      await lock.run(base.directory, async () => {
-        const ref = `refs/corral/base/${commit}`
-        await git(['update-ref', ref, commit], { cwd: base.directory, signal })
-        await git(['bundle', 'create', '--quiet', bundlePath, ref], { cwd: base.directory, signal, timeoutMs: 600_000 })
+    async prepare({
+      url,
+      baseBranch,
+      newBranch,
+      taskDirectory,
+      baseCommit,
+      ownCommits = [],
+      continues,
+      signal,
+      onProgress,
+      ...more
+    }) {
+      checkBranchName('newBranch', newBranch)
+      checkBranchName('baseBranch', baseBranch)
+      const base = await reach(parseRepositoryUrl(url), 'read', signal, async (location) => {
+        const fetched = continues
+          ? await fetchContinuedBase({
+              ...{
+                git,
+                mirrors,
+                lock,
+                location,
+                baseBranch,
+                continues,
+                url,
+                taskDirectory,
+                accept,
+                signal,
+                onProgress,
+              },
+            })
+          : await mirrors.fetch(location, baseBranch, { signal, onProgress })
+        const start = baseCommit ?? fetched.commit
+        if (newBranch)
+          await checkPush({
+            git,
+            location,
+            mirror: fetched.directory,
+            branch: newBranch,
+            // The branch of a former task may have been replaced meanwhile: then it has to be looked at.
+            isBaseBranch: newBranch === fetched.branch && !continues,
+            own: [start, ...ownCommits],
+            signal,
+          })
+        return fetched
       })
-      return { ...base, commit, bundlePath }
+      const commit = baseCommit ?? base.commit
+      const bundle = await lock.run(base.directory, () =>
+        writeBaseBundle({
+          git,
+          mirror: base.directory,
+          commit,
+          fingerprint: base.fingerprint,
+          directory: taskDirectory,
+          signal,
+          onProgress,
+        }),
+      )
+      const environmentFile = await readEnvironmentFile(git, {
+        mirror: base.directory,
+        commit: continues ? continues.result?.baseCommit : commit,
+        signal,
+      })
+      const submodules = await prepareSubmodules({
+        git,
+        lock,
+        mirrors,
+        reach: (location, use) => reach(location, 'read', signal, use),
+        depth: more.submodules ?? 'none',
+        parent: parseRepositoryUrl(url),
+        facts: bundle.facts,
+        directory: taskDirectory,
+        signal,
+        onProgress,
+      })
+      const lfs = more.lfs
+        ? await bringLfsObjects({
+            git,
+            mirror: base.directory,
+            commit,
+            location: parseRepositoryUrl(url),
+            pointers: bundle.facts.lfs,
+            signal,
+            onProgress,
+          })
+        : []
+      return { ...(base.branch ? { branch: base.branch } : {}), commit, ...bundle, ...environmentFile, submodules, lfs }
     },
-    async accept(request) {
-      const mirror = mirrors.directoryOf(parseRepositoryUrl(request.url))
-      return acceptResult({ ...request, git, mirror })
+    async shallowCommits(url) {
+      return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))
     },
+    accept,
     async publish(request) {
-      await publishResult({ ...request, git, location: parseRepositoryUrl(request.url) })
+      const location = parseRepositoryUrl(request.url)
+      await reach(location, 'write', request.signal, async (reachable) => {
+        const { lfs, branch, signal } = request
+        const mirror = mirrors.directoryOf(location)
+        if (lfs) await storeLfsObjects({ git, mirror, location, branch, ...lfs, signal })
+        await publishResult({ ...request, git, location: reachable })
+      })
     },
   }
+}
+
+async function readEnvironmentFile(
+  git: Git,
+  place: { mirror: string; commit: string | undefined; signal: AbortSignal },
+): Promise<Pick<PreparedRepository, 'environmentFile'>> {
+  const { commit } = place
+  if (commit === undefined) return {}
+  const file = await readTextFile(git, {
+    ...place,
+    commit,
+    path: environmentFilePath,
+    maxBytes: maxEnvironmentFileBytes,
+  })
+  if (!file) return {}
+  if ('text' in file) return { environmentFile: { text: file.text, commit } }
+  throw new TaskError(
+    'EnvironmentInvalid',
+    `${environmentFilePath} has ${file.sizeBytes} bytes; ${maxEnvironmentFileBytes} are the most`,
+  )
+}
+
+/** An AgentTask that came past the task API may name anything; git would take some of it for an option or a refspec. */
+function checkBranchName(field: string, name: string | undefined): void {
+  const problem = name === undefined ? undefined : branchNameProblem(name)
+  if (problem) throw new TaskError('InvalidTask', `${field} ${problem}`)
 }

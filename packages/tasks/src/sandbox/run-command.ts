@@ -54,6 +54,7 @@ async function runOnce(
     for await (const event of daemon.readOutput(id, { signal })) {
       if (event.type === 'exit')
         return { exit: event.exit, stdout: stdout.text(), tail: both.text() || (event.exit.message ?? '') }
+      if (event.type === 'gap') continue
       if (event.stream === 'stdout') stdout.push(event.data)
       both.push(event.data)
       await options.onOutput?.(event.stream, event.data)

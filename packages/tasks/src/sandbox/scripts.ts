@@ -1,28 +1,114 @@
+import { configureLfs } from './lfs-filter.js'
+import { quietGit } from './quiet-git.js'
+
 /**
  * The shell scripts a task runs inside its sandbox. Values reach them through the environment only, never by
  * substitution into the text. Each is safe to repeat.
  */
 
-const quiet = 'git -c core.hooksPath=/dev/null -c advice.detachedHead=false -c commit.gpgsign=false -c gc.auto=0'
+/** The pack and the tags of a bundle, put into a git directory as they are. */
+const placePack = `place_pack() {
+  pack=$1/objects/pack/pack-$PACK_NAME
+  tail -c "+$((PACK_OFFSET + 1))" "$BUNDLE" > "$pack.pack"
+  mv -- "$PACK_INDEX" "$pack.idx"
+  head -c "$PACK_OFFSET" "$BUNDLE" | LC_ALL=C sed -n '/^[0-9a-f]* refs\\/tags\\//p' > "$1/packed-refs"
+}`
 
-/** In: BUNDLE BASE_REF BASE_BRANCH NEW_BRANCH REPO MARKER. A marker with this task's uid says it is already done. */
+/**
+ * In: BUNDLE BASE_COMMIT BASE_REF BASE_BRANCH (empty for a detached HEAD) NEW_BRANCH REPO MARKER SHALLOW (commits at
+ * which a shallow history ends) USES_LFS (yes where its attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file;
+ * empty where contents of Git LFS files were not asked for) AUTHOR_NAME AUTHOR_EMAIL; PACK_NAME PACK_OFFSET PACK_INDEX (the
+ * pack in the bundle, where it begins and a file with its index; empty where there is none); WORK_BUNDLE WORK_REF (earlier
+ * work to go on from). A marker with this task's uid says it is already done.
+ *
+ * With its index the pack is put in place as it is. A fetch from the bundle would unpack and check every object of the
+ * history once more, which takes seconds for 50 MB.
+ *
+ * git refuses to fetch into the branch HEAD names, and `init.defaultBranch` decides which one that is: HEAD is moved off
+ * every branch first, so that the default of the sandbox's git does not matter. The identity goes into the home directory
+ * as well: the agent may commit in other repositories than this one.
+ */
 export const checkoutScript: string = `set -eu
+${placePack}
+${configureLfs}
 if [ -f "$MARKER" ]; then exit 0; fi
 rm -rf -- "$REPO"
 mkdir -p -- "$REPO"
 cd -- "$REPO"
-${quiet} init --quiet
+format=
+if [ \${#BASE_COMMIT} -eq 64 ]; then format=--object-format=sha256; fi
+${quietGit} init --quiet $format
+git symbolic-ref HEAD refs/corral/unborn
 git config user.name "$AUTHOR_NAME"
 git config user.email "$AUTHOR_EMAIL"
-${quiet} fetch --quiet --no-tags "$BUNDLE" "$BASE_REF:refs/heads/$BASE_BRANCH"
-if [ "$NEW_BRANCH" = "$BASE_BRANCH" ]; then ${quiet} checkout --quiet "$BASE_BRANCH"
-else ${quiet} checkout --quiet -b "$NEW_BRANCH" "$BASE_BRANCH"; fi
+# Where the sandbox has git-lfs, a checkout would ask a server for every file and fail, and a commit would leave the content
+# of new files behind. Our own filter asks nobody; without one pointers stay pointers and new files are stored in git.
+if [ -n "\${LFS_FILTER:-}" ]; then configure_lfs git
+elif [ "\${USES_LFS:-}" = yes ]; then mkdir -p .git/info && echo '* !filter' >> .git/info/attributes; fi
+for key in name email; do
+  git config --global "user.$key" > /dev/null 2>&1 && continue
+  if [ $key = name ]; then value=$AUTHOR_NAME; else value=$AUTHOR_EMAIL; fi
+  git config --global "user.$key" "$value" 2> /dev/null || true
+done
+if [ -n "$SHALLOW" ]; then printf '%s\\n' "$SHALLOW" > .git/shallow; fi
+if [ -n "\${PACK_INDEX:-}" ]; then
+  place_pack .git
+  git update-ref refs/corral/base "$BASE_COMMIT"
+else
+  ${quietGit} fetch --quiet --no-tags "$BUNDLE" "$BASE_REF:refs/corral/base" 'refs/tags/*:refs/tags/*'
+fi
+if [ -n "$BASE_BRANCH" ]; then git update-ref "refs/heads/$BASE_BRANCH" refs/corral/base; fi
+if [ "$NEW_BRANCH" = "$BASE_BRANCH" ]; then ${quietGit} checkout --quiet "$BASE_BRANCH" --
+else ${quietGit} checkout --quiet --no-track -b "$NEW_BRANCH" refs/corral/base; fi
+git update-ref -d refs/corral/base
+if [ -n "\${WORK_BUNDLE:-}" ]; then
+  ${quietGit} fetch --quiet --no-tags "$WORK_BUNDLE" "$WORK_REF:refs/corral/work"
+  ${quietGit} reset --quiet --hard refs/corral/work
+  git update-ref -d refs/corral/work
+  rm -f -- "$WORK_BUNDLE"
+fi
 rm -f -- "$BUNDLE"
 : > "$MARKER.new"
 mv -- "$MARKER.new" "$MARKER"
 `
 
-/** In: REPO EXCLUDED (newline-separated paths). Keeps injected files that the repository does not track out of commits. */
+/**
+ * Checks a submodule out as `git submodule update --init` would, from a bundle.
+ *
+ * In: REPO PARENT_PATH (work tree it belongs to, from REPO; empty for REPO itself) NAME MODULE_PATH (from its parent) URL
+ * COMMIT BUNDLE PACK_NAME PACK_OFFSET PACK_INDEX AUTHOR_NAME AUTHOR_EMAIL MARKER.
+ */
+export const submoduleScript: string = `set -eu
+${placePack}
+if [ -f "$MARKER" ]; then exit 0; fi
+parent=$REPO\${PARENT_PATH:+/$PARENT_PATH}
+cd -- "$parent"
+home=$(git rev-parse --absolute-git-dir)/modules/$NAME
+rm -rf -- "$home" "$MODULE_PATH/.git"
+mkdir -p -- "\${home%/*}" "$MODULE_PATH"
+format=
+if [ \${#COMMIT} -eq 64 ]; then format=--object-format=sha256; fi
+${quietGit} init --quiet $format --separate-git-dir "$home" -- "$MODULE_PATH"
+git config "submodule.$NAME.url" "$URL"
+git config "submodule.$NAME.active" true
+cd -- "$MODULE_PATH"
+git config core.worktree "$(pwd)"
+git config user.name "$AUTHOR_NAME"
+git config user.email "$AUTHOR_EMAIL"
+case "$URL" in
+  ./* | ../*) ;;
+  *) git config remote.origin.url "$URL" && git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*' ;;
+esac
+place_pack "$home"
+${quietGit} checkout --quiet --detach "$COMMIT" --
+rm -f -- "$BUNDLE"
+: > "$MARKER"
+`
+
+/**
+ * In: REPO EXCLUDED (newline-separated paths) KEPT (file). Keeps injected files that the repository does not track out of
+ * commits; the patterns are also written to KEPT, for a result that is made without the agent's repository.
+ */
 export const excludeScript: string = `set -eu
 cd -- "$REPO"
 mkdir -p .git/info
@@ -30,31 +116,25 @@ printf '%s\\n' "$EXCLUDED" | while IFS= read -r path; do
   if [ -z "$path" ] || git ls-files --error-unmatch -- "$path" >/dev/null 2>&1; then continue; fi
   grep -qxF -- "/$path" .git/info/exclude 2>/dev/null || printf '/%s\\n' "$path" >> .git/info/exclude
 done
+cp .git/info/exclude "$KEPT"
 `
 
-/** In: REPO BASE_COMMIT RESULT_REF BUNDLE MESSAGE. Out: \`commit=<id>\`, and \`changed=yes|no\`. */
-export const collectScript: string = `set -eu
-cd -- "$REPO"
-rm -f .git/index.lock .git/HEAD.lock .git/config.lock
-find .git/refs -name '*.lock' -delete 2>/dev/null || true
-${quiet} add --all
-if ! ${quiet} diff --cached --quiet; then
-  ${quiet} commit --quiet --no-verify -m "$MESSAGE"
-fi
-commit=$(git rev-parse --verify HEAD)
-echo "commit=$commit"
-if [ "$commit" = "$BASE_COMMIT" ]; then echo "changed=no"; exit 0; fi
-${quiet} update-ref "$RESULT_REF" "$commit"
-rm -f -- "$BUNDLE"
-${quiet} bundle create --quiet "$BUNDLE" "$BASE_COMMIT..$RESULT_REF"
-echo "changed=yes"
+/** In: REPO ARCHIVE. The work tree as a tar file; what cannot be read is left out. */
+export const archiveScript: string = `set -u
+tar -C "$REPO" -cf "$ARCHIVE" --ignore-failed-read . || [ -s "$ARCHIVE" ]
 `
 
-/** In: REPO SETUP. The request's command wins over the repository's own file. 79: there is nothing to run. */
+/**
+ * In: REPO SETUP CORRAL_PATH (directories for PATH; may be empty). The command wins over the repository's own file. 79:
+ * there is nothing to run. With pipefail a failed `npm ci | tail` is a failure.
+ */
 export const setupScript: string = `cd -- "$REPO" || exit 1
-if [ -n "$SETUP" ]; then exec /bin/sh -c "$SETUP"; fi
+if [ -n "\${CORRAL_PATH:-}" ]; then PATH=$CORRAL_PATH:$PATH; export PATH; fi
+unset CORRAL_PATH
+strict() { if command -v bash > /dev/null; then exec bash -euo pipefail "$@"; else exec /bin/sh -eu "$@"; fi; }
+if [ -n "$SETUP" ]; then strict -c "$SETUP"; fi
 if [ -x .corral/setup ]; then exec ./.corral/setup; fi
-if [ -f .corral/setup ]; then exec /bin/sh .corral/setup; fi
+if [ -f .corral/setup ]; then strict .corral/setup; fi
 exit 79
 `
 

@@ -15,7 +15,7 @@ export function fileSecretStore(directory: string): SecretStore {
   const pathOf = (name: string): string => {
     if (!/^[a-z][a-z0-9-]{0,62}$/.test(name))
       throw new TaskError('BadRequest', `"${name.slice(0, 80)}" is not a secret's name`, {
-        hint: 'Names are lower-case letters, digits and dashes, for example "anthropic".',
+        hint: 'Names are lower-case letters, digits and dashes.',
       })
     return join(directory, name)
   }

@@ -1,11 +1,17 @@
-import { createWriteStream } from 'node:fs'
-import { stat, truncate } from 'node:fs/promises'
-import { join } from 'node:path'
-import { finished } from 'node:stream/promises'
-import { agentsBinDirectory } from '@corral/agents'
-import type { DaemonClient, ProcessExitRecord } from '@corral/protocol'
+import { agentsBinDirectory, type BrokerAccess } from '@corral/agents'
+import { anySignal, type DaemonClient, type ProcessExitRecord } from '@corral/protocol'
+import { defaultTaskTimeoutSeconds, errorCode } from '@corral/resources'
+import { mcpServersOf } from '../agent-spec.js'
+import { writeClientFiles } from '../environment/package-clients.js'
+import { pathEntries, withPath } from '../environment/path-entries.js'
+import { agentRunOf, logPartOf, processIdOf } from '../plan-approval/agent-run.js'
+import { proposedPlan } from '../plan-approval/proposed-plan.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { TaskError } from '../task-error.js'
+import { beginSession, endSession } from '../thread/session-steps.js'
+import { takeCheckpoints } from './checkpoints.js'
+import { followOutput } from './follow-output.js'
+import { outputCaps } from './output-caps.js'
 import type { Step, StepContext, StepOutcome } from './step.js'
 
 /** Time an agent gets to put its things away before it is killed. */
@@ -15,30 +21,34 @@ const stopGraceMs = 10_000
 export const startAgentStep: Step = async (context) => {
   const { task, adapter, signal } = context
   const { daemon } = await context.openSandbox()
-  const uid = task.metadata.uid
-  if (!(await daemon.findProcess(uid, { signal }))) {
-    if (adapter.provider && !(await context.hasModelKey()))
-      throw new TaskError('ModelKeyMissing', `agent "${adapter.name}" needs a key for ${adapter.provider}`)
+  const id = processIdOf(task)
+  if (!(await daemon.findProcess(id, { signal }))) {
+    const broker = await brokerAccess(context)
     await checkInstalled(daemon, context)
+    const { hasPackages } = await context.enterPhase('agent')
+    const packages = hasPackages ? context.packageClients : undefined
+    if (packages) await writeClientFiles(daemon, packages, task.metadata.uid, signal)
     const workspace = await context.findWorkspace()
-    const launch = adapter.command({
+    const { instructions } = task.spec
+    const { prompt, resume } = await beginSession(daemon, context)
+    const launch = adapter.launch({
       taskId: task.metadata.name,
-      prompt: task.spec.prompt,
+      prompt,
       workDir: workspace.repository,
       stateDir: workspace.scratch,
-      command: task.spec.agent.command,
-      model: task.spec.agent.model,
-      ...(adapter.provider ? { broker: { baseUrl: context.broker.baseUrl, token: context.broker.tokenFor(uid) } } : {}),
+      options: context.agentOptions,
+      mcpServers: mcpServersOf(task),
+      mode: agentRunOf(task).mode,
+      ...(instructions ? { instructions } : {}),
+      ...(resume ? { resume } : {}),
+      ...(broker ? { broker } : {}),
     })
     for (const file of launch.files)
       await daemon.writeFile(file.path, file.content, { mode: file.mode, mkdirs: true, signal })
-    const stdin = launch.stdin === undefined ? 'null' : 'open'
-    await daemon.startProcess(
-      uid,
-      { argv: [...launch.argv], env: { ...launch.env }, cwd: launch.cwd, stdin },
-      { signal },
-    )
-    if (launch.stdin !== undefined) await daemon.writeStdin(uid, launch.stdin, { eof: true, signal })
+    const { stdin = 'null', cwd } = launch
+    const { argv, env } = withPath(launch.argv, pathEntries(task, workspace.repository))
+    const environment = { ...packages?.env, ...task.status?.environment?.env, ...env, ...launch.env }
+    await daemon.startProcess(id, { argv, env: environment, cwd, stdin }, { signal })
   }
   return {
     condition: 'AgentStarted',
@@ -48,9 +58,25 @@ export const startAgentStep: Step = async (context) => {
   }
 }
 
+export async function brokerAccess({
+  adapter,
+  task,
+  broker,
+  findModel,
+}: StepContext): Promise<BrokerAccess | undefined> {
+  const model = await findModel()
+  if (!model) return undefined
+  const { provider } = model
+  if (!model.isUsable)
+    throw new TaskError('ModelKeyMissing', `agent "${adapter.name}" needs a key for ${provider.title}`, {
+      hint: `Set it with \`corral secret set ${provider.secret}\`, then retry.`,
+    })
+  return { baseUrl: broker.baseUrl, token: broker.tokenFor(task.metadata.uid), kind: provider.kind }
+}
+
 async function checkInstalled(daemon: DaemonClient, { adapter, task, signal }: StepContext): Promise<void> {
-  if (!adapter.requires) return
-  const { program, install } = adapter.requires
+  if (!adapter.install) return
+  const { program } = adapter.install
   const found = await runCommand(
     daemon,
     `${task.metadata.uid}.which`,
@@ -62,23 +88,32 @@ async function checkInstalled(daemon: DaemonClient, { adapter, task, signal }: S
   )
   if (found.exit.exit_code !== 0)
     throw new TaskError('AgentNotInstalled', `"${program}" is not in the sandbox`, {
-      hint: `Install it with \`${install}\`, then retry.`,
+      hint: `Install it with \`corral agent install ${adapter.name}\`, then retry.`,
     })
 }
 
 /** Reads the agent's output to its end and keeps what it means. After a restart only what is new is appended. */
 export const followAgentStep: Step = async (context) => {
   const { daemon } = await context.openSandbox()
-  return follow(daemon, context)
+  const over = new AbortController()
+  const checkpoints = takeCheckpoints(daemon, context, anySignal([context.signal, over.signal]))
+  const refusals = context.watchRefusals()
+  try {
+    return await follow(daemon, context)
+  } finally {
+    over.abort()
+    await refusals.stop()
+    await checkpoints
+  }
 }
 
 /** Ends the agent, gently first, and keeps its last words. */
 export const stopAgentStep: Step = async (context) => {
   const { daemon } = await context.openSandbox()
-  const uid = context.task.metadata.uid
+  const id = processIdOf(context.task)
   const signalAgent = async (name: 'SIGTERM' | 'SIGKILL'): Promise<void> => {
     // Already ended is what we want; a lost line shows in `follow`.
-    await daemon.signal(uid, name, { timeoutMs: 5_000, signal: context.signal }).catch(() => undefined)
+    await daemon.signal(id, name, { timeoutMs: 5_000, signal: context.signal }).catch(() => undefined)
   }
   await signalAgent('SIGTERM')
   const kill = setTimeout(() => void signalAgent('SIGKILL'), stopGraceMs)
@@ -92,53 +127,87 @@ export const stopAgentStep: Step = async (context) => {
 }
 
 function stopMessage(reason: string, { task }: StepContext): string {
-  if (reason === 'Timeout') return `the agent ran longer than ${task.spec.timeoutSeconds ?? 1800} s`
-  return reason === 'PlatformStopped' ? 'the platform was stopped while the task ran' : 'the task was cancelled'
+  if (reason === 'Timeout')
+    return `the agent ran longer than ${task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds} s`
+  return 'the task was cancelled'
+}
+
+/** The agent ended with its sandbox's processes. The sandbox's disk is still there, so what it left is collected. */
+async function unseenEnd(
+  cause: string | undefined,
+  detail: string | undefined,
+  context: StepContext,
+): Promise<StepOutcome> {
+  const isOom = (await context.whySandboxEnded()) === 'OOMKilled'
+  const reason = cause ?? (isOom ? 'OutOfMemory' : 'SandboxLost')
+  const message = isOom
+    ? 'the sandbox ran out of memory and was restarted under the agent'
+    : `the sandbox's processes ended under the agent (${detail ?? 'no exit was seen'})`
+  return {
+    condition: 'AgentFinished',
+    reason,
+    message,
+    events: [
+      { type: 'error', code: reason, message },
+      { type: 'stage', stage: 'agent', state: 'failed', detail: message },
+    ],
+  }
 }
 
 async function follow(daemon: DaemonClient, context: StepContext): Promise<StepOutcome> {
-  const { task, adapter, eventLog, signal } = context
+  const { task, adapter, eventLog, record, signal } = context
   const uid = task.metadata.uid
   const parser = adapter.createParser()
   // The parser gives the same events for the same bytes, so the first ones are those the log already has.
-  let known = (await eventLog.tail(uid)).agentEvents
+  const run = agentRunOf(task)
+  let known = (await eventLog.tail(uid)).agentEvents - run.eventsBefore
   const keepNew = async (events: ReturnType<typeof parser.push>): Promise<void> => {
     const fresh = events.slice(Math.min(known, events.length))
     known -= events.length - fresh.length
-    if (fresh.length > 0) await eventLog.append(uid, fresh, 'agent')
+    if (fresh.length === 0) return
+    await eventLog.append(uid, fresh, 'agent')
+    context.progress()
   }
-  const rawPath = join(context.taskDirectory, 'agent.log')
-  const raw = createWriteStream(rawPath, { mode: 0o600 })
-  const rawDone = finished(raw)
-  rawDone.catch(() => undefined) // looked at below; a failure in between must not be without an owner
+  const raw = await record.openWriter(logPartOf(run.number))
   let exit: ProcessExitRecord | undefined
   try {
-    for await (const event of daemon.readOutput(uid, { signal })) {
-      if (event.type === 'exit') {
-        exit = event.exit
-        break
-      }
-      const drained = new Promise<void>((resolve) => raw.once('drain', resolve))
-      if (!raw.write(event.data)) await Promise.race([drained, rawDone])
-      await keepNew(parser.push(event.data, event.stream))
-    }
+    exit = await followOutput({
+      daemon,
+      processId: processIdOf(task),
+      parser,
+      log: raw,
+      onEvents: keepNew,
+      caps: outputCaps,
+      signal,
+    })
+  } catch (error) {
+    // Half of what filled the disk makes way for the record of how the task ended.
+    if (errorCode(error) === 'DiskFull') await raw.dropHalf()
+    throw error
   } finally {
-    raw.end()
-    await rawDone.catch((error: NodeJS.ErrnoException) => rethrowDiskFull(error, rawPath))
+    await raw.close()
   }
   // The daemon says so when it had no room to note what it saw.
   const isDiskFull = exit?.message?.includes('disk of the sandbox is full') === true
-  if (!exit || exit.exit_code < 0)
-    throw new TaskError(isDiskFull ? 'DiskFull' : 'SandboxLost', exit?.message ?? 'nobody saw how the agent ended')
+  if (!exit || exit.exit_code < 0) return unseenEnd(isDiskFull ? 'DiskFull' : undefined, exit?.message, context)
   await keepNew(parser.end({ exitCode: exit.exit_code, signal: exit.signal }))
   const { verdict } = parser
+  const session = await endSession(daemon, context, parser.sessionId)
+  const plan = verdict.ok && run.mode === 'plan' ? proposedPlan(context, parser.finalText) : undefined
+  if (plan)
+    return {
+      ...plan,
+      status: { exitCode: exit.exit_code, ...session.status, ...plan.status },
+      events: [...session.events, ...(plan.events ?? [])],
+    }
   const cause = verdict.ok ? 'Completed' : isDiskFull ? 'DiskFull' : verdict.cause
   return {
     condition: 'AgentFinished',
     reason: cause,
     message: verdict.ok ? 'the agent finished' : verdict.message,
-    status: { exitCode: exit.exit_code },
+    status: { exitCode: exit.exit_code, ...session.status },
     events: [
+      ...session.events,
       {
         type: 'stage',
         stage: 'agent',
@@ -147,13 +216,4 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
       },
     ],
   }
-}
-
-/** Half of what filled the disk makes way for the record of how the task ended. */
-async function rethrowDiskFull(error: NodeJS.ErrnoException, path: string): Promise<void> {
-  if (error.code === 'ENOSPC') {
-    await truncate(path, Math.floor((await stat(path)).size / 2))
-    throw new TaskError('DiskFull', 'the disk is full: the agent log could not be written', { cause: error })
-  }
-  if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
 }

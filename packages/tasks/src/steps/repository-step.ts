@@ -1,12 +1,21 @@
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type { DaemonClient } from '@corral/protocol'
-import { isInjectablePath } from '@corral/protocol'
+import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
+import { taskEnvironment } from '../environment/task-environment.js'
+import { agentRunOf } from '../plan-approval/agent-run.js'
+import type { ContinuedWork } from '../repository/continued-base.js'
+import { resultRef } from '../repository/quarantine.js'
+import { sourceWarnings } from '../repository/source-facts.js'
+import { baseRefOf, scratchFiles } from '../sandbox/collected-work.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { checkoutScript, excludeScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
+import { checkOutSubmodules } from './check-out-submodules.js'
+import { checkpointParts } from './checkpoints.js'
+import { placeLfsObjects } from './lfs-step.js'
+import { progressEvents } from './progress-events.js'
 import { author, branchOf, type Step, type StepContext } from './step.js'
 
 /**
@@ -14,21 +23,37 @@ import { author, branchOf, type Step, type StepContext } from './step.js'
  * branch; then the request's files are written. A marker in the sandbox makes a repeat do nothing.
  */
 export const repositoryStep: Step = async (context) => {
-  const { task, signal } = context
+  const { task, record, signal } = context
+  const { continues } = task.spec
+  const inherited = continues?.commit === undefined ? continues?.baseCommit : undefined
+  const baseCommit = task.status?.baseCommit ?? task.spec.retry?.baseCommit ?? inherited
   const prepared = await context.repository.prepare({
     url: task.spec.repository.url,
     ...(task.spec.baseBranch ? { baseBranch: task.spec.baseBranch } : {}),
-    ...(task.spec.newBranch ? { newBranch: task.spec.newBranch } : {}),
-    ...(task.status?.baseCommit ? { baseCommit: task.status.baseCommit } : {}),
-    taskDirectory: context.taskDirectory,
+    newBranch: branchOf(task),
+    submodules: task.spec.repository.submodules,
+    lfs: task.spec.repository.lfs,
+    ...(baseCommit ? { baseCommit } : {}),
+    ownCommits: task.spec.retry?.replaces ?? [],
+    continues: await continuedWork(context),
+    taskDirectory: await record.workDirectory(),
     signal,
+    onProgress: progressEvents(context),
   })
+  const { environmentFile } = prepared
+  const declared =
+    environmentFile && taskEnvironment(task, environmentFile, await context.grantedEgress(task.spec.repository.url))
+  await record.keepFile('bundle-in', prepared.bundlePath)
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
   const bundle = `${workspace.scratch}/in.bundle`
+  const packIndex = `${workspace.scratch}/in.idx`
   const marker = `${workspace.scratch}/checked-out-${task.metadata.uid}`
   if (!(await daemon.statFile(marker, { signal }))) {
-    await daemon.writeFile(bundle, createReadStream(prepared.bundlePath), { mkdirs: true, signal })
+    await daemon.writeFile(bundle, record.read('bundle-in'), { mkdirs: true, signal })
+    await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
+    const work = await bringFormerWork(context, daemon, workspace)
+    const lfs = await placeLfsObjects(context, daemon, workspace, prepared.lfs)
     const result = await runCommand(
       daemon,
       `${task.metadata.uid}.checkout`,
@@ -36,11 +61,19 @@ export const repositoryStep: Step = async (context) => {
         argv: ['/bin/sh', '-c', checkoutScript],
         env: {
           BUNDLE: bundle,
-          BASE_REF: `refs/corral/base/${prepared.commit}`,
-          BASE_BRANCH: prepared.branch,
+          BASE_REF: baseRefOf(prepared.commit),
+          BASE_COMMIT: prepared.commit,
+          BASE_BRANCH: prepared.branch ?? '',
+          SHALLOW: (await context.repository.shallowCommits(task.spec.repository.url)).join('\n'),
+          USES_LFS: prepared.facts.usesLfs ? 'yes' : '',
+          PACK_NAME: prepared.pack.name,
+          PACK_OFFSET: String(prepared.pack.offsetBytes),
+          PACK_INDEX: packIndex,
           NEW_BRANCH: branchOf(task),
           REPO: workspace.repository,
           MARKER: marker,
+          ...work,
+          ...lfs,
           AUTHOR_NAME: author.name,
           AUTHOR_EMAIL: author.email,
         },
@@ -49,22 +82,71 @@ export const repositoryStep: Step = async (context) => {
     )
     if (result.exit.exit_code !== 0) throw checkoutFailure(result.tail)
   }
+  await checkOutSubmodules(daemon, workspace, prepared.submodules, context)
   await injectFiles(daemon, workspace, task.spec.files ?? [], context)
-  const { size } = await stat(prepared.bundlePath)
+  const size = (await record.find('bundle-in'))?.sizeBytes ?? 0
+  const from = prepared.branch ?? 'detached HEAD'
+  const baseBranch = task.spec.continues?.baseBranch ?? prepared.branch
+  const warnings = sourceWarnings(prepared.facts, {
+    hasSubmodules: prepared.submodules.length > 0,
+    hasLfs: task.spec.repository.lfs === true,
+  })
   return {
     condition: 'RepositoryReady',
     reason: 'CheckedOut',
-    message: `${prepared.branch} at ${prepared.commit.slice(0, 12)}`,
-    status: { baseBranch: prepared.branch, baseCommit: prepared.commit, branch: branchOf(task) },
+    message: `${from} at ${prepared.commit.slice(0, 12)}`,
+    status: {
+      ...(baseBranch ? { baseBranch } : {}),
+      baseCommit: prepared.commit,
+      ...declared,
+      ...(warnings.length > 0 ? { warnings: mergeWarnings(task.status?.warnings ?? [], warnings) } : {}),
+    },
     events: [
+      ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
       {
         type: 'stage',
         stage: 'repository',
         state: 'finished',
-        detail: `${prepared.branch} at ${prepared.commit.slice(0, 12)}, ${size} bytes as a bundle, on branch ${branchOf(task)}`,
+        detail: `${from} at ${prepared.commit.slice(0, 12)}, ${size} bytes as a bundle, on branch ${branchOf(task)}`,
       },
     ],
   }
+}
+
+/** The work this task goes on from; undefined where the former task left none, or there is no former one. */
+async function continuedWork({ task, continued }: StepContext): Promise<ContinuedWork | undefined> {
+  const { commit, branch, baseCommit } = task.spec.continues ?? {}
+  if (!commit) return undefined
+  const hasResult = baseCommit !== undefined && (await continued?.find('bundle-out')) !== undefined
+  return {
+    commit,
+    branch,
+    takesAdditions: branchOf(task) === branch,
+    result: hasResult && continued ? { bundlePath: await continued.localFile('bundle-out'), baseCommit } : undefined,
+  }
+}
+
+/**
+ * Work of the task this one repeats, or of its own before its sandbox was given back, for an agent that goes on from it. It was accepted once, or goes where it came from: into a sandbox.
+ */
+async function bringFormerWork(
+  { task, record, former, signal }: StepContext,
+  daemon: DaemonClient,
+  { scratch }: Workspace,
+): Promise<{ WORK_BUNDLE: string; WORK_REF: string }> {
+  if (agentRunOf(task).number > 1 && (await record.find(checkpointParts.result))) {
+    const path = `${scratch}/work.bundle`
+    await daemon.writeFile(path, record.read(checkpointParts.result), { mkdirs: true, signal })
+    return { WORK_BUNDLE: path, WORK_REF: resultRef }
+  }
+  if (!task.spec.retry?.commit) return { WORK_BUNDLE: '', WORK_REF: '' }
+  if (!former || !(await former.find('bundle-out')))
+    throw new TaskError('InvalidTask', `the commits of task ${task.spec.retryOf ?? ''} are no longer kept`, {
+      hint: 'Retry without its work.',
+    })
+  const path = `${scratch}/work.bundle`
+  await daemon.writeFile(path, former.read('bundle-out'), { mkdirs: true, signal })
+  return { WORK_BUNDLE: path, WORK_REF: resultRef }
 }
 
 function checkoutFailure(tail: string): TaskError {
@@ -98,7 +180,11 @@ async function injectFiles(
     `${task.metadata.uid}.exclude`,
     {
       argv: ['/bin/sh', '-c', excludeScript],
-      env: { REPO: workspace.repository, EXCLUDED: files.map((file) => file.path).join('\n') },
+      env: {
+        REPO: workspace.repository,
+        EXCLUDED: files.map((file) => file.path).join('\n'),
+        KEPT: scratchFiles.excludes(workspace.scratch),
+      },
     },
     { signal, isRepeatable: true, timeoutMs: 60_000 },
   )

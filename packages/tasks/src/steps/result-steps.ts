@@ -1,85 +1,118 @@
-import { createWriteStream } from 'node:fs'
-import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { acceptLimits, resultRef } from '../repository/accept.js'
-import { runCommand } from '../sandbox/run-command.js'
-import { collectScript } from '../sandbox/scripts.js'
+import { mergeWarnings, type TaskEventBody, type TaskWarning } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
+import { quarantineLimits } from '../repository/quarantine.js'
+import { takeArtifacts } from '../results/take-artifacts.js'
+import { type CollectedWork, scratchFiles } from '../sandbox/collected-work.js'
 import { TaskError } from '../task-error.js'
-import { branchOf, type Step } from './step.js'
+import { acceptBundle, baseCommitOf } from './accepted-bundle.js'
+import { removeCheckpoint } from './checkpoints.js'
+import { archiveName, archiveWork, bounded, collectName, collectWork } from './collect-work.js'
+import { keptLfsObjects } from './lfs-step.js'
+import { salvageStep } from './salvage-step.js'
+import { branchOf, type Step, type StepContext, type StepOutcome } from './step.js'
 
-/** Commits what the agent left uncommitted, takes the commits out as a bundle and checks them outside. */
+/** The artifact with what the agent made beside the result: other branches, stashes, replaced history. */
+const keptBundleName = 'kept.bundle'
+
+/** Errors that say the sandbox is gone with its disk. */
+const lostCodes = new Set(['SandboxDeleted', 'SandboxFailed', 'SandboxLost'])
+
+/**
+ * Takes what the agent did out of the sandbox and checks it outside. A failure says where the work is: in the record as
+ * an archive, or, where not even that worked, in the sandbox, which is then kept.
+ */
 export const collectStep: Step = async (context) => {
-  const { task, signal, taskDirectory } = context
-  const uid = task.metadata.uid
-  const baseCommit = task.status?.baseCommit
-  if (!baseCommit) throw new TaskError('InternalError', 'the base commit was not recorded')
-  const { daemon } = await context.openSandbox()
-  const workspace = await context.findWorkspace()
-  const bundle = `${workspace.scratch}/out.bundle`
-  const result = await runCommand(
-    daemon,
-    `${uid}.collect`,
-    {
-      argv: ['/bin/sh', '-c', collectScript],
-      env: {
-        REPO: workspace.repository,
-        BASE_COMMIT: baseCommit,
-        RESULT_REF: resultRef,
-        BUNDLE: bundle,
-        MESSAGE: commitMessage(task.spec.prompt, task.metadata.name),
-      },
-    },
-    { signal, isRepeatable: true, timeoutMs: 10 * 60_000, timeoutCode: 'ResultFailed' },
-  )
-  if (result.exit.exit_code !== 0) {
-    const full = /No space left on device/i.test(result.tail)
-    throw new TaskError(full ? 'DiskFull' : 'ResultFailed', `the work could not be committed: ${result.tail}`)
+  try {
+    return await collect(context)
+  } catch (error) {
+    if (context.signal.aborted) throw error
+    if (lostCodes.has(errorCode(error) ?? '')) return salvageStep(context)
+    if (!(error instanceof TaskError)) throw error
+    throw await withWorkKept(error, context)
   }
-  const commit = /^commit=([0-9a-f]{40,64})$/m.exec(result.stdout)?.[1]
-  if (!commit) throw new TaskError('ResultRejected', 'the sandbox named no commit')
-  if (/^changed=no$/m.test(result.stdout)) {
+}
+
+async function collect(context: StepContext): Promise<StepOutcome> {
+  const { signal, record } = context
+  const collected = await collectWork(context, baseCommitOf(context))
+  await takeKeptBundle(context, collected)
+  const found = [...collected.warnings, ...(await takeArtifacts(context))]
+  const artifacts = await keptArtifacts(context)
+  if (!collected.changed) {
     return {
       condition: 'ResultCollected',
       reason: 'NoChanges',
       message: 'nothing changed',
-      status: { outcome: 'no_changes' },
-      events: [{ type: 'stage', stage: 'result', state: 'finished', detail: 'no changes' }],
+      status: { outcome: 'no_changes', ...artifacts, ...warningsFor(context, found) },
+      events: [...warningEvents(found), { type: 'stage', stage: 'result', state: 'finished', detail: 'no changes' }],
     }
   }
-  const bundlePath = join(taskDirectory, 'out.bundle')
-  await pipeline(
-    Readable.from(bounded(daemon.readFileStream(bundle, { signal }), acceptLimits.bundleBytes)),
-    createWriteStream(bundlePath, { mode: 0o600 }),
-    { signal },
-  ).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOSPC')
-      throw new TaskError('DiskFull', 'the disk is full: the result could not be stored', { cause: error })
-    throw error
-  })
-  const accepted = await context.repository.accept({
-    url: task.spec.repository.url,
-    taskDirectory,
-    bundlePath,
-    baseCommit,
-    claimedCommit: commit,
-    signal,
-  })
-  const { filesChanged, insertions, deletions } = accepted.diffStat
+  const { daemon } = await context.openSandbox()
+  const { scratch } = await context.findWorkspace()
+  const bundle = daemon.readFileStream(scratchFiles.resultBundle(scratch, collectName), { signal })
+  await record.write('bundle-out', bounded(bundle, quarantineLimits.bundleBytes), { signal })
+  const accepted = await acceptBundle(context, collected.commit)
+  await removeCheckpoint(context)
+  const warnings = [...found, ...accepted.warnings]
   return {
     condition: 'ResultCollected',
     reason: 'Accepted',
-    message: `commit ${accepted.commit.slice(0, 12)}`,
-    status: { outcome: 'changes', commit: accepted.commit, diffStat: accepted.diffStat },
+    message: `commit ${collected.commit.slice(0, 12)}`,
+    status: {
+      outcome: 'changes',
+      ...accepted.status,
+      ...artifacts,
+      ...warningsFor(context, warnings),
+    },
     events: [
-      {
-        type: 'stage',
-        stage: 'result',
-        state: 'finished',
-        detail: `${accepted.commit.slice(0, 12)}: ${filesChanged} files changed, +${insertions} -${deletions}`,
-      },
+      ...warningEvents(warnings),
+      { type: 'stage', stage: 'result', state: 'finished', detail: accepted.detail },
     ],
   }
+}
+
+/** What is not part of the result is kept unread: a bundle is a file until somebody fetches from it. */
+async function takeKeptBundle(context: StepContext, { kept }: CollectedWork): Promise<void> {
+  if (!kept) return
+  const { daemon } = await context.openSandbox()
+  const { scratch } = await context.findWorkspace()
+  const bundle = daemon.readFileStream(scratchFiles.keptBundle(scratch, collectName), { signal: context.signal })
+  await context.record.write(`artifact/${keptBundleName}`, bounded(bundle, quarantineLimits.bundleBytes), {
+    signal: context.signal,
+  })
+}
+
+async function keptArtifacts({ record }: StepContext): Promise<{ artifacts?: string[] }> {
+  const artifacts = await record.list('artifact')
+  return artifacts.length > 0 ? { artifacts } : {}
+}
+
+/** The same failure with what became of the work, for the record. */
+async function withWorkKept(error: TaskError, context: StepContext): Promise<TaskError> {
+  const isSafe = await archiveWork(context)
+  const { sandbox } = context.task.status ?? {}
+  const where = isSafe
+    ? `its files are kept as the artifact ${archiveName}`
+    : `its files are in the sandbox ${sandbox?.sandboxName ?? ''}, which is kept until the task is deleted`
+  const status = isSafe
+    ? { artifacts: await context.record.list('artifact') }
+    : sandbox
+      ? { sandbox: { ...sandbox, kept: true } }
+      : {}
+  return new TaskError(errorCode(error) ?? 'ResultFailed', `${error.message}; ${where}`, {
+    cause: error,
+    ...(error.hint ? { hint: error.hint } : {}),
+    details: { ...error.details, status },
+  })
+}
+
+function warningsFor({ task }: StepContext, warnings: readonly TaskWarning[]): { warnings?: TaskWarning[] } {
+  const all = mergeWarnings(task.status?.warnings ?? [], warnings)
+  return all.length > 0 ? { warnings: all } : {}
+}
+
+function warningEvents(warnings: readonly TaskWarning[]): TaskEventBody[] {
+  return mergeWarnings([], warnings).map((warning) => ({ type: 'warning', ...warning }))
 }
 
 /** Pushes outside the sandbox, with the user's credentials. */
@@ -90,9 +123,11 @@ export const pushStep: Step = async (context) => {
   const branch = branchOf(task)
   await context.repository.publish({
     url: task.spec.repository.url,
-    taskDirectory: context.taskDirectory,
+    taskDirectory: await context.record.workDirectory(),
     commit,
     branch,
+    replaces: task.spec.retry?.replaces ?? [],
+    lfs: await keptLfsObjects(context, baseCommitOf(context)),
     signal: context.signal,
   })
   return {
@@ -101,21 +136,5 @@ export const pushStep: Step = async (context) => {
     message: `${commit.slice(0, 12)} is on ${branch}`,
     status: { pushed: true, branch },
     events: [{ type: 'stage', stage: 'push', state: 'finished', detail: `${commit.slice(0, 12)} is on ${branch}` }],
-  }
-}
-
-/** A subject from the prompt's first line, and a trailer that leads back to the task. */
-export function commitMessage(prompt: string, taskName: string): string {
-  const first = prompt.trim().split('\n', 1)[0]?.trim() ?? ''
-  const subject = first.length > 72 ? `${first.slice(0, 69).trimEnd()}...` : first || 'Work of a coding agent'
-  return `${subject}\n\nCorral-Task: ${taskName}\n`
-}
-
-async function* bounded(chunks: AsyncIterable<Uint8Array>, limitBytes: number): AsyncIterable<Uint8Array> {
-  let size = 0
-  for await (const chunk of chunks) {
-    size += chunk.length
-    if (size > limitBytes) throw new TaskError('ResultTooLarge', `the result is larger than ${limitBytes} bytes`)
-    yield chunk
   }
 }

@@ -1,11 +1,17 @@
-import { LineSplitter, outputEvent } from '@corral/agents'
-import { eventLimits, type TaskEventBody } from '@corral/protocol'
+import { OutputJoiner } from '@corral/agents'
+import type { AgentEvent, TaskEventBody } from '@corral/protocol'
+import { defaultSetupTimeoutSeconds } from '@corral/resources'
+import { writeClientFiles } from '../environment/package-clients.js'
+import { pathEntries } from '../environment/path-entries.js'
+import { watchSilence } from '../environment/silence-watch.js'
+import { markSetupScript } from '../sandbox/collect-script.js'
+import { collectEnvironment } from '../sandbox/collected-work.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { nothingToSetUp, setupScript } from '../sandbox/scripts.js'
 import { TaskError } from '../task-error.js'
-import type { Step } from './step.js'
-
-const setupTimeoutMs = 20 * 60_000
+import { collectRequest } from './collect-work.js'
+import { EventBudget, leftOut, outputCaps } from './output-caps.js'
+import type { Step, StepContext } from './step.js'
 
 /** Runs the repository's own set-up (`.corral/setup`) or the request's, with the egress the request grants. */
 export const setupStep: Step = async (context) => {
@@ -13,40 +19,86 @@ export const setupStep: Step = async (context) => {
   const uid = task.metadata.uid
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
-  const lines = {
-    stdout: new LineSplitter(eventLimits.outputCharacters - 1),
-    stderr: new LineSplitter(eventLimits.outputCharacters - 1),
+  const output = { stdout: new OutputJoiner('stdout'), stderr: new OutputJoiner('stderr') }
+  const budget = new EventBudget(outputCaps.setupEventBytes)
+  const emit = async (events: AgentEvent[]): Promise<void> => {
+    const kept = budget.take(events).map((event) => ({ ...event, stage: 'setup' }) as TaskEventBody)
+    if (kept.length > 0) await eventLog.append(uid, kept)
   }
-  const emit = async (stream: 'stdout' | 'stderr', pieces: ReturnType<LineSplitter['push']>): Promise<void> => {
-    const events = pieces.map((piece) => ({ ...outputEvent(piece, stream), stage: 'setup' }) as TaskEventBody)
-    await eventLog.append(uid, events)
-  }
-  const result = await runCommand(
-    daemon,
-    `${uid}.setup`,
-    {
-      argv: ['/bin/sh', '-c', setupScript],
-      env: { REPO: workspace.repository, SETUP: task.spec.setup ?? '', CI: 'true', CORRAL_TASK_ID: task.metadata.name },
-    },
-    {
-      signal,
-      timeoutMs: setupTimeoutMs,
-      timeoutCode: 'SetupTimeout',
-      onOutput: (stream, data) => emit(stream, lines[stream].push(data)),
-    },
+  const environment = task.status?.environment
+  const command = task.spec.setup ?? environment?.setup
+  const network = await context.enterPhase('setup')
+  const packages = network.hasPackages ? context.packageClients : undefined
+  if (packages) await writeClientFiles(daemon, packages, uid, signal)
+  const result = await watched(context, (heard) =>
+    runCommand(
+      daemon,
+      `${uid}.setup`,
+      {
+        argv: ['/bin/sh', '-c', setupScript],
+        env: {
+          ...packages?.env,
+          ...environment?.env,
+          REPO: workspace.repository,
+          SETUP: command ?? '',
+          CORRAL_PATH: pathEntries(task, workspace.repository),
+          CI: 'true',
+          CORRAL_TASK_ID: task.metadata.name,
+        },
+      },
+      {
+        signal,
+        timeoutMs: (task.spec.setupTimeoutSeconds ?? defaultSetupTimeoutSeconds) * 1000,
+        timeoutCode: 'SetupTimeout',
+        onOutput: (stream, data) => {
+          heard()
+          return emit(output[stream].push(data))
+        },
+      },
+    ),
   )
-  for (const stream of ['stdout', 'stderr'] as const) await emit(stream, lines[stream].end())
-  if (result.exit.exit_code === nothingToSetUp && !task.spec.setup)
+  for (const joiner of Object.values(output)) await emit(joiner.end())
+  if (budget.leftOutBytes > 0) await eventLog.append(uid, [leftOut(budget.leftOutBytes, 'of the set-up’s output')])
+  if (result.exit.exit_code === nothingToSetUp && !command)
     return { condition: 'SetupDone', reason: 'NothingToDo', message: 'the repository has no set-up command' }
+  if (result.exit.exit_code < 0)
+    throw new TaskError('SandboxLost', `the sandbox's processes ended during set-up (${result.tail})`)
   if (result.exit.exit_code !== 0)
     throw new TaskError(
       'SetupFailed',
       `the set-up command ended with exit code ${result.exit.exit_code}: ${result.tail}`,
     )
+  await markSetup(context)
   return {
     condition: 'SetupDone',
     reason: 'Completed',
     message: 'the set-up command succeeded',
     events: [{ type: 'stage', stage: 'setup', state: 'finished' }],
   }
+}
+
+/** While it works, what is refused to it is told, and that it is silent. `heard` is called with each output. */
+async function watched<T>(context: StepContext, work: (heard: () => void) => Promise<T>): Promise<T> {
+  const refusals = context.watchRefusals()
+  const silence = watchSilence(context)
+  try {
+    return await work(silence.heard)
+  } finally {
+    silence.stop()
+    await refusals.stop()
+  }
+}
+
+/** Remembers what set-up left behind, so that it does not count as work of the agent. Not vital: a failure is logged. */
+async function markSetup(context: StepContext): Promise<void> {
+  const { task, signal } = context
+  const { daemon } = await context.openSandbox()
+  const request = await collectRequest(context, task.status?.baseCommit ?? '', 'mark-setup')
+  const { exit, tail } = await runCommand(
+    daemon,
+    `${task.metadata.uid}.mark-setup`,
+    { argv: ['/bin/sh', '-c', markSetupScript], env: collectEnvironment(request) },
+    { signal, isRepeatable: true, timeoutMs: 5 * 60_000 },
+  )
+  if (exit.exit_code !== 0) context.log.warn('what set-up left could not be marked', { output: tail })
 }

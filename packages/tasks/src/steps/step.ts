@@ -1,9 +1,15 @@
-import type { AgentAdapter } from '@corral/agents'
+import type { AgentAdapter, AgentOptions, Provider } from '@corral/agents'
+import type { Logger } from '@corral/ports'
 import type { TaskEventBody } from '@corral/protocol'
-import type { AgentTask, AgentTaskStatus, Logger, Stored } from '@corral/resources'
+import type { AgentTask, AgentTaskStatus, ConditionStatus, Stored } from '@corral/resources'
 import type { EndReason } from '../agent-task/plan.js'
 import type { StageCondition } from '../agent-task/stages.js'
+import type { PhaseNetwork } from '../environment/network-phase.js'
+import type { PackageClients } from '../environment/package-clients.js'
+import type { NetworkPhase } from '../environment/phase-egress.js'
+import type { RefusalWatch } from '../environment/watch-refusals.js'
 import type { EventLog } from '../event-log/event-log.js'
+import type { TaskRecord } from '../records/task-records.js'
 import type { Repository } from '../repository/repository.js'
 import type { SandboxSession } from '../sandbox/sandbox-session.js'
 import type { Workspace } from '../sandbox/workspace.js'
@@ -14,17 +20,39 @@ export interface StepContext {
   /** Opens the line to the task's sandbox; closed by the runner when the step ends. */
   openSandbox(): Promise<SandboxSession>
   findWorkspace(): Promise<Workspace>
-  /** Directory of the task outside every sandbox; exists. */
-  readonly taskDirectory: string
+  /** What is kept of the task outside every sandbox. */
+  readonly record: TaskRecord
+  /** What is kept of the task this one repeats. */
+  readonly former: TaskRecord | undefined
+  /** What is kept of the task this one goes on from. */
+  readonly continued: TaskRecord | undefined
+  /** What that task was asked for; undefined where it is gone. */
+  findFormerPrompt(): Promise<string | undefined>
   readonly adapter: AgentAdapter
+  /** What the task's spec says of the agent beside its name, checked by the adapter. */
+  readonly agentOptions: AgentOptions
   readonly repository: Repository
   readonly eventLog: EventLog
   readonly broker: { baseUrl: string; tokenFor(taskUid: string): string }
-  /** Whether the platform holds a key for the agent's provider. */
-  hasModelKey(): Promise<boolean>
+  /** Whose model the agent uses, and whether it can be called; undefined for an agent without a model. */
+  findModel(): Promise<{ provider: Provider; isUsable: boolean } | undefined>
+  /** See `enterPhase`. */
+  enterPhase(phase: NetworkPhase): Promise<PhaseNetwork>
+  /** See `watchRefusals`. */
+  watchRefusals(): RefusalWatch
+  /** What the operator lets environment files of this repository open. */
+  grantedEgress(repository: string): Promise<string[]>
+  /** How package clients reach the mirror, where the platform has one. */
+  readonly packageClients: PackageClients | undefined
   readonly signal: AbortSignal
+  /** Says that the step got on, so that failures before do not count. */
+  progress(): void
+  /** The reason Kubernetes gives for the last end of the sandbox's container; undefined where it never ended. */
+  whySandboxEnded(): Promise<string | undefined>
   /** Why the agent is to be stopped, for `stop-agent`. */
   readonly reason: EndReason | undefined
+  /** The same in words, where the plan has them. */
+  readonly endMessage?: string | undefined
   now(): Date
   readonly log: Logger
 }
@@ -32,6 +60,8 @@ export interface StepContext {
 /** What a step found, to be recorded as a condition that has passed, with what else belongs into the status. */
 export interface StepOutcome {
   condition: StageCondition
+  /** True where left out; Unknown for a stage that goes on. */
+  conditionStatus?: ConditionStatus
   reason: string
   message: string
   status?: Partial<AgentTaskStatus>

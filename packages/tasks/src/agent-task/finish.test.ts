@@ -1,0 +1,99 @@
+import { type Clock, silentLogger } from '@corral/ports'
+import { finalViewOf, type TaskEvent } from '@corral/protocol'
+import type { AgentTask, Stored } from '@corral/resources'
+import { beforeEach, expect, it } from 'vitest'
+import { memoryTaskRecords } from '../records/memory-task-records.js'
+import type { TaskRecords } from '../records/task-records.js'
+import { TaskError } from '../task-error.js'
+import { taskView } from '../task-view.js'
+import { finishTask } from './finish.js'
+import type { TaskPorts } from './task-ports.js'
+
+const uid = 'uid-1'
+const task: Stored<AgentTask> = {
+  apiVersion: 'corral.dev/v1alpha1',
+  kind: 'AgentTask',
+  metadata: {
+    name: 'task-b',
+    namespace: 'corral',
+    uid,
+    resourceVersion: '1',
+    generation: 1,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  },
+  spec: { repository: { url: '/r' }, prompt: 'Do it', agent: { name: 'claude' } },
+  status: { branch: 'corral/task-b', commit: 'c0ffee', pushed: true, outcome: 'changes' },
+}
+
+let records: TaskRecords
+let written: Stored<AgentTask>[]
+let seconds: number
+let ports: TaskPorts
+
+beforeEach(() => {
+  records = memoryTaskRecords({ now: () => new Date('2026-01-01T00:00:00Z') })
+  written = []
+  seconds = 10
+  ports = {
+    client: {
+      updateStatus: async (_: unknown, object: Stored<AgentTask>) => {
+        written.push(object)
+        return object
+      },
+    },
+    records,
+    usageOf: async () => ({ inputTokens: 1, outputTokens: 2, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: 0.5 }),
+    finished: () => undefined,
+    clock: { now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds)) } as Clock,
+    log: silentLogger,
+  } as unknown as TaskPorts
+})
+
+async function events(): Promise<TaskEvent[]> {
+  const all: TaskEvent[] = []
+  for await (const event of records.events.read(uid)) all.push(event)
+  return all
+}
+
+it.each([
+  { code: 'Succeeded', status: 'SUCCEEDED' },
+  { code: 'Timeout', status: 'TIMED_OUT' },
+  { code: 'Cancelled', status: 'CANCELLED' },
+  { code: 'AgentFailed', status: 'FAILED' },
+])('the last event of a task that ended as $status carries the task as it is recorded', async ({ code, status }) => {
+  await records.events.append(uid, [{ type: 'output', stream: 'stdout', text: 'x' }])
+  await finishTask(task, { code, message: 'how it ended' }, ports)
+  const last = (await events()).at(-1)
+  expect(last).toMatchObject({ type: 'result', status, branch: 'corral/task-b', commit: 'c0ffee', outcome: 'changes' })
+  const recorded = written.at(-1)
+  expect(last && finalViewOf(last)).toEqual(recorded && taskView(recorded))
+  expect(recorded?.status).toMatchObject({ phase: status, lastEventSequence: 2, usage: { costUsd: 0.5 } })
+})
+
+it('a pass that finds the last event told records the same end, and tells it once', async () => {
+  ports.client.updateStatus = () => Promise.reject(new Error('the process was killed here'))
+  await expect(finishTask(task, { code: 'Succeeded', message: 'done' }, ports)).rejects.toThrow('killed')
+  seconds = 50
+  ports.client.updateStatus = (async (_: unknown, object: Stored<AgentTask>) => {
+    written.push(object)
+    return object
+  }) as TaskPorts['client']['updateStatus']
+  await finishTask(task, { code: 'Succeeded', message: 'done' }, ports)
+  const [told, ...more] = await events()
+  expect(more).toEqual([])
+  expect(written[0] && told && taskView(written[0])).toEqual(told && finalViewOf(told))
+  expect(written[0]?.status?.times?.finishedAt).toBe('2026-01-01T00:00:10.000Z')
+})
+
+it('where the last event finds no room the end is recorded all the same and followers are let go', async () => {
+  await records.events.append(uid, [{ type: 'output', stream: 'stdout', text: 'x' }])
+  const following = (async () => {
+    const types: string[] = []
+    for await (const { type } of records.events.read(uid, { follow: true })) types.push(type)
+    return types
+  })()
+  const full = { ...records.events, append: () => Promise.reject(new TaskError('DiskFull', 'no room')) }
+  await finishTask(task, { code: 'DiskFull', message: 'no room' }, { ...ports, records: { ...records, events: full } })
+  expect(await following).toEqual(['output'])
+  expect(written[0]?.status).toMatchObject({ phase: 'FAILED', cause: { code: 'DiskFull' }, lastEventSequence: 1 })
+})

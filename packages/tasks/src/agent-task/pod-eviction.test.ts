@@ -1,0 +1,89 @@
+import type { Pod } from '@corral/resources'
+import { describe, expect, it } from 'vitest'
+import type { StepOutcome } from '../steps/step.js'
+import { TaskError } from '../task-error.js'
+import { type Eviction, evictionOf, findPodName, withEviction } from './pod-eviction.js'
+
+const limit = 'Pod ephemeral local storage usage exceeds the total limit of containers 10Gi.'
+const pressure = 'The node was low on resource: ephemeral-storage. Threshold quantity: 1Mi, available: 0.'
+const evicted = (message: string): Pod => ({ status: { reason: 'Evicted', message } })
+const targeted = (message: string, reason = 'TerminationByKubelet'): Pod => ({
+  status: { conditions: [{ type: 'DisruptionTarget', status: 'True', reason, message }] },
+})
+
+describe('what a pod says of its eviction', () => {
+  it.each<{ when: string; pod: Pod; means: [code: string, isOver: boolean] | undefined }>([
+    { when: 'it took more than it may', pod: evicted(limit), means: ['DiskLimit', true] },
+    {
+      when: 'a volume is too full',
+      pod: evicted('Usage of EmptyDir volume "v" exceeds the limit "1Mi".'),
+      means: ['DiskLimit', true],
+    },
+    {
+      when: 'it has too many files',
+      pod: evicted('Pod inode usage exceeds the limit 10.'),
+      means: ['DiskLimit', true],
+    },
+    { when: 'the node is full', pod: evicted(pressure), means: ['DiskFull', true] },
+    { when: 'it is about to be evicted', pod: targeted(limit), means: ['DiskLimit', false] },
+    { when: 'the node has no memory left', pod: evicted('The node was low on resource: memory.'), means: undefined },
+    { when: 'another goes first', pod: targeted(limit, 'PreemptionByScheduler'), means: undefined },
+    { when: 'nothing is wrong', pod: {}, means: undefined },
+  ])('when $when', ({ pod, means }) => {
+    const found = evictionOf(pod)
+    expect(found && [found.code, found.isOver]).toEqual(means)
+  })
+})
+
+describe('a step in a sandbox that is evicted for its disk', () => {
+  const halted: Eviction = { code: 'DiskLimit', message: limit, isOver: false }
+  const ended = (reason: string): Promise<StepOutcome> =>
+    Promise.resolve({ condition: 'AgentFinished', reason, message: 'as it was' })
+
+  it.each<{ when: string; reason: string; eviction: Eviction | undefined; tells: string }>([
+    { when: 'the node ended the agent', reason: 'AgentKilled', eviction: halted, tells: 'DiskLimit' },
+    { when: 'the agent failed for want of room', reason: 'AgentFailed', eviction: halted, tells: 'DiskLimit' },
+    { when: 'the agent had finished before', reason: 'Completed', eviction: halted, tells: 'Completed' },
+    { when: 'the agent failed by itself', reason: 'AgentFailed', eviction: undefined, tells: 'AgentFailed' },
+  ])('when $when', async ({ reason, eviction, tells }) => {
+    expect((await withEviction(ended(reason), async () => eviction)).reason).toBe(tells)
+  })
+
+  it('waits a moment for the node to say why it ended the agent', async () => {
+    let asked = 0
+    const find = async (): Promise<Eviction | undefined> => (++asked === 3 ? halted : undefined)
+    expect(await withEviction(ended('AgentKilled'), find)).toMatchObject({ reason: 'DiskLimit', message: limit })
+  })
+
+  it.each<{ when: string; error: Error; eviction: Eviction; tells: string }>([
+    { when: 'set-up was ended', error: new TaskError('SetupFailed', 'killed'), eviction: halted, tells: 'DiskLimit' },
+    {
+      when: 'the line broke, which may come back',
+      error: new TaskError('ConnectionLost', 'x'),
+      eviction: halted,
+      tells: 'ConnectionLost',
+    },
+    {
+      when: 'the line broke for good',
+      error: new TaskError('ConnectionLost', 'x'),
+      eviction: { ...halted, isOver: true },
+      tells: 'DiskLimit',
+    },
+    {
+      when: 'the result breaks a rule',
+      error: new TaskError('ResultRejected', 'x'),
+      eviction: halted,
+      tells: 'ResultRejected',
+    },
+  ])('when $when', async ({ error, eviction, tells }) => {
+    await expect(withEviction(Promise.reject(error), async () => eviction)).rejects.toMatchObject({ code: tells })
+  })
+})
+
+it.each([
+  { when: 'says its pod has another name', annotations: { 'agents.x-k8s.io/pod-name': 'warm-7' }, name: 'warm-7' },
+  { when: 'says nothing', annotations: {}, name: 'box' },
+])('the pod of a Sandbox that $when is $name', async ({ annotations, name }) => {
+  const client = { find: async () => ({ metadata: { name: 'box', annotations } }) }
+  expect(await findPodName(client as unknown as Parameters<typeof findPodName>[0], 'corral', 'box')).toBe(name)
+})

@@ -1,0 +1,86 @@
+import type { Pod } from '@corral/resources'
+import { describe, expect, it } from 'vitest'
+import { podProblemOf } from './pod-start.js'
+
+const container = { name: 'sandbox', ready: false, restartCount: 0, image: 'a', imageID: '' }
+const waiting = (reason: string, message?: string): Pod => ({
+  status: { containerStatuses: [{ ...container, state: { waiting: { reason, ...(message ? { message } : {}) } } }] },
+})
+const unscheduled: Pod = {
+  status: {
+    conditions: [
+      {
+        type: 'PodScheduled',
+        status: 'False',
+        reason: 'Unschedulable',
+        message: '0/3 nodes are available: 3 Too many pods.',
+      },
+    ],
+  },
+}
+
+describe('what keeps a pod from starting', () => {
+  it.each<{
+    when: string
+    pod: Pod
+    means: [code: string, reason: string] | undefined
+    waits?: 'not' | 'some' | 'all'
+  }>([
+    {
+      when: 'its image cannot be pulled',
+      pod: waiting('ImagePullBackOff'),
+      means: ['ImagePullFailed', 'ImagePullBackOff'],
+      waits: 'some',
+    },
+    {
+      when: 'the first pull failed',
+      pod: waiting('ErrImagePull'),
+      means: ['ImagePullFailed', 'ErrImagePull'],
+      waits: 'some',
+    },
+    {
+      when: 'its image has no valid name',
+      pod: waiting('InvalidImageName'),
+      means: ['ImagePullFailed', 'InvalidImageName'],
+      waits: 'not',
+    },
+    {
+      when: 'its image must be on the node and is not',
+      pod: waiting('ErrImageNeverPull'),
+      means: ['ImagePullFailed', 'ErrImageNeverPull'],
+      waits: 'not',
+    },
+    {
+      when: 'it names a Secret that is missing',
+      pod: waiting('CreateContainerConfigError'),
+      means: ['SandboxCannotStart', 'CreateContainerConfigError'],
+      waits: 'some',
+    },
+    {
+      when: 'it ends again and again',
+      pod: waiting('CrashLoopBackOff'),
+      means: ['SandboxCannotStart', 'CrashLoopBackOff'],
+      waits: 'some',
+    },
+    { when: 'no node takes it', pod: unscheduled, means: ['Unschedulable', 'Unschedulable'], waits: 'all' },
+    { when: 'it is on its way up', pod: waiting('ContainerCreating'), means: undefined },
+    { when: 'it has no status yet', pod: {}, means: undefined },
+  ])('when $when', ({ pod, means, waits }) => {
+    const problem = podProblemOf(pod)
+    expect(problem && [problem.code, problem.reason]).toEqual(means)
+    if (!problem) return
+    const patience = problem.patienceMs === 0 ? 'not' : Number.isFinite(problem.patienceMs) ? 'some' : 'all'
+    expect(patience).toBe(waits)
+  })
+
+  it('the words are those of Kubernetes, with the container they are about', () => {
+    const said = 'Back-off pulling image "registry.example/none:1"'
+    expect(podProblemOf(waiting('ImagePullBackOff', said))?.message).toBe(`container sandbox: ${said}`)
+    expect(podProblemOf(unscheduled)?.message).toContain('3 Too many pods')
+    const lastState = { terminated: { exitCode: 7 } }
+    const crashed: Pod = {
+      status: { containerStatuses: [{ ...container, state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState }] },
+    }
+    expect(podProblemOf(crashed)?.message).toBe('container sandbox: it ended with exit code 7')
+  })
+})

@@ -1,0 +1,13 @@
+import type { AgentTask } from '@corral/resources'
+
+/** The directories the environment puts first on PATH, as absolute paths in the sandbox; empty for none. */
+export function pathEntries(task: Pick<AgentTask, 'status'>, repository: string): string {
+  return (task.status?.environment?.path ?? []).map((entry) => `${repository}/${entry}`).join(':')
+}
+
+/** The command with these directories first on its PATH. */
+export function withPath(argv: readonly string[], entries: string): { argv: string[]; env: Record<string, string> } {
+  if (entries === '') return { argv: [...argv], env: {} }
+  const script = 'PATH="$CORRAL_PATH:$PATH"; export PATH; unset CORRAL_PATH; exec "$@"'
+  return { argv: ['/bin/sh', '-c', script, 'sh', ...argv], env: { CORRAL_PATH: entries } }
+}

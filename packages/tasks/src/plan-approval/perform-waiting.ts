@@ -1,0 +1,54 @@
+import { type AgentTask, AgentTasks, isNotFound, SandboxClaims, type Stored } from '@corral/resources'
+import { claimFor } from '../agent-task/claim.js'
+import type { TaskAction } from '../agent-task/plan.js'
+import { append } from '../agent-task/recording.js'
+import type { TaskPorts } from '../agent-task/task-ports.js'
+import { awaitingApproval, nextRun, released } from './plan-status.js'
+
+type WaitingAction = Extract<TaskAction, { kind: 'awaitApproval' | 'releaseSandbox' | 'nextRun' }>
+
+/** Carries out what a task with a plan needs. Each is one write of the status, after everything it says is true. */
+export async function performWaiting(action: WaitingAction, task: Stored<AgentTask>, ports: TaskPorts): Promise<void> {
+  const { client, clock, records } = ports
+  const { namespace = 'default', name, uid } = task.metadata
+  const write = async (next: Stored<AgentTask>): Promise<void> => {
+    await client.updateStatus(AgentTasks, next)
+    ports.log.info('task recorded', { task: name, action: action.kind, phase: next.status?.phase })
+  }
+  switch (action.kind) {
+    case 'awaitApproval':
+      return write(awaitingApproval(task, clock.now()))
+    case 'releaseSandbox':
+      // The claim first: with the status written and the claim still there the old sandbox would be taken for a new one.
+      await client.delete(SandboxClaims, { namespace, name }).catch(ignoreMissing)
+      return write(released(task))
+    case 'nextRun': {
+      const { decision } = action
+      const { agentEvents } = await records.events.tail(uid)
+      await append(ports, uid, [
+        {
+          type: 'plan_decision',
+          revision: decision.revision,
+          verdict: decision.verdict,
+          ...(decision.plan ? { edited: true } : {}),
+          ...(decision.remark ? { remark: decision.remark.slice(0, 60_000) } : {}),
+        },
+      ])
+      await prolongClaim(task, ports)
+      return write(nextRun(task, decision, agentEvents, clock.now()))
+    }
+  }
+}
+
+/** A sandbox that was held gets the time a new one would have. */
+async function prolongClaim(task: Stored<AgentTask>, { client, clock }: TaskPorts): Promise<void> {
+  const { namespace = 'default', name } = task.metadata
+  const claim = await client.find(SandboxClaims, { namespace, name })
+  if (!claim || claim.metadata.deletionTimestamp) return
+  const { lifecycle } = claimFor(task, claim.spec.warmPoolRef.name, clock.now()).spec
+  await client.update(SandboxClaims, { ...claim, spec: { ...claim.spec, ...(lifecycle ? { lifecycle } : {}) } })
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!isNotFound(error)) throw error
+}

@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createGit } from '../git/git.js'
+import { createRepository } from '../repository/repository.js'
+import { openScriptedSandbox, type ScriptedSandbox } from './scripted-sandbox.test-suite.js'
+
+let directory: string
+let box: ScriptedSandbox
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'corral-collect-'))
+  const source = join(directory, 'source')
+  const env = { PATH: process.env.PATH, HOME: directory, GIT_CONFIG_NOSYSTEM: '1' }
+  const git = (...args: string[]): void =>
+    void execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: source, env })
+  mkdirSync(source)
+  git('init', '-q', '-b', 'main')
+  writeFileSync(join(source, 'a.txt'), 'one\n')
+  git('add', '.')
+  git('commit', '-qm', 'first')
+  const repository = createRepository({
+    git: createGit({ globalConfig: '/dev/null', env }),
+    mirrorsDirectory: join(directory, 'mirrors'),
+  })
+  const taskDirectory = join(directory, 'task')
+  mkdirSync(taskDirectory)
+  const prepared = await repository.prepare({ url: source, taskDirectory, signal: new AbortController().signal })
+  box = openScriptedSandbox({ directory, prepared, branch: 'work' })
+})
+afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+/** Every file of the agent's repository but its work tree, and when those that git replaces were written. */
+function gitDirectoryState(): Record<string, string> {
+  const top = join(box.repo, '.git')
+  const state: Record<string, string> = {}
+  const visit = (path: string): void => {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      const each = join(path, entry.name)
+      if (entry.isDirectory()) visit(each)
+      else {
+        // git renews the time of an object that it is asked to write again.
+        const time = each.includes('/objects/') ? '' : statSync(each).mtimeMs
+        state[each] = `${createHash('sha256').update(readFileSync(each)).digest('hex')} ${time}`
+      }
+    }
+  }
+  visit(top)
+  return state
+}
+
+describe('a checkpoint', () => {
+  it.each([
+    ['files', 'echo two >> a.txt'],
+    ['a new file', 'echo b > b.txt'],
+    ['a commit', 'echo c > c.txt && git add c.txt && git commit -qm c'],
+    [
+      'another branch',
+      'git branch other && git -c user.name=x commit -q --allow-empty -m empty && git branch -f other',
+    ],
+    ['a stash', 'echo d >> a.txt && git stash -q'],
+  ])('is skipped while nothing changed, and taken when the agent changed %s', (_, change) => {
+    expect(box.checkpoint()).toMatchObject({ changed: false })
+    expect(box.checkpoint()).toBeUndefined()
+    box.agent(change)
+    expect(box.checkpoint()).toBeDefined()
+    expect(box.checkpoint()).toBeUndefined()
+  })
+
+  it('leaves index, refs and objects of the agent as they are', () => {
+    box.agent('echo staged > staged.txt && git add staged.txt && echo two >> a.txt && echo loose > loose.txt')
+    const before = gitDirectoryState()
+    const status = box.agent('git --no-optional-locks status --porcelain')
+    expect(box.checkpoint()).toMatchObject({ changed: true })
+    expect(gitDirectoryState()).toEqual(before)
+    expect(box.agent('git --no-optional-locks status --porcelain')).toBe(status)
+  })
+})

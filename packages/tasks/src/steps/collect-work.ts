@@ -1,0 +1,140 @@
+import type { DaemonClient } from '@corral/protocol'
+import { isDiskFullText } from '../repository/git-failure.js'
+import { quarantineLimits, resultRef } from '../repository/quarantine.js'
+import { collectScript, nothingCollected } from '../sandbox/collect-script.js'
+import {
+  type CollectedWork,
+  type CollectRequest,
+  collectEnvironment,
+  parseCollected,
+  scratchFiles,
+} from '../sandbox/collected-work.js'
+import { lfsFilterScript } from '../sandbox/lfs-filter.js'
+import { runCommand } from '../sandbox/run-command.js'
+import { archiveScript } from '../sandbox/scripts.js'
+import { TaskError } from '../task-error.js'
+import { author, branchOf, type StepContext } from './step.js'
+
+/** Directory below the task's scratch in which its result is made. */
+export const collectName = 'collect'
+
+/** The artifact that holds a work tree no commit could be made from. */
+export const archiveName = 'work-tree.tar'
+
+const timeoutMs = 10 * 60_000
+
+/**
+ * Lets the sandbox make bundles of what the agent did: from the agent's repository where that works, else from its files
+ * and the base, which is sent in once more. Throws `ResultFailed` when no way works.
+ */
+export async function collectWork(context: StepContext, baseCommit: string): Promise<CollectedWork> {
+  const { task, record, signal } = context
+  const { daemon } = await context.openSandbox()
+  const request = await collectRequest(context, baseCommit, collectName)
+  if (request.lfsFilter) await daemon.writeFile(request.lfsFilter, lfsFilterScript, { mkdirs: true, signal })
+  const first = await runWays(daemon, `${task.metadata.uid}.collect`, request, signal)
+  if (first) return first
+  const baseBundle = `${request.place.scratch}/base.bundle`
+  await daemon.writeFile(baseBundle, record.read('bundle-in'), { mkdirs: true, signal })
+  const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle }
+  const second = await runWays(daemon, `${task.metadata.uid}.collect-files`, again, signal)
+  if (second) return second
+  throw new TaskError('ResultFailed', 'neither the agent’s repository nor its files could be made into commits')
+}
+
+/**
+ * What `collectScript` needs to know of this task, for its first way. `workName` is the directory it works in: a
+ * checkpoint beside a running agent takes one of its own and leaves everything the agent sees as it is.
+ */
+export async function collectRequest(
+  { task, repository, findWorkspace }: StepContext,
+  baseCommit: string,
+  workName: string,
+): Promise<CollectRequest> {
+  const place = await findWorkspace()
+  return {
+    place,
+    workName,
+    ways: [1],
+    baseCommit,
+    branch: branchOf(task),
+    resultRef,
+    message: commitMessage(task.spec.prompt, task.metadata.name),
+    author,
+    ...(task.spec.repository.lfs ? { lfsFilter: scratchFiles.lfsFilter(place.scratch) } : {}),
+    shallow: await repository.shallowCommits(task.spec.repository.url),
+  }
+}
+
+/** Undefined when none of the ways worked. */
+async function runWays(
+  daemon: DaemonClient,
+  id: string,
+  request: CollectRequest,
+  signal: AbortSignal,
+): Promise<CollectedWork | undefined> {
+  const { exit, stdout, tail } = await runCommand(
+    daemon,
+    id,
+    { argv: ['/bin/sh', '-c', collectScript], env: collectEnvironment(request) },
+    { signal, isRepeatable: true, timeoutMs, timeoutCode: 'ResultFailed' },
+  )
+  if (isDiskFullText(tail)) throw new TaskError('DiskFull', `the disk of the sandbox is full: ${tail}`)
+  if (exit.exit_code === nothingCollected) return undefined
+  if (exit.exit_code !== 0) throw new TaskError('ResultFailed', `the work could not be committed: ${tail}`)
+  const collected = parseCollected(stdout)
+  if (!collected) throw new TaskError('ResultRejected', 'the sandbox named no commit')
+  return collected
+}
+
+/**
+ * Keeps the whole work tree, the agent's `.git` included, as an artifact: the last way out. What cannot be read is
+ * missing in it. False when not even that works.
+ */
+export async function archiveWork(context: StepContext): Promise<boolean> {
+  const { task, record, signal } = context
+  try {
+    const { daemon } = await context.openSandbox()
+    const { repository, scratch } = await context.findWorkspace()
+    const keep = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
+      await record.write(`artifact/${archiveName}`, bounded(content, 4 * quarantineLimits.bundleBytes), { signal })
+    }
+    try {
+      await keep(daemon.getTar(repository, { signal }))
+    } catch (error) {
+      if (signal.aborted) throw error
+      // tar ends with an error for one unreadable file: a second try leaves those out.
+      const archive = `${scratch}/${archiveName}`
+      const env = { REPO: repository, ARCHIVE: archive }
+      const result = await runCommand(
+        daemon,
+        `${task.metadata.uid}.archive`,
+        { argv: ['/bin/sh', '-c', archiveScript], env },
+        { signal, isRepeatable: true, timeoutMs },
+      )
+      if (result.exit.exit_code !== 0) throw error
+      await keep(daemon.readFileStream(archive, { signal }))
+    }
+    return true
+  } catch (error) {
+    if (signal.aborted) throw error
+    context.log.warn('the work tree could not be archived', { error })
+    return false
+  }
+}
+
+/** A subject from the prompt's first line, and a trailer that leads back to the task. */
+export function commitMessage(prompt: string, taskName: string): string {
+  const first = prompt.trim().split('\n', 1)[0]?.trim() ?? ''
+  const subject = first.length > 72 ? `${first.slice(0, 69).trimEnd()}...` : first || 'Work of a coding agent'
+  return `${subject}\n\nCorral-Task: ${taskName}\n`
+}
+
+export async function* bounded(chunks: AsyncIterable<Uint8Array>, limitBytes: number): AsyncIterable<Uint8Array> {
+  let size = 0
+  for await (const chunk of chunks) {
+    size += chunk.length
+    if (size > limitBytes) throw new TaskError('ResultTooLarge', `the result is larger than ${limitBytes} bytes`)
+    yield chunk
+  }
+}

@@ -1,0 +1,50 @@
+import { open } from 'node:fs/promises'
+import { mergeWarnings, taskWarning } from '@corral/protocol'
+import { readBundleHeader } from '../repository/bundle-header.js'
+import { resultRef } from '../repository/quarantine.js'
+import { TaskError } from '../task-error.js'
+import { acceptBundle } from './accepted-bundle.js'
+import { checkpointParts } from './checkpoints.js'
+import type { Step, StepContext } from './step.js'
+
+/** The sandbox is gone with its disk: what the last checkpoint took out is the result. */
+export const salvageStep: Step = async (context) => {
+  const { task, record, signal } = context
+  const checkpoint = await record.find(checkpointParts.result)
+  if (!checkpoint)
+    return {
+      condition: 'ResultCollected',
+      reason: 'Lost',
+      message: 'the sandbox was lost with what the agent did; there was no checkpoint of it',
+      events: [{ type: 'stage', stage: 'result', state: 'failed', detail: 'there was no checkpoint of the work' }],
+    }
+  await record.write('bundle-out', record.read(checkpointParts.result), { signal })
+  if (await record.find(checkpointParts.kept))
+    await record.write('artifact/kept.bundle', record.read(checkpointParts.kept), { signal })
+  const accepted = await acceptBundle(context, await commitIn(context))
+  const artifacts = await record.list('artifact')
+  const warnings = mergeWarnings(task.status?.warnings ?? [], [...accepted.warnings, taskWarning('FromCheckpoint')])
+  return {
+    condition: 'ResultCollected',
+    reason: 'FromCheckpoint',
+    message: 'the sandbox was lost; the result is the last checkpoint of the work',
+    status: { ...accepted.status, outcome: 'partial', warnings, ...(artifacts.length > 0 ? { artifacts } : {}) },
+    events: [
+      { type: 'warning', ...taskWarning('FromCheckpoint') },
+      { type: 'stage', stage: 'result', state: 'finished', detail: `from the last checkpoint, ${accepted.detail}` },
+    ],
+  }
+}
+
+/** The commit that the bundle names: it came out of a sandbox, and is checked like every other. */
+async function commitIn({ record }: StepContext): Promise<string> {
+  const file = await open(await record.localFile('bundle-out'), 'r')
+  try {
+    const header = await readBundleHeader(file)
+    const commit = typeof header === 'string' ? undefined : header.refs.find(({ name }) => name === resultRef)?.commit
+    if (commit) return commit
+    throw new TaskError('ResultRejected', 'the checkpoint holds no result')
+  } finally {
+    await file.close()
+  }
+}
