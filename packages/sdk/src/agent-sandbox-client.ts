@@ -1,11 +1,15 @@
 import { type ClusterAccess, type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { type SandboxTemplate, SandboxTemplates, type SandboxWarmPool, SandboxWarmPools } from '@corral/resources'
 import { ClaimCollection } from './claim-collection.js'
+import { type ConnectionOptions, checkConnection } from './connection/connection-options.js'
+import { ExitCleanup } from './exit-cleanup.js'
 import { type ClusterHealth, checkHealth } from './health-check.js'
 import { type ClusterScope, ResourceCollection } from './resource-collection.js'
+import type { RuntimeKind } from './runtime/sandbox-runtime.js'
 import { SandboxCollection, type SandboxRef } from './sandbox-collection.js'
 import type { SandboxConnection } from './sandbox-connection.js'
 import { translated } from './sandbox-error.js'
+import { Telemetry } from './telemetry.js'
 
 /** How to reach the cluster. Without any of it: `KUBECONFIG`, `~/.kube/config`, or the pod's ServiceAccount. */
 export interface AgentSandboxClientOptions {
@@ -17,6 +21,18 @@ export interface AgentSandboxClientOptions {
   client?: KubeClient
   /** Instead of the context's namespace. */
   namespace?: string
+  /** Talks to a server whose certificate proves nothing. For experiments. */
+  skipTLSVerify?: boolean
+  /** How sandboxes are reached; `auto` without it. */
+  connection?: ConnectionOptions
+  /** What runs inside; found out without it. */
+  runtime?: RuntimeKind
+  /** The container commands go to where no runtime answers; the first without it. */
+  container?: string
+  /** For daemons that ask for tokens: see `signSandboxToken`. */
+  daemonToken?: (sandbox: { name: string; namespace: string }) => string | Promise<string>
+  /** Deletes what this client made when the program ends by itself or by SIGINT or SIGTERM. */
+  cleanupOnExit?: boolean
 }
 
 /** The Agent Sandbox API of one cluster. Makes no connection before the first call. */
@@ -26,6 +42,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   readonly templates: ResourceCollection<SandboxTemplate>
   readonly warmPools: ResourceCollection<SandboxWarmPool>
   readonly #options: AgentSandboxClientOptions
+  readonly #telemetry = new Telemetry()
   #client: Promise<KubeClient> | undefined
 
   constructor(options: AgentSandboxClientOptions = {}) {
@@ -34,10 +51,26 @@ export class AgentSandboxClient implements AsyncDisposable {
       kube: () => this.#kube(),
       namespace: async () => options.namespace ?? (await this.#kube()).defaultNamespace,
     }
-    this.sandboxes = new SandboxCollection(scope)
+    const connection = options.connection ?? { type: 'auto' as const }
+    checkConnection(connection)
+    this.sandboxes = new SandboxCollection(scope, {
+      link: {
+        connection,
+        runtime: options.runtime,
+        container: options.container,
+        daemonToken: options.daemonToken,
+      },
+      telemetry: this.#telemetry,
+      cleanup: options.cleanupOnExit ? new ExitCleanup() : undefined,
+    })
     this.claims = new ClaimCollection(scope)
     this.templates = new ResourceCollection<SandboxTemplate>(SandboxTemplates, scope)
     this.warmPools = new ResourceCollection<SandboxWarmPool>(SandboxWarmPools, scope)
+  }
+
+  /** The Kubernetes client beneath, for kinds this one does not know. */
+  kube(): Promise<KubeClient> {
+    return translated(() => this.#kube())
   }
 
   /** A line to the daemon of a sandbox, which the caller closes. */
@@ -69,7 +102,8 @@ export class AgentSandboxClient implements AsyncDisposable {
   }
 
   async #open(): Promise<KubeClient> {
-    const { client, kubeConfig, kubeconfigPath, context } = this.#options
+    const { client, kubeConfig, kubeconfigPath, context, skipTLSVerify } = this.#options
+    await this.#telemetry.load()
     if (client) return client
     const access =
       kubeConfig ??
@@ -77,6 +111,8 @@ export class AgentSandboxClient implements AsyncDisposable {
         ...(kubeconfigPath === undefined ? {} : { path: kubeconfigPath }),
         ...(context === undefined ? {} : { context }),
       }))
-    return kubeClientFromConfig(access)
+    return kubeClientFromConfig(
+      skipTLSVerify ? { ...access, tls: { ...access.tls, rejectUnauthorized: false } } : access,
+    )
   }
 }

@@ -1,17 +1,20 @@
 import { Duplex } from 'node:stream'
-import type { ByteStream } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
 
 /**
  * A `ByteStream` as the socket that Node's HTTP client wants. Reads ahead of its reader by one high-water mark, so that
  * the end of an idle connection is noticed and the connection is not used again.
  */
 export class ByteStreamSocket extends Duplex {
-  readonly #stream: ByteStream
+  #stream: ByteStream | undefined
+  readonly #opening: Promise<ByteStream>
   #wanted: (() => void) | undefined
 
-  constructor(stream: ByteStream) {
+  /** A stream that is still being opened takes writes as soon as it stands. */
+  constructor(stream: ByteStream | Promise<ByteStream>) {
     super({ allowHalfOpen: false })
-    this.#stream = stream
+    this.#opening = Promise.resolve(stream)
+    if (!(stream instanceof Promise)) this.#stream = stream
     void this.#pump()
   }
 
@@ -20,20 +23,30 @@ export class ByteStreamSocket extends Duplex {
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#stream.write(chunk).then(
+    const writing = this.#stream ? this.#stream.write(chunk) : this.#opening.then((stream) => stream.write(chunk))
+    writing.then(
       () => done(),
       (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
     )
   }
 
   override _final(done: (error?: Error | null) => void): void {
-    this.#stream.end()
-    done()
+    this.#opening.then(
+      (stream) => {
+        stream.end()
+        done()
+      },
+      () => done(),
+    )
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#wanted?.()
-    this.#stream.destroy(error ?? undefined)
+    // One that is not there yet is dropped as soon as it is; one that never comes has told the pump.
+    this.#opening.then(
+      (stream) => stream.destroy(error ?? undefined),
+      () => {},
+    )
     done(error)
   }
 
@@ -47,17 +60,22 @@ export class ByteStreamSocket extends Duplex {
   setTimeout(): this {
     return this
   }
+  /** Called by the HTTP agent when a kept connection is used again, and when it becomes idle. */
   ref(): this {
+    this.#stream?.ref?.()
     return this
   }
   unref(): this {
+    this.#stream?.unref?.()
     return this
   }
 
   /** Never rejects: a failure destroys the socket with it. */
   async #pump(): Promise<void> {
     try {
-      for await (const chunk of this.#stream) {
+      const stream = await this.#opening
+      this.#stream = stream
+      for await (const chunk of stream) {
         if (this.destroyed) return
         if (!this.push(chunk)) await new Promise<void>((resolve) => this.#onWanted(resolve))
       }

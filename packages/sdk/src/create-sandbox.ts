@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
+import type { BytesIn } from '@corral/protocol'
 import {
   isAlreadyExists,
   isNotFound,
+  labelValueError,
+  qualifiedNameError,
   type ResourceKind,
+  type Sandbox,
   type SandboxClaim,
   type SandboxClaimSpec,
   SandboxClaims,
@@ -16,7 +20,7 @@ import {
 import type { ClusterScope, InNamespace } from './resource-collection.js'
 import { readyVerdict, type SandboxCollection } from './sandbox-collection.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
-import { OwnedSandbox } from './sandbox-handle.js'
+import { type OwnedSandbox, type SandboxHandle, shutdownAfter, toSeconds } from './sandbox-handle.js'
 import { type WaitOptions, waitFor } from './wait-for.js'
 
 /** Where a sandbox comes from: a pool, a template (through its pool), or a pod template of its own. */
@@ -30,38 +34,72 @@ export type CreateSandboxRequest = SandboxSource & {
   readonly name?: string
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
+  readonly podLabels?: Readonly<Record<string, string>>
+  readonly podAnnotations?: Readonly<Record<string, string>>
+  readonly volumeClaimTemplates?: SandboxClaimSpec['volumeClaimTemplates']
   /** When the cluster ends it by itself, whatever becomes of us. */
   readonly shutdownTime?: Date
-  /** Forces a fresh start: a warm sandbox cannot be given variables. Claims only. */
+  /** The same as a time from now. */
+  readonly ttlMs?: number
+  readonly shutdownPolicy?: 'Delete' | 'DeleteForeground' | 'Retain'
+  readonly ttlSecondsAfterFinished?: number
+  /** Variables of every command. */
   readonly env?: Readonly<Record<string, string>>
+  /** Written before `create` resolves: content by absolute path. */
+  readonly files?: Readonly<Record<string, BytesIn>>
+  /** Cloned into the sandbox before `create` resolves. */
+  readonly repository?: { readonly url: string; readonly ref?: string; readonly directory: string }
+  /** Names it may reach, such as `packages.example.com:443`. */
+  readonly egress?: readonly string[]
+  /**
+   * What happens to `env` on a pod that runs already. `late` (the default): the daemon inside is told after the claim, so
+   * that a warm sandbox is used; `Unsupported` where there is no daemon of ours. `late-or-cold`: there it starts anew.
+   * `cold`: the claim carries the variables, which always starts a new pod.
+   */
+  readonly binding?: 'late' | 'late-or-cold' | 'cold'
 }
 
-const createdBy = { 'agents.x-k8s.io/created-by': 'typescript-client' }
+const createdByKey = 'agents.x-k8s.io/created-by'
+const createdBy = { [createdByKey]: 'typescript-client' }
+const firstRequestedKey = 'agents.x-k8s.io/client-first-requested-at'
+const traceContextKey = 'opentelemetry.io/trace-context'
+const egressKey = 'corral.dev/egress'
 
-/** Creates, waits until ready, and on any failure removes what was created. */
+/** Creates, waits until ready, gives it what it is to have, and on any failure removes what was created. */
 export async function createSandbox(
   sandboxes: SandboxCollection,
   scope: ClusterScope,
   request: CreateSandboxRequest & WaitOptions & InNamespace,
+  traceHeaders: () => Record<string, string> = () => ({}),
 ): Promise<OwnedSandbox> {
-  const { signal } = request
-  const name = request.name ?? `sandbox-${randomBytes(5).toString('hex')}`
+  const { signal, binding = 'late' } = request
   try {
+    checkRequest(request)
+    const name = request.name ?? `sandbox-${randomBytes(5).toString('hex')}`
     const kube = await scope.kube()
     const namespace = request.namespace ?? (await scope.namespace())
     const ref = { name, namespace }
-    const kind = request.podTemplate ? Sandboxes : SandboxClaims
-    const { uid } = await createObject(kube, ref, request)
-    const remove = (removeSignal?: AbortSignal) => deleteExactly(kube, kind, ref, uid, removeSignal)
+    const hasEnv = Object.keys(request.env ?? {}).length > 0
+    const isLate = hasEnv && !request.podTemplate && binding !== 'cold'
+    const attempt = (carriesEnv: boolean) =>
+      createOnce(sandboxes, kube, ref, request, { carriesEnv, headers: traceHeaders() })
+    const sandbox = await attempt(hasEnv && !isLate)
     try {
-      const sandboxName = request.podTemplate
-        ? (await sandboxes.waitForReady(name, { ...request, namespace })).metadata.name
-        : await waitForClaim(kube, ref, request)
-      const claimName = request.podTemplate ? undefined : name
-      return new OwnedSandbox(sandboxes, { name: sandboxName, namespace, claimName }, remove)
+      await bind(sandbox, request, isLate)
+      return sandbox
     } catch (error) {
       // The failure is what the caller needs to know; a left-over ends at its shutdown time.
-      await remove(AbortSignal.timeout(10_000)).catch(() => {})
+      await sandbox.delete({ signal: AbortSignal.timeout(10_000) }).catch(() => {})
+      const isUnsupported = isLate && toSandboxError(error).code === 'Unsupported'
+      if (!isUnsupported || binding !== 'late-or-cold') throw error
+    }
+    await untilGone(kube, ref, signal)
+    const cold = await attempt(true)
+    try {
+      await bind(cold, request, false)
+      return cold
+    } catch (error) {
+      await cold.delete({ signal: AbortSignal.timeout(10_000) }).catch(() => {})
       throw error
     }
   } catch (error) {
@@ -69,29 +107,125 @@ export async function createSandbox(
   }
 }
 
+async function bind(
+  sandbox: SandboxHandle,
+  request: CreateSandboxRequest & WaitOptions,
+  isLate: boolean,
+): Promise<void> {
+  const { env, files = {}, repository, signal } = request
+  if (isLate && env) await sandbox.bindEnv(env, signal ? { signal } : {})
+  for (const [path, data] of Object.entries(files)) await sandbox.files.write(path, data, { signal })
+  if (repository) {
+    const { url, directory, ref } = repository
+    await sandbox.git.push({ repository: url, directory, signal, ...(ref === undefined ? {} : { ref }) })
+  }
+}
+
+async function createOnce(
+  sandboxes: SandboxCollection,
+  kube: KubeClient,
+  ref: { name: string; namespace: string },
+  request: CreateSandboxRequest & WaitOptions,
+  how: { carriesEnv: boolean; headers: Record<string, string> },
+): Promise<OwnedSandbox> {
+  const kind = request.podTemplate ? Sandboxes : SandboxClaims
+  const created = await createObject(kube, ref, request, how)
+  const remove = (signal?: AbortSignal) => deleteExactly(kube, kind, ref, created.metadata.uid, signal)
+  try {
+    if (request.podTemplate) {
+      const judge = readyVerdict('Sandbox', ref.name)
+      const sandbox = await waitFor(kube, Sandboxes, ref, judge, { ...request, known: created as Stored<Sandbox> })
+      return sandboxes.owned(sandbox, undefined, remove)
+    }
+    const name = await waitForClaim(kube, ref, request, created as Stored<SandboxClaim>)
+    const call = request.signal ? { signal: request.signal } : {}
+    const sandbox = await kube.get(Sandboxes, { name, namespace: ref.namespace }, call)
+    return sandboxes.owned(sandbox, ref.name, remove)
+  } catch (error) {
+    await remove(AbortSignal.timeout(10_000)).catch(() => {})
+    throw error
+  }
+}
+
 async function createObject(
   kube: KubeClient,
   ref: { name: string; namespace: string },
   request: CreateSandboxRequest & WaitOptions,
-): Promise<{ uid: string }> {
-  const { labels, annotations, shutdownTime } = request
+  how: { carriesEnv: boolean; headers: Record<string, string> },
+): Promise<Stored<SandboxClaim> | Stored<Sandbox>> {
+  const { labels, ttlMs, egress = [] } = request
   const call = request.signal ? { signal: request.signal } : {}
-  const metadata = { ...ref, labels: { ...createdBy, ...labels }, ...(annotations ? { annotations } : {}) }
-  const shutdown = shutdownTime
-    ? { shutdownTime: shutdownTime.toISOString().replace(/\.\d+Z$/, 'Z'), shutdownPolicy: 'Delete' as const }
-    : undefined
+  const trace = how.headers.traceparent ? { [traceContextKey]: JSON.stringify(how.headers) } : {}
+  const annotations = { [firstRequestedKey]: new Date().toISOString(), ...trace, ...request.annotations }
+  const metadata = { ...ref, labels: { ...labels, ...createdBy }, annotations }
+  const end = request.shutdownTime ?? (ttlMs === undefined ? undefined : shutdownAfter(ttlMs))
+  const { shutdownPolicy = 'Delete', ttlSecondsAfterFinished } = request
+  const opened = egress.length > 0 ? { [egressKey]: egress.join(', ') } : {}
   if (request.podTemplate) {
-    const spec = { podTemplate: request.podTemplate, ...shutdown }
-    return (await kube.create(Sandboxes, { metadata, spec }, call)).metadata
+    const { podTemplate } = request
+    const merged = {
+      ...podTemplate,
+      metadata: {
+        ...podTemplate.metadata,
+        labels: { ...podTemplate.metadata?.labels, ...request.podLabels },
+        annotations: { ...podTemplate.metadata?.annotations, ...request.podAnnotations, ...opened },
+      },
+      spec: withEnv(podTemplate.spec, request.env),
+    }
+    const policy = shutdownPolicy === 'DeleteForeground' ? 'Delete' : shutdownPolicy
+    const shutdown = end ? { shutdownTime: toSeconds(end), shutdownPolicy: policy } : {}
+    return kube.create(Sandboxes, { metadata, spec: { podTemplate: merged, ...shutdown } }, call)
   }
   const pool = request.pool ?? (await poolFor(kube, ref.namespace, request.template ?? '', call))
-  const env = Object.entries(request.env ?? {}).map(([variable, value]) => ({ name: variable, value }))
+  const env = how.carriesEnv ? Object.entries(request.env ?? {}).map(([name, value]) => ({ name, value })) : []
+  const podAnnotations = { ...request.podAnnotations, ...opened }
+  const podMetadata = {
+    ...(request.podLabels ? { labels: { ...request.podLabels } } : {}),
+    ...(Object.keys(podAnnotations).length > 0 ? { annotations: podAnnotations } : {}),
+  }
+  const lifecycle = {
+    ...(end ? { shutdownTime: toSeconds(end), shutdownPolicy } : {}),
+    ...(ttlSecondsAfterFinished === undefined ? {} : { ttlSecondsAfterFinished }),
+  }
   const spec: SandboxClaimSpec = {
     warmPoolRef: { name: pool },
-    ...(shutdown ? { lifecycle: shutdown } : {}),
+    ...(Object.keys(lifecycle).length > 0 ? { lifecycle } : {}),
     ...(env.length > 0 ? { env } : {}),
+    ...(Object.keys(podMetadata).length > 0 ? { additionalPodMetadata: podMetadata } : {}),
+    ...(request.volumeClaimTemplates ? { volumeClaimTemplates: request.volumeClaimTemplates } : {}),
   }
-  return (await kube.create(SandboxClaims, { metadata, spec }, call)).metadata
+  return kube.create(SandboxClaims, { metadata, spec }, call)
+}
+
+function withEnv(spec: SandboxPodTemplate['spec'], env: Readonly<Record<string, string>> | undefined) {
+  if (!env || Object.keys(env).length === 0) return spec
+  const added = Object.entries(env).map(([name, value]) => ({ name, value }))
+  const containers = spec.containers.map((container) => ({ ...container, env: [...(container.env ?? []), ...added] }))
+  return { ...spec, containers }
+}
+
+/** Refuses what cannot work before anything is sent. */
+function checkRequest(request: CreateSandboxRequest): void {
+  if (!request.podTemplate && !request.pool && !request.template) {
+    throw new SandboxError('Invalid', 'a sandbox needs a pool, a template or a podTemplate')
+  }
+  for (const [where, labels] of [
+    ['labels', request.labels],
+    ['podLabels', request.podLabels],
+  ] as const) {
+    for (const [key, value] of Object.entries(labels ?? {})) {
+      const problem = qualifiedNameError(key) ?? labelValueError(value)
+      if (problem) throw new SandboxError('Invalid', `${where} "${key}": ${problem}`)
+    }
+  }
+  if (request.ttlMs !== undefined) toSeconds(shutdownAfter(request.ttlMs))
+  for (const [name, value] of Object.entries(request.env ?? {})) {
+    if (!/^[^=\0]+$/.test(name) || value.includes('\0'))
+      throw new SandboxError('Invalid', `"${name}" is not a variable`)
+  }
+  for (const path of Object.keys(request.files ?? {})) {
+    if (!path.startsWith('/')) throw new SandboxError('Invalid', `files: "${path}" is not an absolute path`)
+  }
 }
 
 /** A pool of this template; where there is none, one without warm sandboxes is made, since claims name pools. */
@@ -115,10 +249,12 @@ async function poolFor(
   return template
 }
 
-async function waitForClaim(
+/** The sandbox of a claim, once it is ready. */
+export async function waitForClaim(
   kube: KubeClient,
   ref: { name: string; namespace: string },
   options: WaitOptions,
+  known?: Stored<SandboxClaim>,
 ): Promise<string> {
   const judge = readyVerdict('SandboxClaim', ref.name)
   const claim: Stored<SandboxClaim> = await waitFor(
@@ -130,11 +266,29 @@ async function waitForClaim(
       if (!verdict.done || object.status?.sandbox?.name) return verdict
       return { done: false, why: 'the claim names no sandbox yet' }
     },
-    options,
+    { ...options, known },
   )
   const name = claim.status?.sandbox?.name
   if (!name) throw new SandboxError('ProtocolViolation', `claim "${ref.name}" is ready without a sandbox`)
   return name
+}
+
+async function untilGone(
+  kube: KubeClient,
+  ref: { name: string; namespace: string },
+  signal?: AbortSignal,
+): Promise<void> {
+  const call = signal ? { signal } : {}
+  const found = await kube.find(SandboxClaims, ref, call)
+  if (!found) return
+  const where = { namespace: ref.namespace, fieldSelector: `metadata.name=${ref.name}` }
+  for await (const { type } of kube.watch(SandboxClaims, {
+    ...where,
+    resourceVersion: found.metadata.resourceVersion,
+    ...call,
+  })) {
+    if (type === 'DELETED') return
+  }
 }
 
 /** Deletes the object we made and never another that took its name. */

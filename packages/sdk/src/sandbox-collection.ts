@@ -1,9 +1,18 @@
 import type { KubeClient, ObjectRef } from '@corral/kube'
-import { type Sandbox, Sandboxes, type Stored, type WatchEvent } from '@corral/resources'
-import { type CreateSandboxRequest, createSandbox } from './create-sandbox.js'
+import {
+  type ResourceKind,
+  type Sandbox,
+  SandboxClaims,
+  Sandboxes,
+  type Stored,
+  type WatchEvent,
+} from '@corral/resources'
+import { openTransport } from './connection/connection-options.js'
+import { type CreateSandboxRequest, createSandbox, waitForClaim } from './create-sandbox.js'
+import type { ExitCleanup } from './exit-cleanup.js'
 import { type Readiness, readinessOf } from './readiness.js'
 import { type ClusterScope, type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
-import { connectPod, type SandboxConnection } from './sandbox-connection.js'
+import { connectThrough, type SandboxConnection } from './sandbox-connection.js'
 import { SandboxError, translated } from './sandbox-error.js'
 import {
   type ExecBufferedOptions,
@@ -13,7 +22,9 @@ import {
   execBuffered,
   execStream,
 } from './sandbox-exec.js'
-import { type OwnedSandbox, SandboxHandle } from './sandbox-handle.js'
+import { type HandleParts, OwnedSandbox, SandboxHandle } from './sandbox-handle.js'
+import { type LinkOptions, SandboxLink } from './sandbox-link.js'
+import type { Telemetry } from './telemetry.js'
 import { type Verdict, type WaitOptions, waitFor } from './wait-for.js'
 
 /** Where the controller notes a pod that is not named like its sandbox: one adopted from a pool. */
@@ -25,26 +36,111 @@ export interface SandboxRef {
   readonly namespace?: string | undefined
 }
 
+export interface CollectionOptions {
+  readonly link: LinkOptions
+  readonly telemetry: Telemetry
+  readonly cleanup?: ExitCleanup | undefined
+}
+
 /** Sandboxes: made and found as handles, commands and connections into them, and the plain objects beneath. */
 export class SandboxCollection {
   /** The objects themselves. */
   readonly objects: ResourceCollection<Sandbox>
   readonly #scope: ClusterScope
+  readonly #options: CollectionOptions
 
-  constructor(scope: ClusterScope) {
+  constructor(scope: ClusterScope, options: CollectionOptions) {
     this.#scope = scope
+    this.#options = options
     this.objects = new ResourceCollection(Sandboxes, scope)
   }
 
   /** A sandbox of our own, ready for use. When it fails to become ready nothing of it is left. */
-  create(request: CreateSandboxRequest & WaitOptions & InNamespace): Promise<OwnedSandbox> {
-    return createSandbox(this, this.#scope, request)
+  async create(request: CreateSandboxRequest & WaitOptions & InNamespace): Promise<OwnedSandbox> {
+    const { telemetry } = this.#options
+    await this.#kube()
+    const attributes = { 'sandbox.pool': request.pool ?? '', 'sandbox.template': request.template ?? '' }
+    return telemetry.span('sandbox.create', attributes, () =>
+      createSandbox(this, this.#scope, request, () => telemetry.headers()),
+    )
   }
 
-  /** A handle on a sandbox that exists; `NotFound` where it does not. */
+  /** A handle on a sandbox that exists, by its own name or that of its claim; `NotFound` where there is neither. */
   async get(name: string, options: InNamespace & { signal?: AbortSignal } = {}): Promise<SandboxHandle> {
-    const { metadata } = await this.objects.get(name, options)
-    return new SandboxHandle(this, { name, namespace: metadata.namespace ?? (await this.#scope.namespace()) })
+    const found = await this.objects.find(name, options)
+    if (found) return this.#borrowed(found, undefined)
+    const { namespace } = await this.#ref({ name, ...options })
+    const kube = await this.#kube()
+    const call = options.signal ? { signal: options.signal } : {}
+    const claim = await translated(() => kube.find(SandboxClaims, { name, namespace }, call), options.signal)
+    const sandbox = claim?.status?.sandbox?.name
+    if (!claim) throw new SandboxError('NotFound', `there is no sandbox and no claim "${name}" in "${namespace}"`)
+    if (!sandbox) throw new SandboxError('SandboxNotReady', `claim "${name}" in "${namespace}" has no sandbox yet`)
+    return this.#borrowed(await this.objects.get(sandbox, { ...options, namespace }), name)
+  }
+
+  /**
+   * The sandbox of the claim with this name, made where there is none. Safe to repeat and to call from many places at
+   * once: all get the same one. A claim on another pool is refused with `Conflict` and left alone. Nobody owns the answer.
+   */
+  async getOrCreate(
+    request: CreateSandboxRequest & { name: string } & WaitOptions & InNamespace,
+  ): Promise<SandboxHandle> {
+    const { name, signal } = request
+    const kube = await this.#kube()
+    const ref = await this.#ref(request)
+    const kind: ResourceKind = request.podTemplate ? Sandboxes : SandboxClaims
+    const existing = await translated(() => kube.find(kind, ref, signal ? { signal } : {}), signal)
+    if (!existing) {
+      try {
+        const made = await this.create(request)
+        made.detach()
+        return await this.get(request.podTemplate ? name : made.name, {
+          namespace: ref.namespace,
+          ...(signal ? { signal } : {}),
+        })
+      } catch (error) {
+        if (!(error instanceof SandboxError && error.code === 'AlreadyExists')) throw error
+      }
+    }
+    if (request.podTemplate) {
+      return this.#borrowed(await this.waitForReady(name, { ...request, namespace: ref.namespace }), undefined)
+    }
+    const claim = await translated(() => kube.get(SandboxClaims, ref, signal ? { signal } : {}), signal)
+    const pool = claim.spec.warmPoolRef?.name
+    if (request.pool !== undefined && pool !== request.pool) {
+      throw new SandboxError('Conflict', `claim "${name}" is on pool "${pool}", not on "${request.pool}"`)
+    }
+    const sandbox = await waitForClaim(kube, ref, request, claim)
+    const object = await this.objects.get(sandbox, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
+    return this.#borrowed(object, name)
+  }
+
+  /** A handle that owns what was just made. For `create`. */
+  owned(
+    sandbox: Stored<Sandbox>,
+    claimName: string | undefined,
+    remove: (signal?: AbortSignal) => Promise<void>,
+  ): OwnedSandbox {
+    const { cleanup } = this.#options
+    const tracked = async (signal?: AbortSignal): Promise<void> => {
+      await remove(signal)
+      cleanup?.forget(handle)
+    }
+    const handle: OwnedSandbox = new OwnedSandbox(this.#parts(sandbox), refOf(sandbox, claimName), tracked)
+    cleanup?.track(handle, tracked)
+    return handle
+  }
+
+  #borrowed(sandbox: Stored<Sandbox>, claimName: string | undefined): SandboxHandle {
+    return new SandboxHandle(this.#parts(sandbox), refOf(sandbox, claimName))
+  }
+
+  #parts(sandbox: Stored<Sandbox>): HandleParts {
+    const { link, telemetry } = this.#options
+    const kube = () => this.#kube()
+    const traced = { ...link, traceHeaders: () => telemetry.headers() }
+    return { sandboxes: this, kube, telemetry, link: new SandboxLink(kube, refOf(sandbox), traced, sandbox) }
   }
 
   list(options: SelectOptions = {}): AsyncIterable<Stored<Sandbox>> {
@@ -105,7 +201,12 @@ export class SandboxCollection {
 
   /** A line to the daemon inside, which the caller closes. */
   async connect(sandbox: SandboxRef, options: { signal?: AbortSignal | undefined } = {}): Promise<SandboxConnection> {
-    return connectPod(await this.#kube(), await this.podOf(sandbox, options))
+    const { connection } = this.#options.link
+    const kube = await this.#kube()
+    const { signal } = options
+    const ref = await this.#ref(sandbox)
+    const object = await this.objects.get(ref.name, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
+    return connectThrough(await openTransport(connection, kube, object, podNameOf(object), signal))
   }
 
   /** The pod behind a sandbox. */
@@ -113,7 +214,7 @@ export class SandboxCollection {
     const { signal } = options
     const ref = await this.#ref(sandbox)
     const object = await this.objects.get(ref.name, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
-    return { name: object.metadata.annotations?.[podNameAnnotation] || ref.name, namespace: ref.namespace }
+    return { name: podNameOf(object), namespace: ref.namespace }
   }
 
   #setMode(name: string, operatingMode: 'Running' | 'Suspended', options: WaitOptions & InNamespace) {
@@ -128,6 +229,16 @@ export class SandboxCollection {
   async #ref(sandbox: SandboxRef): Promise<{ name: string; namespace: string }> {
     return { name: sandbox.name, namespace: sandbox.namespace ?? (await this.#scope.namespace()) }
   }
+}
+
+/** The pod of a sandbox. */
+export function podNameOf(sandbox: Stored<Sandbox>): string {
+  return sandbox.metadata.annotations?.[podNameAnnotation] || sandbox.metadata.name
+}
+
+function refOf(sandbox: Stored<Sandbox>, claimName?: string) {
+  const { name, namespace = 'default' } = sandbox.metadata
+  return { name, namespace, claimName }
 }
 
 /** Judges an object by its conditions. */

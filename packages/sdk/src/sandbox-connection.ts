@@ -1,5 +1,6 @@
 import type { KubeClient, ObjectRef } from '@corral/kube'
 import { DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
+import type { SandboxTransport } from './connection/sandbox-transport.js'
 import { streamFetch } from './stream-fetch.js'
 
 /** A line to the daemon of one sandbox. Closing it ends nothing inside. */
@@ -14,4 +15,10 @@ export interface SandboxConnection {
 export function connectPod(kube: KubeClient, pod: ObjectRef, port: number = daemonPort): SandboxConnection {
   const { fetch, close } = streamFetch((signal) => kube.portForward(pod, port, { signal }))
   return { fetch, daemon: new DaemonClient({ fetch }), close: async () => close() }
+}
+
+/** Connects the way a transport goes, and closes it with the line. */
+export function connectThrough(transport: SandboxTransport, port: number = daemonPort): SandboxConnection {
+  const fetch = transport.fetchTo(port)
+  return { fetch, daemon: new DaemonClient({ fetch }), close: async () => transport.close() }
 }

@@ -41,7 +41,7 @@ async function treePids(): Promise<number[]> {
     )
     return texts.every((text) => text.endsWith('\n')) ? texts.map(Number) : []
   }
-  await expect.poll(read, { timeout: 10_000 }).toHaveLength(2)
+  await expect.poll(read).toHaveLength(2)
   return read()
 }
 
@@ -61,7 +61,7 @@ describe('S2-I5: exec', () => {
     const failed = expect(running).rejects.toMatchObject({ code: 'Timeout' })
     const pids = await treePids()
     await failed
-    await expect.poll(() => pids.map(isRunning), { timeout: 10_000 }).toEqual([false, false])
+    await expect.poll(() => pids.map(isRunning)).toEqual([false, false])
   })
 
   it('ends a command that writes too much', async () => {
@@ -75,7 +75,7 @@ describe('S2-I5: exec', () => {
     const pids = await treePids()
     stop.abort()
     await failed
-    await expect.poll(() => pids.map(isRunning), { timeout: 10_000 }).toEqual([false, false])
+    await expect.poll(() => pids.map(isRunning)).toEqual([false, false])
   })
 
   it('S2-R3 S2-R6: streams, and kill ends the remote tree and lets wait settle', async () => {
@@ -87,7 +87,7 @@ describe('S2-I5: exec', () => {
     const pids = await treePids()
     await command.kill()
     expect((await command.wait()).exitCode).toBe(137)
-    await expect.poll(() => pids.map(isRunning), { timeout: 10_000 }).toEqual([false, false])
+    await expect.poll(() => pids.map(isRunning)).toEqual([false, false])
     await command.kill()
   })
 
@@ -134,6 +134,32 @@ describe('a connection to the daemon', () => {
     for (let i = 0; i < 5; i += 1) expect(await connection.daemon.health()).toBe(true)
     expect(connections).toBe(1)
     await connection.close()
+  })
+
+  it('goes to the address of the pod where that was asked for, past the API server', async () => {
+    const address = `127.${1 + Math.floor(Math.random() * 250)}.${Math.floor(Math.random() * 250)}.9`
+    const daemon = createServer((_, response) => response.end('ok'))
+    await new Promise<void>((resolve) => daemon.listen(8888, address, resolve))
+    cluster.put('/apis/agents.x-k8s.io/v1beta1/namespaces/default/sandboxes/near', {
+      metadata: { name: 'near', namespace: 'default' },
+      status: { podIPs: [address] },
+    } as object)
+    const inside = new AgentSandboxClient({
+      client: cluster.client(),
+      namespace: 'default',
+      connection: { type: 'in-cluster-pod-ip' },
+    })
+    try {
+      const connection = await inside.connect({ name: 'near' })
+      expect(await connection.daemon.health()).toBe(true)
+      await connection.close()
+      expect(cluster.requests.filter((request) => request.includes('portforward'))).toEqual([])
+      expect(connections).toBe(0)
+      await expect(inside.connect({ name: 's' })).rejects.toMatchObject({ code: 'SandboxNotReady' })
+    } finally {
+      daemon.closeAllConnections()
+      await new Promise((resolve) => daemon.close(resolve))
+    }
   })
 
   it('sends bodies of any size, also as a stream', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { KubeClient, ObjectRef } from '@corral/kube'
-import type { ProcessExit } from '@corral/resources'
+import type { ProcessExit } from '@corral/ports'
 import { execArgv, killArgv } from './exec-command.js'
 import { SandboxError, translated } from './sandbox-error.js'
 

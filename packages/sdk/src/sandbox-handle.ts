@@ -1,131 +1,287 @@
-import type { BytesIn, DaemonCallOptions, DirectoryListing, WriteFileOptions } from '@corral/protocol'
-import type { Sandbox, Stored } from '@corral/resources'
-import type { SandboxCollection } from './sandbox-collection.js'
+import type { KubeClient } from '@corral/kube'
+import type { TerminalSize } from '@corral/protocol'
+import { type Event, Events, type Sandbox, SandboxClaims, Sandboxes, type Stored } from '@corral/resources'
+import type { RuntimeKind } from './runtime/sandbox-runtime.js'
+import { podNameOf, type SandboxCollection } from './sandbox-collection.js'
 import type { SandboxConnection } from './sandbox-connection.js'
-import { translated, translatedStream } from './sandbox-error.js'
-import type { ExecBufferedOptions, ExecProcess, ExecResult, ExecStreamOptions } from './sandbox-exec.js'
+import { SandboxError, translated } from './sandbox-error.js'
+import type { ExecProcess, ExecStreamOptions } from './sandbox-exec.js'
+import { SandboxFiles } from './sandbox-files.js'
+import { SandboxGit } from './sandbox-git.js'
+import type { SandboxLink } from './sandbox-link.js'
+import { SandboxPorts } from './sandbox-ports.js'
+import { type ProcessLimits, SandboxProcess } from './sandbox-process.js'
+import { SandboxProcesses } from './sandbox-processes.js'
+import { type SandboxStatusView, statusOf } from './sandbox-status.js'
+import { executableOf, type Telemetry } from './telemetry.js'
 import type { WaitOptions } from './wait-for.js'
+
+export interface ExecCommandOptions extends ProcessLimits {
+  readonly cwd?: string | undefined
+  readonly env?: Readonly<Record<string, string>> | undefined
+  /** `true`: written to with `write` and `end`. Text or bytes: all there is. Absent: end of file at once. */
+  readonly stdin?: boolean | string | Uint8Array | undefined
+  /** In a terminal: one output stream, standard input open. */
+  readonly pty?: boolean | TerminalSize | undefined
+  /** A name or number of the sandbox's own users. */
+  readonly user?: string | undefined
+}
+
+export interface SandboxMetrics {
+  readonly cpuUsageSeconds: number
+  readonly memoryUsageBytes: number
+  readonly memoryLimitBytes: number | undefined
+  readonly diskUsageBytes: number
+  readonly diskTotalBytes: number
+  readonly networkReceivedBytes: number
+  readonly networkSentBytes: number
+  readonly uptimeSeconds: number
+  readonly processes: number
+}
+
+/** What a handle stands on. */
+export interface HandleParts {
+  readonly sandboxes: SandboxCollection
+  readonly kube: () => Promise<KubeClient>
+  readonly link: SandboxLink
+  readonly telemetry: Telemetry
+}
 
 /** A sandbox somebody else owns: names and a way to it. Letting go of it ends nothing. */
 export class SandboxHandle {
   readonly name: string
   readonly namespace: string
-  /** Files, through the daemon inside. */
+  /** The claim it came from, where it is known. */
+  readonly claimName: string | undefined
   readonly files: SandboxFiles
-  readonly #sandboxes: SandboxCollection
+  readonly processes: SandboxProcesses
+  readonly ports: SandboxPorts
+  readonly git: SandboxGit
+  readonly #parts: HandleParts
 
-  constructor(sandboxes: SandboxCollection, ref: { name: string; namespace: string }) {
+  constructor(parts: HandleParts, ref: { name: string; namespace: string; claimName?: string | undefined }) {
     this.name = ref.name
     this.namespace = ref.namespace
-    this.#sandboxes = sandboxes
-    this.files = new SandboxFiles(() => sandboxes.connect(this))
+    this.claimName = ref.claimName
+    this.#parts = parts
+    this.files = new SandboxFiles(parts.link)
+    this.processes = new SandboxProcesses(parts.link)
+    this.ports = new SandboxPorts(parts.link, parts.kube, ref.namespace)
+    this.git = new SandboxGit(this.files, (argv, options) => this.exec(argv, options))
+  }
+
+  /** What answers inside. */
+  async runtime(options: { signal?: AbortSignal } = {}): Promise<RuntimeKind> {
+    return (await translated(() => this.#parts.link.runtime(options.signal), options.signal)).kind
   }
 
   /** The object as the server has it now. */
   object(options: { signal?: AbortSignal } = {}): Promise<Stored<Sandbox>> {
-    return this.#sandboxes.objects.get(this.name, { ...options, namespace: this.namespace })
+    return this.#parts.sandboxes.objects.get(this.name, { ...options, namespace: this.namespace })
   }
 
-  exec(command: readonly string[], options: ExecBufferedOptions = {}): Promise<ExecResult> {
-    return this.#sandboxes.exec(this, command, options)
+  /**
+   * Starts a command, given as its arguments. It runs once: a cut connection is taken up again where it broke, a command is
+   * never sent twice. Await the answer for the result, or iterate it for the output.
+   */
+  exec(argv: readonly string[], options: ExecCommandOptions = {}): SandboxProcess {
+    if (argv.length === 0) throw new SandboxError('Invalid', 'a command needs at least one argument')
+    const { cwd, env, user, stdin, pty } = options
+    const input =
+      stdin === true ? 'open' : typeof stdin === 'string' ? new TextEncoder().encode(stdin) : stdin || undefined
+    const size = pty === true ? { columns: 80, rows: 24 } : pty || undefined
+    const spec = { argv, cwd, env, user, pty: size, stdin: input ?? (size ? ('open' as const) : undefined) }
+    // More than a request should carry is written to the running command instead.
+    const isLarge = spec.stdin instanceof Uint8Array && spec.stdin.length > 512 * 1024
+    const attributes = { 'sandbox.name': this.name, 'process.executable.name': executableOf(argv) }
+    const started = translated(
+      () =>
+        this.#parts.telemetry.span('sandbox.exec', attributes, async () => {
+          const runtime = await this.#parts.link.runtime(options.signal)
+          return runtime.start(isLarge ? { ...spec, stdin: 'open' } : spec)
+        }),
+      options.signal,
+    )
+    started.catch(() => {})
+    const process = new SandboxProcess(argv, started, options)
+    // A command that stops reading says so by its own end.
+    if (isLarge)
+      void process
+        .write(input as Uint8Array)
+        .then(() => process.end())
+        .catch(() => {})
+    return process
   }
 
+  /** A script for the sandbox's `sh`. */
+  shell(script: string, options: ExecCommandOptions = {}): SandboxProcess {
+    return this.exec(['/bin/sh', '-c', script], options)
+  }
+
+  /** A shell in a terminal, bash where there is one. */
+  terminal(options: ExecCommandOptions & { size?: TerminalSize } = {}): SandboxProcess {
+    const { size = { columns: 80, rows: 24 }, ...rest } = options
+    const script = 'if command -v bash >/dev/null; then exec bash -l; else exec sh -l; fi'
+    return this.exec(['/bin/sh', '-c', script], { ...rest, pty: size })
+  }
+
+  /** The kubelet's exec, for a container without a runtime. */
   execStream(command: readonly string[], options: ExecStreamOptions = {}): Promise<ExecProcess> {
-    return this.#sandboxes.execStream(this, command, options)
+    return this.#parts.sandboxes.execStream(this, command, options)
   }
 
-  /** A line to the daemon inside, which the caller closes. */
+  /** A line to the daemon inside, apart from the handle's own, which the caller closes. */
   connect(options: { signal?: AbortSignal } = {}): Promise<SandboxConnection> {
-    return this.#sandboxes.connect(this, options)
+    return this.#parts.sandboxes.connect(this, options)
+  }
+
+  async status(options: { signal?: AbortSignal } = {}): Promise<SandboxStatusView> {
+    const object = await this.object(options)
+    return statusOf(object, podNameOf(object))
+  }
+
+  /** What the cluster has recorded about the sandbox, its claim and its pod, oldest first. */
+  async events(options: { signal?: AbortSignal } = {}): Promise<Stored<Event>[]> {
+    return translated(async () => {
+      const names = new Set([this.name, this.claimName, podNameOf(await this.object(options))])
+      const found: Stored<Event>[] = []
+      for await (const event of (await this.#parts.kube()).items(Events, { namespace: this.namespace, ...options })) {
+        if (names.has(event.involvedObject?.name)) found.push(event)
+      }
+      const time = (event: Stored<Event>) =>
+        Date.parse(String(event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp))
+      return found.sort((a, b) => time(a) - time(b))
+    }, options.signal)
+  }
+
+  /** What the sandbox uses now. */
+  async metrics(options: { signal?: AbortSignal } = {}): Promise<SandboxMetrics> {
+    return translated(async () => {
+      const record = await (await this.#parts.link.runtime(options.signal)).metrics(options)
+      return {
+        cpuUsageSeconds: record.cpu_usage_seconds,
+        memoryUsageBytes: record.memory_usage_bytes,
+        memoryLimitBytes: record.memory_limit_bytes,
+        diskUsageBytes: record.disk_usage_bytes,
+        diskTotalBytes: record.disk_total_bytes,
+        networkReceivedBytes: record.network_received_bytes,
+        networkSentBytes: record.network_sent_bytes,
+        uptimeSeconds: record.uptime_seconds,
+        processes: record.processes,
+      }
+    }, options.signal)
+  }
+
+  /** Variables for every command from now on, instead of those bound before. Needs our daemon inside. */
+  bindEnv(env: Readonly<Record<string, string>>, options: { signal?: AbortSignal } = {}): Promise<void> {
+    return translated(async () => {
+      const runtime = await this.#parts.link.runtime(options.signal)
+      await runtime.bindEnv(env, options)
+    }, options.signal)
+  }
+
+  /** What the container has written. */
+  logs(
+    options: { follow?: boolean; tailLines?: number; container?: string; signal?: AbortSignal } = {},
+  ): AsyncIterable<Uint8Array> {
+    const parts = this.#parts
+    const self = this
+    return (async function* () {
+      const kube = await parts.kube()
+      const pod = await parts.sandboxes.podOf(self, options)
+      yield* kube.logs(pod, options)
+    })()
   }
 
   waitForReady(options: WaitOptions = {}): Promise<Stored<Sandbox>> {
-    return this.#sandboxes.waitForReady(this.name, { ...options, namespace: this.namespace })
+    return this.#parts.sandboxes.waitForReady(this.name, { ...options, namespace: this.namespace })
   }
 
+  /** Stops the pod and keeps the volumes; resolves when it has stopped. */
+  async suspend(options: WaitOptions = {}): Promise<void> {
+    await this.#parts.sandboxes.pause(this.name, { ...options, namespace: this.namespace })
+    this.#parts.link.reset()
+  }
+
+  /** Starts a suspended sandbox; resolves when it is ready again. */
+  async resume(options: WaitOptions = {}): Promise<void> {
+    await this.#parts.sandboxes.resume(this.name, { ...options, namespace: this.namespace })
+    this.#parts.link.reset()
+  }
+
+  /** The same as `suspend`. */
   pause(options: WaitOptions = {}): Promise<void> {
-    return this.#sandboxes.pause(this.name, { ...options, namespace: this.namespace })
+    return this.suspend(options)
   }
 
-  resume(options: WaitOptions = {}): Promise<void> {
-    return this.#sandboxes.resume(this.name, { ...options, namespace: this.namespace })
+  /** Moves the time at which the cluster ends the sandbox to `ttlMs` from now. */
+  async extend(ttlMs: number, options: { signal?: AbortSignal } = {}): Promise<Date> {
+    const shutdownTime = shutdownAfter(ttlMs)
+    return translated(async () => {
+      const kube = await this.#parts.kube()
+      const time = toSeconds(shutdownTime)
+      const claim = this.claimName ?? claimOf(await this.object(options))
+      const ref = { name: claim ?? this.name, namespace: this.namespace }
+      const change = { shutdownTime: time, shutdownPolicy: 'Delete' }
+      const body = { spec: claim ? { lifecycle: change } : change }
+      if (claim) await kube.patch(SandboxClaims, ref, { type: 'merge', body }, options)
+      else await kube.patch(Sandboxes, ref, { type: 'merge', body }, options)
+      return shutdownTime
+    }, options.signal)
+  }
+
+  /** Lets go: drops the connection and leaves the sandbox as it is. The handle cannot be used afterwards. */
+  detach(): void {
+    this.#parts.link.close()
   }
 }
 
 /** A sandbox we made: the end of its scope deletes it. */
 export class OwnedSandbox extends SandboxHandle implements AsyncDisposable {
-  /** The claim it came from, where it came from one. */
-  readonly claimName: string | undefined
   readonly #remove: (signal?: AbortSignal) => Promise<void>
+  #isDetached = false
 
   constructor(
-    sandboxes: SandboxCollection,
+    parts: HandleParts,
     ref: { name: string; namespace: string; claimName?: string | undefined },
     remove: (signal?: AbortSignal) => Promise<void>,
   ) {
-    super(sandboxes, ref)
-    this.claimName = ref.claimName
+    super(parts, ref)
     this.#remove = remove
   }
 
   /** Deletes it, with the claim it came from. Absent is done. */
-  delete(options: { signal?: AbortSignal } = {}): Promise<void> {
-    return this.#remove(options.signal)
+  async delete(options: { signal?: AbortSignal } = {}): Promise<void> {
+    await this.#remove(options.signal)
+    this.#isDetached = true
+    super.detach()
+  }
+
+  /** Lets go without deleting: the end of the scope leaves it running. */
+  override detach(): void {
+    this.#isDetached = true
+    super.detach()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.delete({ signal: AbortSignal.timeout(30_000) })
+    if (!this.#isDetached) await this.delete({ signal: AbortSignal.timeout(30_000) })
   }
 }
 
-/** Files of a sandbox by absolute path. Every call opens a line and closes it. */
-export class SandboxFiles {
-  readonly #connect: () => Promise<SandboxConnection>
+function claimOf(sandbox: Stored<Sandbox>): string | undefined {
+  return sandbox.metadata.ownerReferences?.find((owner) => owner.kind === 'SandboxClaim')?.name
+}
 
-  constructor(connect: () => Promise<SandboxConnection>) {
-    this.#connect = connect
+/** The time a lifetime ends; `Invalid` where it is no lifetime. */
+export function shutdownAfter(ttlMs: number, now: number = Date.now()): Date {
+  const time = new Date(now + ttlMs)
+  if (typeof ttlMs !== 'number' || !(ttlMs > 0) || Number.isNaN(time.getTime())) {
+    throw new SandboxError('Invalid', `a lifetime of ${ttlMs} ms cannot be: it must be a positive number`)
   }
+  return time
+}
 
-  read(path: string, options: DaemonCallOptions & { maxBytes?: number } = {}): Promise<Uint8Array> {
-    return this.#with((connection) => connection.daemon.readFile(path, options), options.signal)
-  }
-
-  async readText(path: string, options: DaemonCallOptions & { maxBytes?: number } = {}): Promise<string> {
-    return new TextDecoder().decode(await this.read(path, options))
-  }
-
-  readStream(path: string, options: DaemonCallOptions = {}): AsyncIterable<Uint8Array> {
-    const connect = this.#connect
-    return translatedStream(async function* () {
-      const connection = await connect()
-      try {
-        yield* connection.daemon.readFileStream(path, options)
-      } finally {
-        await connection.close()
-      }
-    }, options.signal)
-  }
-
-  write(path: string, data: BytesIn, options: WriteFileOptions = {}): Promise<void> {
-    return this.#with((connection) => connection.daemon.writeFile(path, data, options), options.signal)
-  }
-
-  list(path: string, options: DaemonCallOptions = {}): Promise<DirectoryListing> {
-    return this.#with((connection) => connection.daemon.listDirectory(path, options), options.signal)
-  }
-
-  delete(path: string, options: DaemonCallOptions & { recursive?: boolean } = {}): Promise<void> {
-    return this.#with((connection) => connection.daemon.deleteFile(path, options), options.signal)
-  }
-
-  #with<T>(call: (connection: SandboxConnection) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return translated(async () => {
-      const connection = await this.#connect()
-      try {
-        return await call(connection)
-      } finally {
-        await connection.close()
-      }
-    }, signal)
-  }
+/** As Kubernetes writes times, rounded up. */
+export function toSeconds(time: Date): string {
+  return new Date(Math.ceil(time.getTime() / 1000) * 1000).toISOString().replace(/\.\d+Z$/, 'Z')
 }

@@ -1,8 +1,8 @@
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import type { ByteStream } from '@corral/ports'
 import type { Fetch } from '@corral/protocol'
-import type { ByteStream } from '@corral/resources'
 import { ByteStreamSocket } from './byte-stream-socket.js'
 
 /** Opens one connection to the sandbox's port. */

@@ -9,11 +9,9 @@ import type {
   ApiResponse,
   ByteStream,
   DuplexProcess,
-  KubeObject,
-  Stored,
-  WatchEvent,
   WatchFrame,
-} from '@corral/resources'
+} from '@corral/ports'
+import type { KubeObject, Stored, WatchEvent } from '@corral/resources'
 
 /**
  * A cluster just large enough for the SDK: objects with versions and watches, commands as local processes, ports as

@@ -13,7 +13,7 @@ export interface WaitOptions {
 export type Verdict = { done: true } | { done: false; why: string } | { done: false; failure: SandboxError }
 
 /**
- * Watches one object until `judge` is content, and resolves to it as it is then. Rejects with `NotFound`, with
+ * Watches one object, from `known` on where it was just read or written, until `judge` is content, and resolves to it as it is then. Rejects with `NotFound`, with
  * `SandboxDeleted` when it goes away or is replaced, with the judge's failure, or with `SandboxNotReady` and the last
  * known reason when the time is over.
  */
@@ -22,7 +22,7 @@ export async function waitFor<T extends KubeObject>(
   kind: ResourceKind<T>,
   ref: { name: string; namespace: string },
   judge: (object: Stored<T>) => Verdict,
-  options: WaitOptions = {},
+  options: WaitOptions & { known?: Stored<T> | undefined } = {},
 ): Promise<Stored<T>> {
   const { timeoutMs = 180_000, signal: callerSignal } = options
   const what = `${kind.kind} "${ref.name}" in "${ref.namespace}"`
@@ -30,7 +30,7 @@ export async function waitFor<T extends KubeObject>(
   const signal = callerSignal ? anySignal([callerSignal, timeout]) : timeout
   let why = 'nothing is known of it'
   try {
-    const first = await kube.get(kind, ref, { signal })
+    const first = options.known ?? (await kube.get(kind, ref, { signal }))
     const settle = (object: Stored<T>): boolean => {
       const verdict = judge(object)
       if (verdict.done) return true

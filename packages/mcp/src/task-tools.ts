@@ -1,0 +1,131 @@
+import type { TasksClient, TaskView } from '@corral/protocol'
+import type { McpServer } from '@modelcontextprotocol/server'
+import * as z from 'zod'
+import { toolResult } from './tool-result.js'
+
+const taskId = z.string().min(1).describe('the id that create_task answered')
+const maxDiffCharacters = 200_000
+
+/** Tasks for an agent that delegates: it starts another agent on a repository and takes the result. */
+export function addTaskTools(server: McpServer, tasks: TasksClient): void {
+  server.registerTool(
+    'create_task',
+    {
+      title: 'Start a coding agent on a repository',
+      description:
+        'A sandbox is claimed, the repository checked out, the agent works, and its commits are pushed as a branch. Answers at once; follow with wait_task.',
+      inputSchema: z.object({
+        repo: z.string().min(1).describe('URL or path of the git repository'),
+        task: z.string().min(1).describe('what the agent is to do'),
+        agent: z.string().min(1).optional().describe('name of an agent that is installed'),
+        command: z.string().min(1).optional().describe('a command line that runs instead of an agent'),
+        base_branch: z.string().min(1).optional(),
+        new_branch: z.string().min(1).optional(),
+        timeout_seconds: z.int().min(1).optional(),
+      }),
+      outputSchema: z.object({ id: z.string(), status: z.string() }),
+    },
+    ({ command, agent, ...request }) =>
+      toolResult(async () => {
+        const chosen = command === undefined ? agent : { name: 'command', command }
+        const { id, status } = await tasks.create({
+          ...withoutUndefined(request),
+          ...(chosen === undefined ? {} : { agent: chosen }),
+        })
+        return { id, status }
+      }),
+  )
+
+  server.registerTool(
+    'get_task',
+    {
+      title: 'Where a task stands',
+      inputSchema: z.object({ id: taskId }),
+      annotations: { readOnlyHint: true },
+    },
+    ({ id }) => toolResult(async () => summary(await tasks.get(id))),
+  )
+
+  server.registerTool(
+    'list_tasks',
+    {
+      title: 'Latest tasks',
+      inputSchema: z.object({ limit: z.int().min(1).max(100).default(20) }),
+      annotations: { readOnlyHint: true },
+    },
+    ({ limit }) => toolResult(async () => ({ tasks: (await tasks.list({ limit })).tasks.map(summary) })),
+  )
+
+  server.registerTool(
+    'wait_task',
+    {
+      title: 'Wait for a task',
+      description: 'Waits until the task has ended or the time is over, and answers where it stands then.',
+      inputSchema: z.object({ id: taskId, timeout: z.int().min(1).max(600).default(60).describe('seconds') }),
+      annotations: { readOnlyHint: true },
+    },
+    ({ id, timeout }) =>
+      toolResult(async () => {
+        const limit = AbortSignal.timeout(timeout * 1000)
+        try {
+          return summary(await tasks.wait(id, { signal: limit }))
+        } catch (error) {
+          if (!limit.aborted) throw error
+          return summary(await tasks.get(id))
+        }
+      }),
+  )
+
+  server.registerTool(
+    'send_message',
+    {
+      title: 'Go on from a task',
+      description: 'A follow-up on the same branch with the memory of the agent.',
+      inputSchema: z.object({ id: taskId, task: z.string().min(1).describe('what to do next') }),
+    },
+    ({ id, task }) => toolResult(async () => ({ ...(await tasks.send(id, { task })) })),
+  )
+
+  server.registerTool(
+    'cancel_task',
+    {
+      title: 'Cancel a task',
+      inputSchema: z.object({ id: taskId }),
+      annotations: { destructiveHint: true },
+    },
+    ({ id }) => toolResult(async () => summary(await tasks.cancel(id))),
+  )
+
+  server.registerTool(
+    'get_task_diff',
+    {
+      title: 'What a task changed',
+      description: 'The patch, cut after 200,000 characters.',
+      inputSchema: z.object({ id: taskId }),
+      outputSchema: z.object({ diff: z.string(), truncated: z.boolean() }),
+      annotations: { readOnlyHint: true },
+    },
+    ({ id }) => toolResult(() => diffOf(tasks, id)),
+  )
+}
+
+async function diffOf(tasks: TasksClient, id: string): Promise<{ diff: string; truncated: boolean }> {
+  const decoder = new TextDecoder()
+  let diff = ''
+  for await (const bytes of tasks.diff(id)) {
+    diff += decoder.decode(bytes, { stream: true })
+    if (diff.length > maxDiffCharacters) return { diff: diff.slice(0, maxDiffCharacters), truncated: true }
+  }
+  return { diff, truncated: false }
+}
+
+/** The parts of a task's view that a model needs; the rest is in the platform. */
+function summary(view: TaskView): Record<string, unknown> {
+  const { id, status, repo, task, branch, commit, outcome, cause, diff_stat, warnings, continues, waiting } = view
+  const parts = { id, status, repo, task, branch, commit, outcome, cause, diff_stat, warnings, continues, waiting }
+  return withoutUndefined(parts)
+}
+
+function withoutUndefined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, given]) => given !== undefined)) as never
+}

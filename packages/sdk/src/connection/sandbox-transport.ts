@@ -1,0 +1,97 @@
+import { connect as connectTcp } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { KubeClient, ObjectRef } from '@corral/kube'
+import type { ByteStream } from '@corral/ports'
+import type { Fetch } from '@corral/protocol'
+import { type StreamFetch, streamFetch } from '../stream-fetch.js'
+import { socketStream } from './socket-stream.js'
+
+/** How requests get to the ports of one sandbox. */
+export interface SandboxTransport {
+  readonly kind: 'port-forward' | 'in-cluster-pod-ip' | 'in-cluster-service' | 'router' | 'gateway' | 'direct'
+  /** HTTP to a port; the host of the URL does not matter. Connections are kept and used again. */
+  fetchTo(port: number): Fetch
+  /** A bare connection to a port; absent where only HTTP passes. */
+  readonly dial?: (port: number, signal?: AbortSignal) => Promise<ByteStream>
+  /** Drops every connection; nothing inside ends. */
+  close(): void
+}
+
+/** Through the API server, which works wherever kubectl does. */
+export function portForwardTransport(kube: KubeClient, pod: ObjectRef): SandboxTransport {
+  const dial = (port: number, signal?: AbortSignal) => kube.portForward(pod, port, signal ? { signal } : {})
+  return { kind: 'port-forward', dial, ...perPort(dial) }
+}
+
+/** Straight to the pod, for clients inside the cluster. */
+export function addressTransport(kind: 'in-cluster-pod-ip' | 'in-cluster-service', host: string): SandboxTransport {
+  const dial = (port: number, signal?: AbortSignal) => socketStream(connectTcp({ host, port, noDelay: true }), signal)
+  return { kind, dial, ...perPort(dial) }
+}
+
+export interface UrlTransportOptions {
+  readonly kind: 'router' | 'gateway' | 'direct'
+  /** Where the router, gateway or runtime listens. */
+  readonly url: URL
+  /** Added to every request; called once per request, since tokens expire. */
+  readonly headers: (port: number) => Promise<Record<string, string>>
+  /** Instead of a connection of our own. */
+  readonly fetch?: Fetch | undefined
+  /** PEM of the authority that signed the server's certificate. */
+  readonly ca?: string | undefined
+  readonly rejectUnauthorized?: boolean | undefined
+}
+
+/** HTTP to a fixed address that knows where the sandbox is. Redirects are answers, never followed. */
+export function urlTransport(options: UrlTransportOptions): SandboxTransport {
+  const { url } = options
+  const lines = options.fetch ? undefined : streamFetch((signal) => dialUrl(options, signal))
+  const send: Fetch = options.fetch ?? lines!.fetch
+  const base = url.href.replace(/\/+$/, '')
+  return {
+    kind: options.kind,
+    fetchTo:
+      (port) =>
+      async (target, init = {}) => {
+        const { pathname, search } = splitTarget(target)
+        const headers = new Headers(init.headers)
+        for (const [name, value] of Object.entries(await options.headers(port))) headers.set(name, value)
+        return send(`${base}${pathname}${search}`, { ...init, headers, redirect: 'manual' })
+      },
+    close: () => lines?.close(),
+  }
+}
+
+function dialUrl(options: UrlTransportOptions, signal: AbortSignal): Promise<ByteStream> {
+  const { url, ca, rejectUnauthorized = true } = options
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
+  if (url.protocol !== 'https:') return socketStream(connectTcp({ host, port, noDelay: true }), signal)
+  const secure = connectTls({ host, port, servername: host, rejectUnauthorized, ...(ca ? { ca } : {}) })
+  return socketStream(secure, signal, 'secureConnect')
+}
+
+/** The path as it was written: a URL parser would fold encoded dots away. */
+function splitTarget(target: string): { pathname: string; search: string } {
+  const path = target.replace(/^[a-z]+:\/\/[^/?]*/i, '')
+  const question = path.indexOf('?')
+  return question < 0
+    ? { pathname: path || '/', search: '' }
+    : { pathname: path.slice(0, question) || '/', search: path.slice(question) }
+}
+
+function perPort(dial: (port: number, signal?: AbortSignal) => Promise<ByteStream>) {
+  const ports = new Map<number, StreamFetch>()
+  const at = (port: number): StreamFetch => {
+    const known = ports.get(port) ?? streamFetch((signal) => dial(port, signal))
+    ports.set(port, known)
+    return known
+  }
+  return {
+    fetchTo: (port: number): Fetch => at(port).fetch,
+    close: () => {
+      for (const line of ports.values()) line.close()
+      ports.clear()
+    },
+  }
+}

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { SandboxError, translated } from './sandbox-error.js'
+import type { SandboxFiles } from './sandbox-files.js'
+import type { SandboxProcess } from './sandbox-process.js'
+
+export interface PushOptions {
+  /** A local path, or any address the local git can fetch: credentials stay here. */
+  readonly repository: string
+  /** Branch, tag or commit; the repository's HEAD without it. */
+  readonly ref?: string
+  /** Where the work tree goes. */
+  readonly directory: string
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface PullOptions {
+  /** The work tree in the sandbox. */
+  readonly directory: string
+  readonly ref?: string
+  /** A local repository that receives the commits. */
+  readonly repository: string
+  /** Under which name, e.g. `refs/heads/from-sandbox`. */
+  readonly as: string
+  readonly signal?: AbortSignal | undefined
+}
+
+type Exec = (argv: readonly string[], options: { cwd?: string; signal?: AbortSignal | undefined }) => SandboxProcess
+
+/** Repositories in and commits out, as bundles: the sandbox needs neither network nor credentials. */
+export class SandboxGit {
+  readonly #files: SandboxFiles
+  readonly #exec: Exec
+
+  constructor(files: SandboxFiles, exec: Exec) {
+    this.#files = files
+    this.#exec = exec
+  }
+
+  /** Clones into the sandbox and answers the commit that is checked out. */
+  push(options: PushOptions): Promise<string> {
+    const { repository, ref = 'HEAD', directory, signal } = options
+    return translated(async () => {
+      if (ref.startsWith('-')) throw new SandboxError('Invalid', `"${ref}" is not a git ref`)
+      return withTemporary(async (temporary) => {
+        const bundle = join(temporary, 'in.bundle')
+        const mirror = join(temporary, 'mirror.git')
+        await git(['clone', '--quiet', '--bare', '--', repository, mirror], { signal })
+        const commit = (await git(['-C', mirror, 'rev-parse', '--verify', `${ref}^{commit}`], { signal })).trim()
+        await git(['-C', mirror, 'update-ref', 'refs/corral/pushed', commit], { signal })
+        await git(['-C', mirror, 'bundle', 'create', '--quiet', bundle, 'refs/corral/pushed'], { signal })
+        const branch = await branchName(mirror, ref, signal)
+        const inside = `/tmp/.corral-${commit}.bundle`
+        await this.#files.write(inside, createReadStream(bundle) as AsyncIterable<Uint8Array>, { signal })
+        const script = `set -e; git init --quiet -- "$1"; cd -- "$1"; git fetch --quiet "$2" refs/corral/pushed
+git checkout --quiet -B "$3" "$4"; rm -f -- "$2"`
+        await this.#exec(['/bin/sh', '-c', script, 'sh', directory, inside, branch, commit], { signal }).ok()
+        return commit
+      })
+    }, signal)
+  }
+
+  /** Fetches commits of the sandbox into a local repository and answers the newest. Their objects are checked. */
+  pull(options: PullOptions): Promise<string> {
+    const { directory, ref = 'HEAD', repository, as, signal } = options
+    return translated(async () => {
+      if (ref.startsWith('-')) throw new SandboxError('Invalid', `"${ref}" is not a git ref`)
+      await git(['check-ref-format', as], { signal }).catch((cause: unknown) => {
+        throw new SandboxError('Invalid', `"${as}" is not the full name of a ref`, { cause })
+      })
+      return withTemporary(async (temporary) => {
+        const bundle = join(temporary, 'out.bundle')
+        const inside = `/tmp/.corral-out-${Date.now()}.bundle`
+        const script = `set -e; cd -- "$1"; git update-ref refs/corral/pulled "$2^{commit}"
+git bundle create --quiet "$3" refs/corral/pulled; git update-ref -d refs/corral/pulled`
+        await this.#exec(['/bin/sh', '-c', script, 'sh', directory, ref, inside], { signal }).ok()
+        try {
+          await pipeline(Readable.from(this.#files.readStream(inside, { signal })), createWriteStream(bundle))
+        } finally {
+          // A bundle that stays in the sandbox's /tmp ends with it.
+          await this.#files.remove(inside).catch(() => {})
+        }
+        const guard = ['-c', 'fetch.fsckObjects=true', '-c', 'core.hooksPath=/dev/null']
+        const spec = `+refs/corral/pulled:${as}`
+        await git([...guard, '-C', repository, 'fetch', '--quiet', '--no-tags', bundle, spec], { signal })
+        return (await git(['-C', repository, 'rev-parse', '--verify', as], { signal })).trim()
+      })
+    }, signal)
+  }
+}
+
+async function branchName(mirror: string, ref: string, signal: AbortSignal | undefined): Promise<string> {
+  const name =
+    ref === 'HEAD' ? await git(['-C', mirror, 'symbolic-ref', '--short', 'HEAD'], { signal }).catch(() => '') : ref
+  const short = name.trim().replace(/^refs\/heads\//, '')
+  const isBranch = await git(['-C', mirror, 'show-ref', '--verify', '--quiet', `refs/heads/${short}`], { signal }).then(
+    () => true,
+    () => false,
+  )
+  return isBranch ? short : 'main'
+}
+
+async function withTemporary<T>(use: (directory: string) => Promise<T>): Promise<T> {
+  const directory = await mkdtemp(join(tmpdir(), 'corral-git-'))
+  try {
+    return await use(directory)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function git(args: readonly string[], options: { signal?: AbortSignal | undefined }): Promise<string> {
+  const child = spawn('git', args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, GIT_TERMINAL_PROMPT: '0' },
+    ...(options.signal ? { signal: options.signal } : {}),
+  })
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    err = (err + chunk.toString()).slice(-2048)
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new SandboxError('CommandFailed', `git ${args[0] === '-C' ? args[2] : args[0]}: ${err.trim()}`)
+  return out
+}

@@ -1,0 +1,238 @@
+import type { SignalName, TerminalSize } from '@corral/protocol'
+import { OutputChannel, ProcessOutput } from './process-output.js'
+import type { ProcessEvent, RuntimeProcess } from './runtime/sandbox-runtime.js'
+import { SandboxError, toSandboxError } from './sandbox-error.js'
+
+export interface ProcessResult {
+  readonly exitCode: number
+  /** The signal that ended it, where one did. */
+  readonly signal?: number | undefined
+  /** What nobody has read as a stream, as text. */
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** One piece of output, in the order in which it was written. */
+export interface OutputPiece {
+  readonly stream: 'stdout' | 'stderr'
+  readonly data: Uint8Array
+  /** Where it begins in the whole output: what `attach` goes on from. */
+  readonly offset: number
+}
+
+export interface ProcessLimits {
+  readonly timeoutMs?: number | undefined
+  readonly maxOutputBytes?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+const defaultMaxOutputBytes = 10 * 1024 * 1024
+
+/**
+ * A command in a sandbox. Await it for its result, iterate it for its output, or read `stdout` and `stderr` apart. An exit
+ * code other than 0 is a result; `ok()` makes it an error. A command that is far ahead of its reader waits.
+ */
+export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable<OutputPiece> {
+  readonly stdout: ProcessOutput
+  readonly stderr: ProcessOutput
+  readonly #channels = { stdout: new OutputChannel(), stderr: new OutputChannel() }
+  readonly #pieces = new OutputChannel<OutputPiece>((piece) => piece.data.length)
+  readonly #started: Promise<RuntimeProcess>
+  readonly #ended: Promise<{ exitCode: number; signal?: number | undefined }>
+  readonly #limits: ProcessLimits
+  readonly #argv: readonly string[]
+  #failure: SandboxError | undefined
+  #result: Promise<ProcessResult> | undefined
+  #offset = 0
+
+  constructor(argv: readonly string[], started: Promise<RuntimeProcess>, limits: ProcessLimits) {
+    this.#argv = argv
+    this.#started = started
+    this.#limits = limits
+    this.stdout = new ProcessOutput(this.#channels.stdout)
+    this.stderr = new ProcessOutput(this.#channels.stderr)
+    this.#ended = this.#run()
+    // Whoever awaits, iterates or reads is told; a command nobody looks at must not end the program.
+    this.#ended.catch(() => {})
+  }
+
+  /** Its name for `processes.attach`; undefined where the runtime has none. */
+  get id(): Promise<string | undefined> {
+    return this.#started.then(({ id }) => id)
+  }
+
+  /** Of the output handed out so far. */
+  get offset(): number {
+    return this.#offset
+  }
+
+  /** Settles with the end. Output nobody reads is let go. */
+  get exitCode(): Promise<number> {
+    this.#drain()
+    return this.#ended.then(({ exitCode }) => exitCode)
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: awaiting the command is the point.
+  then<A = ProcessResult, B = never>(
+    onFulfilled?: ((result: ProcessResult) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.#result ??= this.#collect()
+    return this.#result.then(onFulfilled, onRejected)
+  }
+
+  /** The result, or `CommandFailed` where the exit code is not 0. */
+  async ok(): Promise<ProcessResult> {
+    const result: ProcessResult = await this
+    if (result.exitCode === 0) return result
+    const said = result.stderr.trim().slice(-2000)
+    throw new SandboxError(
+      'CommandFailed',
+      `"${this.#argv.join(' ').slice(0, 200)}" ended with ${result.exitCode}${said ? `: ${said}` : ''}`,
+      { details: { exitCode: result.exitCode, stdout: result.stdout.slice(-2000), stderr: said } },
+    )
+  }
+
+  /** Output of both streams as it comes; ends with the command, throws where its end cannot be learned. */
+  async *[Symbol.asyncIterator](): AsyncIterator<OutputPiece> {
+    if (this.#pieces.isWanted) throw new SandboxError('Conflict', 'the output of a command can be iterated once')
+    this.#pieces.want()
+    this.#channels.stdout.drain()
+    this.#channels.stderr.drain()
+    yield* this.#pieces
+    await this.#ended
+  }
+
+  async write(data: string | Uint8Array): Promise<void> {
+    const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : data
+    await this.#call((process) => process.write(bytes))
+  }
+
+  /** Closes standard input. */
+  end(): Promise<void> {
+    return this.#call((process) => process.end())
+  }
+
+  /** To everything the command has started in its group. One that has ended already is done. */
+  async kill(signal: SignalName = 'SIGTERM'): Promise<void> {
+    try {
+      await this.#call((process) => process.kill(signal))
+    } catch (error) {
+      if (!(error instanceof SandboxError && error.code === 'ProcessExited')) throw error
+    }
+  }
+
+  resize(size: TerminalSize): Promise<void> {
+    return this.#call((process) => process.resize(size))
+  }
+
+  async #call(call: (process: RuntimeProcess) => Promise<void>): Promise<void> {
+    try {
+      await call(await this.#started)
+    } catch (error) {
+      throw toSandboxError(error)
+    }
+  }
+
+  async #run(): Promise<{ exitCode: number; signal?: number | undefined }> {
+    const { timeoutMs, signal } = this.#limits
+    const stop = (failure: SandboxError) => this.#stop(failure)
+    const onAbort = () => stop(new SandboxError('Aborted', 'the call was aborted and the command killed'))
+    const timer =
+      timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            stop(new SandboxError('Timeout', `the command did not end within ${timeoutMs / 1000} s and was killed`))
+          }, timeoutMs)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    if (signal?.aborted) onAbort()
+    try {
+      const exit = await this.#pump(await this.#started)
+      if (this.#failure) throw this.#failure
+      this.#finish()
+      return exit
+    } catch (error) {
+      const failure = this.#failure ?? toSandboxError(error, signal)
+      this.#finish(failure)
+      throw failure
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  async #pump(process: RuntimeProcess): Promise<{ exitCode: number; signal?: number | undefined }> {
+    for await (const event of process.events) {
+      if (event.type === 'exit') return { exitCode: event.exitCode, signal: event.signal }
+      if (event.type === 'gap') {
+        throw new SandboxError('Expired', `${event.bytes} bytes of output from ${event.offset} on are no longer kept`)
+      }
+      const waiting = this.#deliver(event)
+      if (waiting) await waiting
+    }
+    throw new SandboxError('ConnectionLost', 'the output ended without the end of the command')
+  }
+
+  #deliver(event: ProcessEvent & { type: 'data' }): Promise<void> | undefined {
+    this.#offset = event.offset + event.data.length
+    this.#channels[event.stream].push(event.data)
+    if (this.#pieces.isWanted || !this.#isWanted()) {
+      this.#pieces.push({ stream: event.stream, data: event.data, offset: event.offset })
+    }
+    const full = [this.#pieces, this.#channels.stdout, this.#channels.stderr].filter((channel) => channel.isFull)
+    if (full.length === 0) return undefined
+    // A stream nobody reads must not stop the one that is read.
+    if (this.#pieces.isWanted || this.#isWanted()) {
+      for (const channel of full) if (!channel.isWanted) channel.drain()
+    }
+    return Promise.all(full.map((channel) => channel.room())).then(() => {})
+  }
+
+  #isWanted(): boolean {
+    return this.#channels.stdout.isWanted || this.#channels.stderr.isWanted
+  }
+
+  #drain(): void {
+    for (const channel of [this.#pieces, this.#channels.stdout, this.#channels.stderr]) channel.drain()
+  }
+
+  /** Ends the command for a reason of ours; the reason is what callers see. */
+  #stop(failure: SandboxError): void {
+    if (this.#failure) return
+    this.#failure = failure
+    this.#finish(failure)
+    // Waits for the start where it is still on its way: a command that starts after all must not stay.
+    this.#started.then((process) => process.kill('SIGKILL')).catch(() => {})
+  }
+
+  #finish(failure?: SandboxError): void {
+    for (const channel of [this.#pieces, this.#channels.stdout, this.#channels.stderr]) channel.close(failure)
+  }
+
+  async #collect(): Promise<ProcessResult> {
+    const { maxOutputBytes = defaultMaxOutputBytes } = this.#limits
+    this.#pieces.drain()
+    const texts = Promise.all(
+      (['stdout', 'stderr'] as const).map(async (name) => {
+        const channel = this.#channels[name]
+        if (channel.isWanted || channel.isDrained) return channel.rest()
+        const chunks: Uint8Array[] = []
+        let bytes = 0
+        channel.want()
+        for await (const chunk of channel) {
+          bytes += chunk.length
+          if (bytes > maxOutputBytes) {
+            this.#stop(new SandboxError('OutputLimitExceeded', `the command wrote more than ${maxOutputBytes} bytes`))
+            break
+          }
+          chunks.push(chunk)
+        }
+        return Buffer.concat(chunks).toString('utf8')
+      }),
+    )
+    texts.catch(() => {})
+    const exit = await this.#ended
+    const [stdout = '', stderr = ''] = await texts
+    return { ...exit, stdout, stderr }
+  }
+}
