@@ -1,4 +1,4 @@
-import { silentLogger } from '@corral/resources'
+import { silentLogger } from '@corral/ports'
 import { TaskError, type TaskService } from '@corral/tasks'
 import { Registry } from 'prom-client'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -31,7 +31,20 @@ beforeEach(() => {
     cancel: async () => {
       throw new TaskError('TaskFinished', 'it has ended')
     },
-    retry: async () => view,
+    retry: async (_, request) => {
+      created.push({ retry: request })
+      return { task: view, isReplay: false }
+    },
+    decide: async () => view,
+    message: async (id, message) => {
+      created.push({ id, message })
+      return { task: view, isReplay: false }
+    },
+    async remove(id, { force } = {}) {
+      if (id !== view.id) throw new TaskError('TaskNotFound', `there is no task "${id}"`)
+      if (!force) throw new TaskError('TaskNotFinished', 'it runs', { hint: 'Cancel it.' })
+      return view
+    },
     async events(_, { after }) {
       return (async function* () {
         for (const sequence of [1, 2, 3].filter((number) => number > after))
@@ -45,7 +58,11 @@ beforeEach(() => {
       })()
     },
     logs: async () => chunks('raw'),
-    diff: async () => chunks('diff'),
+    diff: async (_, { path } = {}) => chunks(path ? `diff of ${path}` : 'diff'),
+    files: async () => ({ files: [], additions: 0, deletions: 0, truncated: false }),
+    file: async (_, { path, ref }) => ({ sizeBytes: 4, content: chunks(`${ref} ${path}`) }),
+    artifacts: async () => [{ name: 'a.html', size_bytes: 4 }],
+    artifact: async () => ({ sizeBytes: 4, content: chunks('kept') }),
   }
   app = createApp({
     tasks,
@@ -91,8 +108,8 @@ describe('POST /tasks', () => {
     ['has an empty task', '{"repo":"/r","task":""}', 422, 'Invalid'],
     ['has a field nobody knows', '{"repo":"/r","task":"t","branch":"x"}', 422, 'Invalid'],
     ['has a branch that is none', '{"repo":"/r","task":"t","new_branch":"a b"}', 422, 'Invalid'],
-    ['has an agent nobody knows', '{"repo":"/r","task":"t","agent":{"name":"x"}}', 422, 'Invalid'],
-    ['has a command agent without a command', '{"repo":"/r","task":"t","agent":{"name":"command"}}', 422, 'Invalid'],
+    ['has an agent without a name', '{"repo":"/r","task":"t","agent":{}}', 422, 'Invalid'],
+    ['has a limit of no tokens', '{"repo":"/r","task":"t","limits":{"max_tokens":0}}', 422, 'Invalid'],
     ['has no time', '{"repo":"/r","task":"t","timeout_seconds":0}', 422, 'Invalid'],
     [
       'has a file that leaves the repository',
@@ -167,6 +184,10 @@ describe('reading', () => {
   it('logs and diff as text', async () => {
     expect(await (await call('/tasks/task-b/logs')).text()).toBe('raw')
     expect(await (await call('/tasks/task-b/diff')).text()).toBe('diff')
+    expect(await (await call('/tasks/task-b/diff?path=src%2Fa.ts')).text()).toBe('diff of src/a.ts')
+    expect(await (await call('/tasks/task-b/files/src%2Fa%20%25.ts')).text()).toBe('head src/a %.ts')
+    expect(await (await call('/tasks/task-b/files/a.ts?ref=base')).text()).toBe('base a.ts')
+    expect((await call('/tasks/task-b/files/a.ts?ref=other')).status).toBe(422)
   })
 
   it('an OpenAPI 3.1 document that lists every route', async () => {
@@ -176,17 +197,48 @@ describe('reading', () => {
       '/healthz',
       '/metrics',
       '/readyz',
+      '/session',
+      '/stream',
       '/tasks',
       '/tasks/{id}',
+      '/tasks/{id}/approve',
+      '/tasks/{id}/artifacts',
+      '/tasks/{id}/artifacts/{name}',
       '/tasks/{id}/cancel',
       '/tasks/{id}/diff',
       '/tasks/{id}/events',
+      '/tasks/{id}/files',
+      '/tasks/{id}/files/{path}',
       '/tasks/{id}/logs',
+      '/tasks/{id}/messages',
+      '/tasks/{id}/reject',
       '/tasks/{id}/retry',
+      '/tasks/{id}/revise',
+      '/tasks/{id}/terminal',
     ])
   })
 
   it('a route that is not there is a typed 404', async () => {
     expect(await (await call('/nothing')).json()).toMatchObject({ error: { code: 'NotFound' } })
+  })
+})
+
+it('DELETE of a running task is 409 with a hint; with force=true it goes', async () => {
+  const headers = { authorization: 'Bearer secret' }
+  const refused = await app.request(`/tasks/${view.id}`, { method: 'DELETE', headers })
+  expect(refused.status).toBe(409)
+  expect(await refused.json()).toMatchObject({ error: { code: 'TaskNotFinished', hint: 'Cancel it.' } })
+  expect((await app.request(`/tasks/${view.id}?force=true`, { method: 'DELETE', headers })).status).toBe(202)
+  expect((await app.request(`/tasks/${view.id}?force=maybe`, { method: 'DELETE', headers })).status).toBe(422)
+  expect((await app.request('/tasks/task-x', { method: 'DELETE', headers })).status).toBe(404)
+})
+
+it('a kept file is a download, not a page of this server', async () => {
+  const answer = await call('/tasks/task-b/artifacts/a.html')
+  expect(await answer.text()).toBe('kept')
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-type': 'application/octet-stream',
+    'content-disposition': 'attachment; filename="a.html"',
+    'x-content-type-options': 'nosniff',
   })
 })

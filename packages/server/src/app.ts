@@ -1,13 +1,23 @@
-import type { Logger } from '@corral/resources'
+import type { Logger } from '@corral/ports'
+import { CorralError, issueWords, reservedLabels, type SessionView } from '@corral/protocol'
 import type { TaskService } from '@corral/tasks'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Registry } from 'prom-client'
-import { bearerAuth } from './bearer-auth.js'
+import { type Access, createAccess } from './access.js'
+import { byteStream } from './byte-stream.js'
+import { compressJson } from './compress-json.js'
 import { eventBody, eventContentType, eventFormat } from './event-stream.js'
+import { gateMiddleware } from './gate-middleware.js'
 import { describe, httpError } from './http-error.js'
+import { jsonBody, optionalBody } from './json-body.js'
+import { missingRoute } from './missing-route.js'
+import { addPlatformHandlers } from './platform-handlers.js'
+import type { PlatformService } from './platform-service.js'
+import { addResultRoutes } from './result-routes.js'
 import {
+  approvePlanRoute,
   cancelTaskRoute,
   createTaskRoute,
   getTaskRoute,
@@ -15,17 +25,32 @@ import {
   listTasksRoute,
   metricsRoute,
   readyRoute,
+  rejectPlanRoute,
+  removeTaskRoute,
   retryTaskRoute,
-  taskDiffRoute,
+  revisePlanRoute,
   taskEventsRoute,
   taskLogsRoute,
+  taskMessageRoute,
 } from './task-routes.js'
+import { type WebFiles, webPages } from './web-files.js'
+import { addWebHandlers } from './web-handlers.js'
 
 export interface AppOptions {
   tasks: TaskService
   token: string
+  /** Who may ask; with the token alone, from this machine alone, without it. */
+  access?: Access | undefined
+  /** The pages of the web interface; `GET /` needs the token without them. */
+  web?: WebFiles | undefined
+  /** What pages show of the platform itself; its routes are absent without it. */
+  platform?: PlatformService | undefined
+  /** What pages say of the platform besides its version. */
+  session?: Omit<SessionView, 'version'> | undefined
   /** Whether everything behind the API works. */
   isReady: () => boolean
+  /** What is wrong with the disk of the platform, while something is: new tasks are refused then. */
+  diskProblem?: (() => string | undefined) | undefined
   registry: Registry
   version: string
   log: Logger
@@ -39,48 +64,54 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const app = new OpenAPIHono({
     defaultHook: (result, context) => {
       if (result.success) return undefined
-      const malformed =
-        result.target === 'json' &&
-        result.error.issues.some((issue) => issue.path.length === 0 && issue.code === 'invalid_type')
-      const problems = result.error.issues.map((issue) => `${issue.path.join('.') || result.target}: ${issue.message}`)
-      const { status, body } = malformed
-        ? describe('BadRequest', `the body is not a task: ${problems[0]}`)
-        : describe('Invalid', problems.slice(0, 10).join('; '))
+      const { issues } = result.error
+      const isOther =
+        result.target === 'json' && issues.some(({ path, code }) => path.length === 0 && code === 'invalid_type')
+      const problems = issueWords(issues.slice(0, 10), result.target === 'json' ? 'body' : result.target).join('; ')
+      const { status, body } = describe(isOther ? 'BadRequest' : 'Invalid', problems)
       return context.json(body, status as 422)
     },
   })
-  app.use('*', bearerAuth(options.token))
+  const access = options.access ?? createAccess({ token: options.token })
+  if (options.web) app.use('*', webPages(options.web, access.isHost))
+  app.use('*', compressJson)
+  app.use('*', gateMiddleware(access.gate, access.sessions))
   const countBody = bodyLimit({
     maxSize: maxBodyBytes,
     onError: (context) => {
       const { status, body } = describe('RequestEntityTooLarge', `the body is larger than ${maxBodyBytes} bytes`)
-      return context.json(body, status as 413)
+      // The rest of the body stays unread: the connection is of no use to a next request.
+      return context.json(body, status as 413, { connection: 'close' })
     },
   })
   app.use('*', (context, next) => (saysItIsSmall(context) ? next() : countBody(context, next)))
+  app.use('*', jsonBody)
+  app.use('/tasks/:id/retry', optionalBody)
   app.onError((error, context) => {
-    const isSyntax = error instanceof SyntaxError || /malformed json/i.test(error.message)
-    const { status, body } = isSyntax ? describe('BadRequest', 'the body is not valid JSON') : httpError(error)
+    const { status, body } = httpError(error)
     if (status >= 500) log.error('request failed', { method: context.req.method, path: context.req.path, error })
     return context.json(body, status as 500)
   })
-  app.notFound((context) => {
-    const { body } = describe(
-      'NotFound',
-      `there is no ${context.req.method} ${context.req.path}`,
-      404,
-      'See /openapi.json for the routes.',
-    )
-    return context.json(body, 404)
-  })
+  app.notFound(missingRoute(() => app.routes))
 
   app.openapi(healthRoute, (context) => context.text('ok', 200))
-  app.openapi(readyRoute, (context) => (options.isReady() ? context.text('ok', 200) : context.text('not ready', 503)))
+  app.openapi(readyRoute, (context) => {
+    if (!options.isReady()) return context.text('not ready', 503)
+    const problem = options.diskProblem?.()
+    return problem === undefined ? context.text('ok', 200) : context.text(`DiskFull: ${problem}`, 503)
+  })
+  const refuseWhenFull = (): void => {
+    const problem = options.diskProblem?.()
+    if (problem !== undefined) throw new CorralError('DiskFull', problem)
+  }
   app.openapi(metricsRoute, async (context) =>
     context.text(await options.registry.metrics(), 200, { 'content-type': options.registry.contentType }),
   )
 
   app.openapi(createTaskRoute, async (context) => {
+    refuseWhenFull()
+    const reserved = reservedLabelIn(await context.req.json())
+    if (reserved) throw new CorralError('Invalid', `labels.${reserved}: its name is reserved and cannot be a label`)
     const key = context.req.header('idempotency-key')
     const { task, isReplay } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
     if (isReplay) context.header('idempotent-replay', 'true')
@@ -97,16 +128,46 @@ export function createApp(options: AppOptions): OpenAPIHono {
   app.openapi(getTaskRoute, async (context) => context.json(await tasks.get(context.req.valid('param').id), 200))
   app.openapi(cancelTaskRoute, async (context) => context.json(await tasks.cancel(context.req.valid('param').id), 202))
   app.openapi(retryTaskRoute, async (context) => {
-    const task = await tasks.retry(context.req.valid('param').id)
+    refuseWhenFull()
+    const key = context.req.header('idempotency-key')
+    const { id } = context.req.valid('param')
+    const { task, isReplay } = await tasks.retry(id, context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    if (isReplay) context.header('idempotent-replay', 'true')
     context.header('location', `/tasks/${task.id}`)
     return context.json({ id: task.id, status: task.status }, 201)
   })
+  app.openapi(taskMessageRoute, async (context) => {
+    refuseWhenFull()
+    const key = context.req.header('idempotency-key')
+    const { id } = context.req.valid('param')
+    const answer = await tasks.message(id, context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    if ('delivery' in answer) return context.json(answer, 202)
+    const { task, isReplay } = answer
+    if (isReplay) context.header('idempotent-replay', 'true')
+    context.header('location', `/tasks/${task.id}`)
+    return context.json({ id: task.id, status: task.status }, 201)
+  })
+  app.openapi(approvePlanRoute, async (context) =>
+    context.json(await tasks.decide(context.req.valid('param').id, 'approve', context.req.valid('json')), 202),
+  )
+  app.openapi(revisePlanRoute, async (context) =>
+    context.json(await tasks.decide(context.req.valid('param').id, 'revise', context.req.valid('json')), 202),
+  )
+  app.openapi(rejectPlanRoute, async (context) =>
+    context.json(await tasks.decide(context.req.valid('param').id, 'reject', context.req.valid('json')), 202),
+  )
+  app.openapi(removeTaskRoute, async (context) =>
+    context.json(
+      await tasks.remove(context.req.valid('param').id, { force: context.req.valid('query').force === 'true' }),
+      202,
+    ),
+  )
   app.openapi(taskEventsRoute, async (context) => {
     const { after, follow } = context.req.valid('query')
-    const lastSeen = Number(context.req.header('last-event-id') ?? Number.NaN)
+    const lastSeen = context.req.valid('header')['last-event-id']
     const abort = new AbortController()
     const events = await tasks.events(context.req.valid('param').id, {
-      after: after ?? (Number.isInteger(lastSeen) ? lastSeen : 0),
+      after: after ?? lastSeen ?? 0,
       follow: follow !== 'false',
       signal: AbortSignal.any([abort.signal, context.req.raw.signal]),
     })
@@ -117,13 +178,22 @@ export function createApp(options: AppOptions): OpenAPIHono {
   })
   app.openapi(
     taskLogsRoute,
-    async (context) => textStream(await tasks.logs(context.req.valid('param').id), 'text/plain') as never,
+    async (context) =>
+      byteStream(await tasks.logs(context.req.valid('param').id), {
+        'content-type': 'text/plain; charset=utf-8',
+      }) as never,
   )
-  app.openapi(
-    taskDiffRoute,
-    async (context) => textStream(await tasks.diff(context.req.valid('param').id), 'text/x-diff') as never,
-  )
+  addResultRoutes(app, tasks)
 
+  if (options.platform) addPlatformHandlers(app, options.platform, tasks, refuseWhenFull)
+  addWebHandlers(app, access.sessions, { version: options.version, ...options.session })
+
+  app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'corral_session',
+    description: 'Of a browser, from POST /session. The name ends in eight characters that tell platforms apart.',
+  })
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' })
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
@@ -136,24 +206,15 @@ export function createApp(options: AppOptions): OpenAPIHono {
   return app
 }
 
-/** Counting a body costs a stream; whoever says how long theirs is cannot send more than that. */
+/** Schemas pass over `__proto__`, so that its value is lost without a word; what was sent still has it. */
+function reservedLabelIn(body: unknown): string | undefined {
+  const labels = (body as { labels?: object }).labels
+  return labels && reservedLabels.find((name) => Object.hasOwn(labels, name))
+}
+
+/** Counting a body costs a stream; a request with Content-Length cannot send more than that. */
 function saysItIsSmall({ req }: Context): boolean {
   if (req.method === 'GET' || req.method === 'HEAD') return true
   const length = req.header('content-length')
   return length !== undefined && req.header('transfer-encoding') === undefined && Number(length) <= maxBodyBytes
-}
-
-function textStream(chunks: AsyncIterable<Uint8Array>, type: string): Response {
-  const iterator = chunks[Symbol.asyncIterator]()
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await iterator.next()
-      if (next.done) controller.close()
-      else controller.enqueue(next.value)
-    },
-    async cancel() {
-      await iterator.return?.()
-    },
-  })
-  return new Response(body, { headers: { 'content-type': `${type}; charset=utf-8` } })
 }

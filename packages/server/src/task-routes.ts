@@ -1,8 +1,14 @@
 import {
+  approvePlanRequestSchema,
   createTaskRequestSchema,
   createTaskResponseSchema,
   errorBodySchema,
+  messageDeliverySchema,
+  rejectPlanRequestSchema,
+  retryTaskRequestSchema,
+  revisePlanRequestSchema,
   taskListSchema,
+  taskMessageRequestSchema,
   taskPhaseSchema,
   taskViewSchema,
 } from '@corral/protocol'
@@ -10,21 +16,26 @@ import { createRoute, z } from '@hono/zod-openapi'
 
 /** The routes of the task API as data: the handlers and the OpenAPI document are made from the same. */
 
-const json = <T extends z.ZodType>(schema: T, description: string) => ({
+export const json = <T extends z.ZodType>(schema: T, description: string) => ({
   content: { 'application/json': { schema } },
   description,
 })
 
-const errors = {
+export const errors = {
   400: json(errorBodySchema, 'The request is malformed.'),
   401: json(errorBodySchema, 'The platform token is missing or wrong.'),
   404: json(errorBodySchema, 'There is no such task.'),
   409: json(errorBodySchema, 'The task is in a state that does not allow this.'),
   422: json(errorBodySchema, 'A value is not allowed.'),
 }
+const bodyErrors = {
+  ...errors,
+  413: json(errorBodySchema, 'The body is larger than allowed.'),
+  415: json(errorBodySchema, 'The body is declared as something else than JSON.'),
+}
 
-const security = [{ token: [] }]
-const id = z.object({ id: z.string().openapi({ example: 'task-b4x9m2k7qz' }) })
+export const security = [{ token: [] }]
+export const id = z.object({ id: z.string().openapi({ example: 'task-b4x9m2k7qz' }) })
 const text = { 'text/plain': { schema: z.string() } }
 
 export const createTaskRoute = createRoute({
@@ -37,7 +48,7 @@ export const createTaskRoute = createRoute({
     headers: z.object({ 'idempotency-key': z.string().min(1).max(255).optional() }),
     body: { required: true, ...json(createTaskRequestSchema, 'What to do, and where') },
   },
-  responses: { 201: json(createTaskResponseSchema, 'Accepted.'), ...errors },
+  responses: { 201: json(createTaskResponseSchema, 'Accepted.'), ...bodyErrors },
 })
 
 export const listTasksRoute = createRoute({
@@ -73,6 +84,7 @@ export const taskEventsRoute = createRoute({
   security,
   request: {
     params: id,
+    headers: z.object({ 'last-event-id': z.coerce.number().int().min(0).optional() }),
     query: z.object({
       after: z.coerce.number().int().min(0).optional(),
       follow: z.enum(['true', 'false']).optional(),
@@ -96,18 +108,6 @@ export const taskLogsRoute = createRoute({
   responses: { 200: { description: 'Raw output so far.', content: text }, ...errors },
 })
 
-export const taskDiffRoute = createRoute({
-  method: 'get',
-  path: '/tasks/{id}/diff',
-  summary: 'The accepted change as a patch',
-  security,
-  request: { params: id },
-  responses: {
-    200: { description: 'The patch; empty without a change.', content: { 'text/x-diff': { schema: z.string() } } },
-    ...errors,
-  },
-})
-
 export const cancelTaskRoute = createRoute({
   method: 'post',
   path: '/tasks/{id}/cancel',
@@ -121,9 +121,79 @@ export const retryTaskRoute = createRoute({
   method: 'post',
   path: '/tasks/{id}/retry',
   summary: 'Run an ended task again, as a new task',
+  description:
+    'Begins with the stage that failed, or the one `from` names: `push` takes the commits that are kept, `agent` the same base and environment, `start` nothing. The former task stays as it is.',
   security,
-  request: { params: id },
-  responses: { 201: json(createTaskResponseSchema, 'The new task.'), ...errors },
+  request: {
+    params: id,
+    headers: z.object({ 'idempotency-key': z.string().min(1).max(255).optional() }),
+    body: { required: false, ...json(retryTaskRequestSchema, 'Where to begin; may be left out') },
+  },
+  responses: { 201: json(createTaskResponseSchema, 'The new task.'), ...bodyErrors },
+})
+
+export const taskMessageRoute = createRoute({
+  method: 'post',
+  path: '/tasks/{id}/messages',
+  summary: 'Say the next thing: go on from an ended task, or queue it for the end of one that runs',
+  description:
+    'The new task works from the former’s commit on its branch, in the same environment, with the agent’s session resumed. A second follow-up to the same task gets a branch of its own. A task that has not ended answers 202: the message is queued and becomes its follow-up.',
+  security,
+  request: {
+    params: id,
+    headers: z.object({ 'idempotency-key': z.string().min(1).max(255).optional() }),
+    body: { required: true, ...json(taskMessageRequestSchema, 'What to say') },
+  },
+  responses: {
+    201: json(createTaskResponseSchema, 'The new task, which continues this one.'),
+    202: json(messageDeliverySchema, 'The task has not ended: how the message is delivered.'),
+    ...bodyErrors,
+  },
+})
+
+const decisionAnswers = {
+  202: json(taskViewSchema, 'The decision is taken; the task goes on with it.'),
+  ...bodyErrors,
+  409: json(errorBodySchema, 'No plan waits, it was decided, revised or expired: the code and the message say which.'),
+}
+
+export const approvePlanRoute = createRoute({
+  method: 'post',
+  path: '/tasks/{id}/approve',
+  summary: 'Let the agent carry out its plan',
+  description: 'Names the `revision` that was read. `plan` replaces the plan where it was changed.',
+  security,
+  request: { params: id, body: { required: true, ...json(approvePlanRequestSchema, 'Which plan') } },
+  responses: decisionAnswers,
+})
+
+export const revisePlanRoute = createRoute({
+  method: 'post',
+  path: '/tasks/{id}/revise',
+  summary: 'Let the agent plan again',
+  security,
+  request: { params: id, body: { required: true, ...json(revisePlanRequestSchema, 'Which plan, and what to change') } },
+  responses: decisionAnswers,
+})
+
+export const rejectPlanRoute = createRoute({
+  method: 'post',
+  path: '/tasks/{id}/reject',
+  summary: 'End the task instead of carrying out its plan',
+  security,
+  request: { params: id, body: { required: true, ...json(rejectPlanRequestSchema, 'Which plan, and why') } },
+  responses: decisionAnswers,
+})
+
+export const removeTaskRoute = createRoute({
+  method: 'delete',
+  path: '/tasks/{id}',
+  summary: 'Take a task and its record away',
+  description:
+    'An ended task is gone a moment later. One that still runs answers 409, unless `force=true`: then it is cancelled, its work so far is pushed, and it goes after that.',
+  security,
+  request: { params: id, query: z.object({ force: z.enum(['true', 'false']).optional() }) },
+  responses: { 202: json(taskViewSchema, 'The task as it was.'), ...errors },
 })
 
 export const healthRoute = createRoute({

@@ -1,0 +1,72 @@
+import { CorralError } from '@corral/protocol'
+import type { TaskService } from '@corral/tasks'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import {
+  createDemoRoute,
+  getObjectRoute,
+  listAgentsRoute,
+  listPoolsRoute,
+  listSandboxesRoute,
+  listSecretsRoute,
+  removeSecretRoute,
+  resizePoolRoute,
+  setSecretRoute,
+  testConnectionRoute,
+} from './platform-routes.js'
+import type { PlatformService } from './platform-service.js'
+
+/** Routes about the platform itself. `refuseWhenFull` throws where no new task may be taken. */
+export function addPlatformHandlers(
+  app: OpenAPIHono,
+  platform: PlatformService,
+  tasks: Pick<TaskService, 'create'>,
+  refuseWhenFull: () => void,
+): void {
+  app.openapi(listAgentsRoute, async (context) => context.json({ agents: await platform.agents() }, 200))
+  app.openapi(listSecretsRoute, async (context) => context.json({ secrets: await platform.secrets() }, 200))
+  app.openapi(setSecretRoute, async (context) => {
+    await platform.setSecret(context.req.valid('param').name, context.req.valid('json').value)
+    return context.body(null, 204)
+  })
+  app.openapi(removeSecretRoute, async (context) => {
+    await platform.removeSecret(context.req.valid('param').name)
+    return context.body(null, 204)
+  })
+  app.openapi(listSandboxesRoute, async (context) => context.json({ sandboxes: await platform.sandboxes() }, 200))
+  app.openapi(listPoolsRoute, async (context) => context.json({ pools: await platform.pools() }, 200))
+  app.openapi(resizePoolRoute, async (context) =>
+    context.json(await platform.resizePool(context.req.valid('param').name, context.req.valid('json').replicas), 200),
+  )
+  app.openapi(getObjectRoute, async (context) => {
+    const { kind, name } = context.req.valid('param')
+    return context.json(await platform.object(kind, name), 200)
+  })
+  app.openapi(testConnectionRoute, (context) => {
+    const abort = new AbortController()
+    const results = platform.checks(AbortSignal.any([abort.signal, context.req.raw.signal]))[Symbol.asyncIterator]()
+    const encoder = new TextEncoder()
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const next = await results.next()
+        if (next.done) controller.close()
+        else controller.enqueue(encoder.encode(`${JSON.stringify(next.value)}\n`))
+      },
+      async cancel() {
+        abort.abort()
+        await results.return?.()
+      },
+    })
+    const headers = { 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-cache' }
+    return new Response(body, { headers }) as never // a streamed answer has no type in the route table
+  })
+  app.openapi(createDemoRoute, async (context) => {
+    refuseWhenFull()
+    const request = await platform.demo()
+    if (!request)
+      throw new CorralError('NotFound', 'this platform takes no repositories of its own disk, so it has no demo', {
+        hint: 'Create a task on a repository of yours.',
+      })
+    const { task } = await tasks.create(request)
+    return context.json({ id: task.id, status: task.status }, 201)
+  })
+}

@@ -1,0 +1,121 @@
+import './styles/main.css'
+import { effect, type Signal } from '@preact/signals'
+import { type ComponentChildren, type JSX, render } from 'preact'
+import { LoginPage } from './pages/login-page.js'
+import { TaskPage } from './pages/task-page.js'
+import { TasksPage } from './pages/tasks-page.js'
+import { Empty, Loading } from './parts/basics.js'
+import { lazy } from './parts/lazy.js'
+import { NewTask } from './parts/new-task.js'
+import { areKeysShown, isNewTaskOpen, isPaletteOpen } from './parts/overlays.js'
+import { KeyHelp, Palette } from './parts/palette.js'
+import { needsYou, Shell } from './parts/shell.js'
+import { loadAgents } from './state/agents.js'
+import { loadSession, session } from './state/api.js'
+import { onKey, useKeys } from './state/keys.js'
+import { followLinks, go, route } from './state/location.js'
+import { startStream } from './state/stream.js'
+
+const SandboxesPage = lazy(async () => (await import('./pages/sandboxes-page.js')).SandboxesPage)
+const PoolPage = lazy(async () => (await import('./pages/sandboxes-page.js')).PoolPage)
+const SettingsPage = lazy(async () => (await import('./pages/settings-page.js')).SettingsPage)
+const UsagePage = lazy(async () => (await import('./pages/usage-page.js')).UsagePage)
+
+const toggle = (overlay: Signal<boolean>): void => {
+  overlay.value = !overlay.value
+}
+
+function App(): JSX.Element {
+  useKeys([
+    { keys: 'mod+k', title: 'Search and commands', run: () => toggle(isPaletteOpen) },
+    { keys: 'c', title: 'New task', run: () => toggle(isNewTaskOpen) },
+    { keys: 'g t', title: 'Go to tasks', run: () => go('/') },
+    { keys: 'g s', title: 'Go to sandboxes', run: () => go('/sandboxes') },
+    { keys: 'g u', title: 'Go to usage', run: () => go('/usage') },
+    { keys: 'g ,', title: 'Go to settings', run: () => go('/settings') },
+    { keys: '?', title: 'All keys', run: () => toggle(areKeysShown) },
+  ])
+  if (session.value === undefined) return <Loading label="Connecting" />
+  if (session.value === null) return <LoginPage />
+  return (
+    <>
+      <Shell>{page()}</Shell>
+      <Palette />
+      <NewTask />
+      <KeyHelp />
+    </>
+  )
+}
+
+function page(): ComponentChildren {
+  const current = route.value
+  switch (current.page) {
+    case 'tasks':
+      return <TasksPage route={current} />
+    case 'new':
+      isNewTaskOpen.value = true
+      go('/', { replace: true })
+      return null
+    case 'login':
+      go('/', { replace: true })
+      return null
+    case 'task':
+      return <TaskPage key={current.id} id={current.id} tab={current.tab} />
+    case 'sandboxes':
+      return <SandboxesPage />
+    case 'pool':
+      return <PoolPage name={current.name} />
+    case 'usage':
+      return <UsagePage />
+    case 'settings':
+      return <SettingsPage section={current.section} />
+    default:
+      return (
+        <div class="page">
+          <Empty
+            title="There is no such page"
+            icon="search"
+            action={
+              <a class="button plain" href="/">
+                All tasks
+              </a>
+            }
+          >
+            {window.location.pathname}
+          </Empty>
+        </div>
+      )
+  }
+}
+
+effect(() => {
+  const count = session.value ? needsYou() : 0
+  document.title = `${count > 0 ? `(${count}) ` : ''}Corral`
+})
+
+document.addEventListener('click', followLinks)
+document.addEventListener('keydown', onKey)
+
+const root = document.getElementById('app')
+if (root) render(<App />, root)
+
+async function start(): Promise<void> {
+  const isLogin = window.location.pathname === '/login' && window.location.hash.length > 1
+  // A login link signs in anew: the page of it does the rest.
+  if (isLogin) session.value = null
+  else await loadSession()
+}
+
+effect(() => {
+  if (session.value) loadAgents().catch(() => undefined) // the form works without the list
+})
+
+start().then(
+  () => {
+    if (session.value) startStream()
+  },
+  () => {
+    // The server does not answer: what it is signed in to shows as soon as it does.
+    setTimeout(() => window.location.reload(), 3_000)
+  },
+)

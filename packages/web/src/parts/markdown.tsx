@@ -1,0 +1,21 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { MarkdownText } from './markdown-text.js'
+
+let loaded: typeof MarkdownText | undefined
+
+/** Text of an agent. The parser comes when the first one is shown; until then, and without it, the text is plain. */
+export function Markdown({ text }: { text: string }): JSX.Element {
+  const [Component, setComponent] = useState(() => loaded)
+  useEffect(() => {
+    if (loaded) return
+    import('./markdown-text.js').then(
+      (module) => {
+        loaded = module.MarkdownText
+        setComponent(() => loaded)
+      },
+      () => undefined, // the plain text stays
+    )
+  }, [])
+  return Component ? <Component text={text} /> : <p class="plain-text">{text}</p>
+}
