@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // What `corral` is in the bundle: runs `main.cjs` with the code V8 compiled for it when it was built. Parsing and compiling
 // the program anew would take as long as starting the API server. Without that code, or with one of another Node, V8
 // compiles as ever.

@@ -15,7 +15,7 @@ it.each([
     when: 'an argument is missing',
     args: ['run'],
     exitCode: 2,
-    says: /missing required argument 'prompt'\n.*`corral run --help`/,
+    says: /what shall the agent do\?\nhint: .*--prompt-file/,
   },
   {
     when: 'an option is unknown',
@@ -39,7 +39,7 @@ it.each([
 ])('names the thing and the next move when $when', ({ args, exitCode, says }) => {
   const env = { PATH: process.env.PATH, HOME: home, CORRAL_DATA_DIR: join(home, 'data'), NO_COLOR: '1' }
   const runtime = ['--conditions', 'corral-source', '--import', import.meta.resolve('tsx')]
-  const result = spawnSync(process.execPath, [...runtime, entry, ...args], { env, encoding: 'utf8', timeout: 60_000 })
+  const result = spawnSync(process.execPath, [...runtime, entry, ...args], { env, encoding: 'utf8', timeout: 240_000 })
   expect(result.stderr).toMatch(says)
   expect(result.status).toBe(exitCode)
 })

@@ -1,13 +1,18 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, statfsSync } from 'node:fs'
+import { chmodSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { pickIsolation } from '@corral/node'
-import { fileSecretStore, providers } from '@corral/tasks'
+import { agentAdapters, defaultAgentName, providers } from '@corral/agents'
+import { sqliteStorage } from '@corral/apiserver'
+import { isSandboxTier, pickIsolation } from '@corral/node'
+import { createModelProviders, fileEndpointStore, fileSecretStore } from '@corral/tasks'
+import { CliError } from './cli-error.js'
 import { type FindOptions, findPlatform } from './client/find-platform.js'
 import { sandboxClient } from './client/kube-access.js'
-import { installableAgents } from './commands/agent.js'
-import { dataDirectoryAt, defaultDataDirectory, prepareDataDirectory } from './platform/data-directory.js'
+import { installedAgents } from './installed-agents.js'
+import { checkReachable, dataDirectoryOf, isLocked } from './platform/data-directory.js'
 import { bundleDirectory, installRuntime, isolationFiles } from './platform/runtime-files.js'
+import { explainStorage } from './platform/storage-failure.js'
 
 export interface Finding {
   check: string
@@ -38,31 +43,30 @@ export const checks: Readonly<Record<string, Check>> = {
     return { check: 'git', state: 'fail', detail: 'not found', remedy: 'Install git, for example: apt-get install git' }
   },
   async isolation(options) {
-    const directory = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env))
+    const directory = dataDirectoryOf(options)
     const running = await findPlatform(options)
     if (running?.isolation)
       return {
         check: 'isolation',
-        state: running.isolation === 'process' ? 'warn' : 'ok',
+        state: isSandboxTier(running.isolation) ? 'ok' : 'warn',
         detail: `the running platform uses ${running.isolation}`,
       }
-    prepareDataDirectory(directory)
-    const runtime = installRuntime(directory.runtime)
-    const picked = await pickIsolation({
-      dataDir: directory.path,
-      ...isolationFiles(runtime),
-      allowProcess: true,
+    checkReachable(directory)
+    // Tried elsewhere: looking must not change the data directory, nor end the pods of a platform that crashed.
+    const picked = await inScratch(async (dataDir) => {
+      const runtime = installRuntime(join(dataDir, 'runtime'))
+      const tried = await pickIsolation({ dataDir, ...isolationFiles(runtime), allowUnconfined: true })
+      await tried.isolation.close({ endPods: true })
+      return tried
     })
-    // Pods of a crashed platform wait here to be adopted: looking must not end them.
-    await picked.isolation.close({ endPods: false })
     const { tier } = picked.isolation
-    if (tier !== 'process') return limitsFinding(tier, picked.report.limits)
+    if (isSandboxTier(tier)) return limitsFinding(tier, picked.report.limits)
     const why =
       picked.rejected[0]?.checks.filter(({ passed }) => !passed).map(({ name, detail }) => detail ?? name) ?? []
     return {
       check: 'isolation',
       state: 'warn',
-      detail: `only "process", which is not a sandbox (${why.join('; ')})`,
+      detail: `only "${tier}", which is not a sandbox (${why.join('; ')})`,
       remedy: picked.rejected[0]?.remedy ?? 'Install bubblewrap, for example: apt-get install bubblewrap',
     }
   },
@@ -77,7 +81,7 @@ export const checks: Readonly<Record<string, Check>> = {
     }
   },
   disk(options) {
-    const path = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env)).path
+    const path = dataDirectoryOf(options).path
     const existing = existsSync(path) ? path : existsSync(dirname(path)) ? dirname(path) : '/'
     const { bavail, bsize } = statfsSync(existing)
     const freeGb = (bavail * bsize) / 1e9
@@ -87,6 +91,20 @@ export const checks: Readonly<Record<string, Check>> = {
       state: isEnough ? 'ok' : 'warn',
       detail: `${freeGb.toFixed(1)} GB free at ${existing}`,
       ...(isEnough ? {} : { remedy: 'Free some space or use another --data-dir.' }),
+    }
+  },
+  async database(options) {
+    const directory = dataDirectoryOf(options)
+    if (!existsSync(join(directory.api, 'state.db'))) return { check: 'database', state: 'ok', detail: 'none yet' }
+    if (await isLocked(directory)) return { check: 'database', state: 'ok', detail: 'in use by the running platform' }
+    try {
+      const objects = await inScratch((copy) => readCopy(directory.api, copy))
+      return { check: 'database', state: 'ok', detail: `${objects} objects in ${directory.api}` }
+    } catch (error) {
+      const known = explainStorage(error, directory)
+      if (!(known instanceof CliError)) throw error
+      const remedy = known.hint ? { remedy: known.hint } : {}
+      return { check: 'database', state: 'fail', detail: known.message, ...remedy }
     }
   },
   async platform(options) {
@@ -120,22 +138,59 @@ export const checks: Readonly<Record<string, Check>> = {
     }
   },
   async keys(options) {
-    const store = fileSecretStore(dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env)).secrets)
-    const set: string[] = []
-    for (const provider of providers.values())
-      if ((await store.find(provider.secret)) || process.env[provider.keyVariable]) set.push(provider.name)
-    if (set.length > 0) return { check: 'keys', state: 'ok', detail: `set: ${set.join(', ')}` }
-    return { check: 'keys', state: 'warn', detail: 'no model key is set', remedy: 'corral secret set anthropic' }
+    const directory = dataDirectoryOf(options)
+    const known = createModelProviders({
+      endpoints: fileEndpointStore(directory.endpoints),
+      secrets: fileSecretStore(directory.secrets),
+      env: process.env,
+    })
+    const usable: string[] = []
+    for (const provider of await known.list()) if (await known.isUsable(provider)) usable.push(provider.name)
+    if (usable.length > 0) return { check: 'keys', state: 'ok', detail: `set: ${usable.join(', ')}` }
+    const remedy = [...providers.values()].map(({ secret }) => `corral secret set ${secret}`).join(', or ')
+    return { check: 'keys', state: 'warn', detail: 'no model key is set', remedy }
   },
   agents(options) {
-    const { agents } = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env))
-    const installed = Object.entries(installableAgents).filter(([, { program }]) =>
-      existsSync(join(agents, 'bin', program)),
-    )
-    if (installed.length > 0)
-      return { check: 'agents', state: 'ok', detail: `installed: ${installed.map(([name]) => name).join(', ')}` }
-    return { check: 'agents', state: 'warn', detail: 'only the command agent', remedy: 'corral agent install claude' }
+    const installed = installedAgents(dataDirectoryOf(options).agents)
+    if (installed.length > 0) {
+      const names = installed.map(({ name, version }) => `${name} ${version}`)
+      return { check: 'agents', state: 'ok', detail: `installed: ${names.join(', ')}` }
+    }
+    const builtIn = [...agentAdapters.values()].filter(({ install }) => !install).map(({ name }) => name)
+    return {
+      check: 'agents',
+      state: 'warn',
+      detail: `only those that need no installation: ${builtIn.join(', ')}`,
+      remedy: `corral agent install ${defaultAgentName}`,
+    }
   },
+}
+
+/** A directory that is gone afterwards, which the users of sandboxes may pass through. */
+async function inScratch<T>(use: (path: string) => Promise<T>): Promise<T> {
+  const path = mkdtempSync(join(tmpdir(), 'corral-doctor-'))
+  chmodSync(path, 0o711)
+  try {
+    return await use(path)
+  } finally {
+    rmSync(path, { recursive: true, force: true })
+  }
+}
+
+/** Opens a copy of a database as a start would and answers how many objects it holds. The original is only read. */
+async function readCopy(from: string, to: string): Promise<number> {
+  for (const name of ['state.db', 'state.db-wal'])
+    if (existsSync(join(from, name))) copyFileSync(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
+  const storage = sqliteStorage({ directory: to, durability: 'normal' })
+  try {
+    return (await storage.open()).rows.length
+  } catch (error) {
+    const { code, message } = error as { code?: string; message?: string }
+    if (code === 'StorageCorrupt' && message) (error as Error).message = message.replaceAll(to, from)
+    throw error
+  } finally {
+    await storage.close()
+  }
 }
 
 /** A sandbox whose limits do not hold is still one, but a runaway agent can take the machine with it. */

@@ -23,12 +23,16 @@ export async function attachTerminal(
         () => process_.endStdin(),
       )
     }
-    stdin.on('data', onData)
-    stdin.once('end', () => process_.endStdin())
+    const onEnd = (): void => process_.endStdin()
+    // A directory, or a terminal that was closed: there is nothing more to read.
+    const onError = ({ message }: Error): void => {
+      stderr.write(`corral: standard input cannot be read: ${message}\n`)
+      process_.endStdin()
+    }
+    stdin.on('data', onData).once('end', onEnd).once('error', onError)
     restore.push(() => {
-      stdin.off('data', onData)
-      stdin.pause()
-      stdin.unref()
+      stdin.off('data', onData).off('end', onEnd).off('error', onError)
+      letGo(stdin)
     })
   }
   const pump = async (from: AsyncIterable<Uint8Array>, to: NodeJS.WriteStream): Promise<void> => {
@@ -42,4 +46,13 @@ export async function attachTerminal(
   } finally {
     for (const undo of restore) undo()
   }
+}
+
+/**
+ * Stops reading, so that an open terminal or pipe does not keep this process from ending. Standard input is a socket
+ * only for those; a file and /dev/null are plain streams, which have nothing to let go of.
+ */
+export function letGo(input: NodeJS.ReadableStream & { unref?: () => unknown }): void {
+  input.pause()
+  input.unref?.()
 }

@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
-import pc from 'picocolors'
+import { CliError } from '../cli-error.js'
 import type { FindOptions } from '../client/find-platform.js'
 import type { Check, Finding } from '../doctor-checks.js'
+import { pc } from '../output/colors.js'
+import { examples } from './common.js'
 
 interface DoctorOptions extends FindOptions {
   json?: boolean
@@ -12,9 +14,12 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .summary('check what this machine can do')
-    .description('Runs checks side by side, each with a time limit, and names a remedy for every finding.')
-    .option('--data-dir <dir>', 'data directory to check')
+    .description(
+      'Runs checks side by side, each with a time limit, and names a remedy for every finding. Looks only: the data\ndirectory stays as it is. Exit code 1 when something is broken.',
+    )
+    .option('--data-dir <dir>', 'data directory to check (default: ~/.corral, for root /var/lib/corral)')
     .option('--json', 'print JSON')
+    .addHelpText('after', examples('corral doctor', 'corral doctor --json'))
     .action(async (options: DoctorOptions) => {
       const { checks, checkTimeoutMs } = await import('../doctor-checks.js')
       const findings = await Promise.all(
@@ -41,6 +46,7 @@ async function bounded(name: string, check: Check, options: DoctorOptions, check
       check: name,
       state: name === 'cluster' ? 'warn' : 'fail',
       detail: error instanceof Error ? error.message : String(error),
+      ...(error instanceof CliError && error.hint ? { remedy: error.hint } : {}),
     }
   } finally {
     clearTimeout(timer)

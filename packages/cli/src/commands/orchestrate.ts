@@ -36,7 +36,9 @@ export function addOrchestrateCommand(program: Command): void {
 
 async function orchestrate(options: OrchestrateOptions): Promise<void> {
   const { sandboxClient } = await import('../client/kube-access.js')
-  const { ensureColdPool, runnerClaim, sendRunnerTask, untilFinished } = await import('../poc/runner-client.js')
+  const { ensureColdPool, isDeadline, runnerClaim, sendRunnerTask, untilFinished } = await import(
+    '../poc/runner-client.js'
+  )
   const startedAt = Date.now()
   const signal = AbortSignal.timeout(options.timeout * 1000)
   const step = (message: string, fields: object = {}): void => {
@@ -79,7 +81,7 @@ async function orchestrate(options: OrchestrateOptions): Promise<void> {
       })
     step('done')
   } catch (error) {
-    if (signal.aborted)
+    if (isDeadline(error, signal))
       throw new CliError(`not done within ${options.timeout} s`, {
         cause: error,
         hint: `See kubectl describe sandboxclaim ${name} -n ${namespace}`,

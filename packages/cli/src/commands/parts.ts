@@ -1,10 +1,25 @@
 import { hostname } from 'node:os'
-import { type Command, Option } from 'commander'
-import { parseCount, parsePort } from '../output/parse-duration.js'
+import { defaultAgentName } from '@corral/agents'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parseListenAddress } from '../output/parse-address.js'
+import { collected, parseCount, parsePort } from '../output/parse-duration.js'
 import { brokerServicePort, platformNamespace } from '../platform/names.js'
 import type { ApiServerCommandOptions } from '../platform/run-api-server.js'
 import type { NodeCommandOptions } from '../platform/run-node.js'
 import type { ServerCommandOptions } from '../platform/run-server.js'
+import type { TaskPart } from '../platform/task-platform.js'
+import { packageCacheOption } from './common.js'
+import { addDrainCommand } from './drain.js'
+
+/** `http,controller` in any order; at least one. */
+function parseParts(text: string): TaskPart[] {
+  const known: readonly TaskPart[] = ['http', 'controller']
+  const parts = text.split(',').map((word) => word.trim())
+  const found = known.filter((part) => parts.includes(part))
+  if (found.length === 0 || parts.some((part) => !known.some((name) => name === part)))
+    throw new InvalidArgumentError('Give http, controller or http,controller.')
+  return found
+}
 
 const logLevel = (): Option =>
   new Option('--log-level <level>', 'what is logged to standard error')
@@ -39,24 +54,68 @@ export function addPartCommands(program: Command): void {
       '--client-ca <file>',
       'authority of the client certificates the kubelet routes ask for (default: the one in the kubeconfig)',
     )
+    .addOption(packageCacheOption())
     .option('--broker <host:port>', 'where the model broker listens, for the Service corral-broker')
     .addOption(new Option('--isolation <tier>', 'insist on a tier').choices(['bubblewrap', 'process']))
     .option('--ready-file <file>', 'write {"node","isolation","pid"} there when ready')
     .addOption(logLevel())
     .action(async (options: NodeCommandOptions) => (await import('../platform/run-node.js')).runNode(options))
-  program
+  const server = program
     .command('server')
     .summary('only tasks, broker and HTTP API, on any cluster')
     .requiredOption('--kubeconfig <file>', 'the cluster; in a cluster leave its value empty for the ServiceAccount')
     .option('--data-dir <dir>', 'where event logs and mirrors are kept')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port of the HTTP API', parsePort, 0)
+    .addOption(
+      new Option(
+        '--allow-host <name>',
+        'host name of an Ingress or tunnel that requests may come by; repeat it for more (default: loopback, --host and the Service)',
+      )
+        .argParser(collected)
+        .default([], 'none')
+        .env('CORRAL_ALLOW_HOSTS'),
+    )
     .option('--broker-port <port>', 'port of the model broker', parsePort, brokerServicePort)
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
     .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
-    .option('--agent <name>', 'agent of tasks that name none', 'claude')
+    .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .option('--local-repositories', 'let tasks name repositories on the disk of this machine, by path or file://')
-    .option('--ready-file <file>', 'write {"url","token","pid"} there when ready')
+    .option(
+      '--parts <list>',
+      '"http" answers requests, "controller" reconciles tasks and runs the model broker; several processes may have either',
+      parseParts,
+      ['http', 'controller'],
+    )
+    .option(
+      '--metrics-address <host:port>',
+      'serve /metrics, /healthz and /readyz there without a token, with every --parts; :9090 for every address',
+      parseListenAddress,
+    )
+    .option(
+      '--token-file <file>',
+      'token of the HTTP API, e.g. from a mounted Secret (default: one of the data directory)',
+    )
+    .option('--broker-secret-file <file>', 'secret behind the tokens of agents (default: one of the data directory)')
+    .option(
+      '--warm <n>',
+      'make the default template and pool where they are missing, with n sandboxes ready',
+      parseCount,
+    )
+    .option(
+      '--egress-by-name',
+      'nodes are `corral node`s, which let tasks reach the addresses they are granted by name',
+    )
+    .addOption(
+      new Option(
+        '--reach <way>',
+        'how sandboxes are reached: by pod address inside a cluster, else through the API server',
+      )
+        .choices(['auto', 'port-forward', 'pod-address'])
+        .default('auto'),
+    )
+    .option('--ready-file <file>', 'write {"url","token","metrics","pid"} there when ready')
     .addOption(logLevel())
     .action(async (options: ServerCommandOptions) => (await import('../platform/run-server.js')).runServer(options))
+  addDrainCommand(server)
 }

@@ -1,69 +1,64 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { type AgentChoice, type CreateTaskRequest, createTaskRequestSchema, type TaskView } from '@corral/protocol'
+import { defaultAgentName } from '@corral/agents'
+import { CorralError, finalViewOf, isFinalPhase, type TasksClient, type TaskView } from '@corral/protocol'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
+import { askFollowUp, offersFollowUp } from '../client/ask-follow-up.js'
+import { askAboutPlan } from '../client/ask-plan.js'
 import { ensurePlatform } from '../client/find-platform.js'
-import { TasksClient } from '../client/tasks-client.js'
-import { describeEnd, describeEvent, exitCodeOf } from '../output/event-printer.js'
-import { parseDurationSeconds } from '../output/parse-duration.js'
-import { type CommonOptions, withPlatform } from './common.js'
-
-export interface TaskOptions extends CommonOptions {
-  repo?: string
-  agent?: string
-  command?: string
-  model?: string
-  branch?: string
-  base?: string
-  timeout?: number
-  setup?: string
-  allow?: string[]
-  pool?: string
-  template?: string
-  keep?: boolean
-}
-
-const collect = (value: string, all: string[] = []): string[] => [...all, value]
-
-/** The options that describe a task, shared by `run` and `task create`. */
-export function withTask(command: Command): Command {
-  return withPlatform(command)
-    .option('--repo <path-or-url>', 'repository to work on: a path, file://, https:// or ssh://', '.')
-    .option('--agent <name>', 'claude, or command (any command line, given with --command)')
-    .option(
-      '--command <cmd>',
-      'command line of the command agent; the prompt is in $CORRAL_PROMPT and $CORRAL_PROMPT_FILE',
-    )
-    .option('--model <name>', 'model of the agent')
-    .option('--branch <name>', 'branch for the work (default: corral/<task id>)')
-    .option('--base <name>', 'branch to start from (default: the repository’s default branch)')
-    .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseDurationSeconds)
-    .option('--setup <cmd>', 'command to run before the agent (default: .corral/setup of the repository)')
-    .option('--allow <host:port>', 'let the task reach this address; may be repeated', collect)
-    .option('--pool <name>', 'sandbox pool')
-    .option('--template <name>', 'sandbox template')
-    .option('--keep', 'keep the sandbox of a failed task for `corral task shell`')
-}
+import { tasksClient } from '../client/tasks.js'
+import { describeEnd, exitCodeOf } from '../output/event-printer.js'
+import { liveEvents } from '../output/live-events.js'
+import { nextCommands } from '../output/next-commands.js'
+import { shellQuote } from '../output/shell-quote.js'
+import { examples, say } from './common.js'
+import { readTaskRequest, type TaskOptions, withTask } from './task-request.js'
 
 export function addRunCommand(program: Command): void {
-  withTask(program.command('run').argument('<prompt>', 'what the agent shall do'))
+  withTask(program.command('run').argument('[prompt]', 'what the agent shall do; - reads it from standard input'))
+    .option('--once', 'end with the task; on a terminal a follow-up is asked for otherwise')
     .summary('run an agent on a repository and wait for the branch')
     .description(
       'Submits a task, shows what happens, and ends with the branch. Starts a platform when none is running.',
     )
     .addHelpText(
       'after',
-      '\nExit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 platform trouble, 4 timed out, 5 cancelled.\n\nExamples:\n  corral run "Fix the failing test" --repo ~/src/app\n  corral run "Format the code" --command ./format.sh\n  corral run "Update the lock file" --command "npm update" --allow packages.example.com:443\n',
+      `${examples(
+        'corral run "Say hello" --command \'echo "$CORRAL_PROMPT" >> NOTES.md\'',
+        'echo "Tidy up" | corral run - --command \'cat "$CORRAL_PROMPT_FILE" > PLAN.md\'',
+        'corral run "Use the settings" --file README.md:notes/readme.md --command \'cp notes/readme.md COPY.md\'',
+        'corral run "See my edits" --include-uncommitted --command \'git log --oneline -2 > LOG.txt\'',
+      )}
+With an agent that is installed and has a key (\`corral --help\` shows how):
+  corral run "Fix the failing test" --repo ~/src/app --agent ${defaultAgentName}
+  corral run "Update the lock file" --agent ${defaultAgentName} --allow packages.example.com:443
+
+Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 platform trouble, 4 timed out, 5 cancelled.
+`,
     )
     .action(run)
 }
 
-async function run(prompt: string, options: TaskOptions): Promise<void> {
-  const request = taskRequest(prompt, options)
-  const platform = await ensurePlatform(options, (text) => process.stderr.write(`corral: ${text}\n`))
-  const client = new TasksClient(platform)
-  const { id } = await client.create(request)
+async function run(prompt: string | undefined, options: TaskOptions & { once?: boolean }): Promise<void> {
+  const request = await readTaskRequest(prompt, options, say)
+  const platform = await ensurePlatform(options, say)
+  const client = tasksClient(platform)
+  const ci = process.env.CI
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY
+  let { id } = await client.create(request)
+  for (;;) {
+    const task = await runToEnd(client, id, options)
+    process.exitCode = exitCodeOf(task)
+    if (!offersFollowUp(task, { isTerminal, json: options.json, once: options.once, ci })) return
+    const message = await askFollowUp()
+    if (message === undefined) return
+    const sent = await client.send(id, { task: message })
+    if ('delivery' in sent) return
+    id = sent.id
+  }
+}
+
+/** Shows a task to its end; an interrupt cancels it. */
+async function runToEnd(client: TasksClient, id: string, options: TaskOptions): Promise<TaskView> {
   if (!options.json) process.stdout.write(`task ${id}\n`)
   let interrupts = 0
   const onInterrupt = (): void => {
@@ -73,80 +68,70 @@ async function run(prompt: string, options: TaskOptions): Promise<void> {
     client.cancel(id).catch(() => process.exit(130))
   }
   process.on('SIGINT', onInterrupt)
-  const task = await followTask(client, id, options)
-  process.exitCode = exitCodeOf(task)
+  try {
+    return await followTask(client, id, options)
+  } finally {
+    process.off('SIGINT', onInterrupt)
+  }
 }
 
 /** Shows a task's events to its end and answers how it ended. */
 export async function followTask(
   client: TasksClient,
   id: string,
-  options: { json?: boolean; after?: number },
+  options: { json?: boolean; after?: number; dataDir?: string | undefined },
 ): Promise<TaskView> {
-  for await (const event of client.events(id, options.after ? { after: options.after } : {})) {
-    if (options.json) process.stdout.write(`${JSON.stringify(event)}\n`)
-    else {
-      const line = describeEvent(event)
-      if (line !== undefined) process.stdout.write(`${line}\n`)
-    }
-  }
-  const task = await untilRecorded(client, id)
-  process.stdout.write(options.json ? `${JSON.stringify({ type: 'task', ...task })}\n` : `${describeEnd(task)}\n`)
+  const task = await untilEnded(client, id, options).catch((error: unknown) => {
+    throw lostFrom(error, id, options.dataDir)
+  })
+  if (options.json) process.stdout.write(`${JSON.stringify({ type: 'task', ...task })}\n`)
+  else process.stdout.write(`${[describeEnd(task), ...nextCommands(task, options.dataDir)].join('\n')}\n`)
   return task
 }
 
-/** The last event is written just before the record: a moment may pass between them. */
-async function untilRecorded(client: TasksClient, id: string): Promise<TaskView> {
-  for (let attempt = 0; ; attempt++) {
-    const task = await client.get(id)
-    if (task.times?.finished_at || attempt > 200) return task
-    await new Promise((resolve) => setTimeout(resolve, 25))
+async function untilEnded(
+  client: TasksClient,
+  id: string,
+  options: { json?: boolean; after?: number; dataDir?: string | undefined },
+): Promise<TaskView> {
+  let ended: TaskView | undefined
+  const live = liveEvents()
+  const onLost = (): void => say('the platform does not answer; waiting for it to come back')
+  for await (const event of client.events(id, { ...(options.after ? { after: options.after } : {}), onLost })) {
+    ended = finalViewOf(event)
+    if (options.json) process.stdout.write(`${JSON.stringify(event)}\n`)
+    else for (const line of live.push(event)) process.stdout.write(`${line}\n`)
+    if (event.type === 'plan') await onPlan(client, id, event.revision, options)
   }
+  return ended ?? client.get(id)
 }
 
-export function taskRequest(prompt: string, options: TaskOptions): CreateTaskRequest {
-  const agent = agentChoice(options)
-  const request = {
-    repo: absoluteRepo(options.repo ?? '.'),
-    task: prompt,
-    ...(agent ? { agent } : {}),
-    ...(options.branch ? { new_branch: options.branch } : {}),
-    ...(options.base ? { base_branch: options.base } : {}),
-    ...(options.timeout ? { timeout_seconds: options.timeout } : {}),
-    ...(options.setup ? { setup: options.setup } : {}),
-    ...(options.allow ? { egress: options.allow } : {}),
-    ...(options.pool || options.template
-      ? {
-          sandbox: {
-            ...(options.pool ? { pool: options.pool } : {}),
-            ...(options.template ? { template: options.template } : {}),
-          },
-        }
-      : {}),
-    ...(options.keep ? { keep_sandbox: true } : {}),
-  }
-  const checked = createTaskRequestSchema.safeParse(request)
-  if (checked.success) return checked.data
-  const problem = checked.error.issues[0]
-  throw new CliError(`${problem?.path.join('.')}: ${problem?.message}`, {
-    exitCode: 2,
-    hint: 'See `corral run --help`.',
+/** A plan that waits: asked about on a terminal, pointed to elsewhere. One that was decided meanwhile goes on. */
+async function onPlan(
+  client: TasksClient,
+  id: string,
+  revision: number,
+  options: { json?: boolean; dataDir?: string | undefined },
+): Promise<void> {
+  const { status, plan } = await client.get(id)
+  if (isFinalPhase(status) || plan?.revision !== revision || plan.verdict) return
+  if (!options.json && process.stdin.isTTY && process.stdout.isTTY) return askAboutPlan(client, id, revision)
+  say(
+    `the task waits for you: \`corral task approve ${id}\`, \`corral task revise ${id} "..."\` or \`corral task reject ${id}\``,
+  )
+}
+
+/** A platform that went away takes nothing of the task along: says how to find it again. */
+function lostFrom(error: unknown, id: string, dataDir: string | undefined): unknown {
+  if (!(error instanceof CorralError) || error.code !== 'ConnectionLost') return error
+  return new CliError(`the platform went away; task ${id} is kept and goes on in its sandbox`, {
+    exitCode: 3,
+    hint: dataDir === undefined ? usualHint(id) : hintFor(id, shellQuote(dataDir)),
+    cause: error,
   })
 }
 
-function agentChoice(options: TaskOptions): AgentChoice | undefined {
-  const name = options.agent ?? (options.command ? 'command' : undefined)
-  if (name === undefined) return undefined
-  if (name === 'command') {
-    if (!options.command) throw new CliError('the command agent needs --command', { exitCode: 2 })
-    return { name: 'command', command: options.command }
-  }
-  if (options.command) throw new CliError(`--command goes with --agent command, not with ${name}`, { exitCode: 2 })
-  return { name: name as 'claude', ...(options.model ? { model: options.model } : {}) }
-}
-
-/** A path is made absolute here: the platform has another working directory. */
-function absoluteRepo(repo: string): string {
-  const isAddress = /^[a-z][a-z0-9+.-]*:\/\//i.test(repo) || (/^[\w.-]+@[\w.-]+:/.test(repo) && !existsSync(repo))
-  return isAddress ? repo : resolve(repo)
-}
+const usualHint = (id: string): string =>
+  `Start the platform again with \`corral up -d\`, then follow the task with \`corral task watch ${id}\`.`
+const hintFor = (id: string, dir: string): string =>
+  `Start the platform again with \`corral up -d --data-dir ${dir}\`, then follow the task with \`corral task watch ${id} --data-dir ${dir}\`.`

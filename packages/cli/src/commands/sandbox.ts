@@ -1,10 +1,12 @@
 import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import type { Command } from 'commander'
-import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
+import { findSandbox, noSandbox, sandboxRows } from '../client/sandbox-names.js'
 import { attachTerminal } from '../client/terminal.js'
 import { parseDurationSeconds } from '../output/parse-duration.js'
-import { age, print, table } from './common.js'
+import { age, dataDirOption, examples, print, table } from './common.js'
+import { addSandboxUse } from './sandbox-files.js'
+import { loginShell } from './task-shell.js'
 
 interface SandboxOptions extends KubeOptions {
   json?: boolean
@@ -16,8 +18,7 @@ async function sandboxClient(options: KubeOptions): Promise<AgentSandboxClient> 
 }
 
 function withCluster(command: Command): Command {
-  return command
-    .option('--data-dir <dir>', 'data directory of the platform')
+  return dataDirOption(command)
     .option('--kubeconfig <file>', 'another cluster (default: the running platform, else what kubectl would use)')
     .option('--context <name>', 'context of that kubeconfig')
     .option('-n, --namespace <name>', 'namespace')
@@ -28,7 +29,22 @@ export function addSandboxCommand(program: Command): void {
   const sandbox = program
     .command('sandbox')
     .summary('sandboxes without a task')
-    .description('Sandboxes of the platform or of any cluster that serves the Agent Sandbox API.')
+    .description(
+      'Sandboxes of the platform or of any cluster that serves the Agent Sandbox API. The name you give with `create` is\nthe one every other command takes; the sandbox of a task goes by the id of the task.',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'corral sandbox create box --ttl 1h',
+        'corral sandbox exec box -- uname -a',
+        'echo hello | corral sandbox exec -i box -- cat',
+        'corral sandbox shell box',
+        'corral sandbox cp ./src box:/workspace/src',
+        'corral sandbox forward box 3000',
+        'corral sandbox list',
+        'corral sandbox rm box',
+      ),
+    )
 
   withCluster(sandbox.command('create').argument('[name]'))
     .summary('claim a sandbox and wait until it is ready')
@@ -43,7 +59,8 @@ export function addSandboxCommand(program: Command): void {
           ...(name ? { name } : {}),
           ...(options.ttl ? { shutdownTime: new Date(Date.now() + options.ttl * 1000) } : {}),
         })
-        print({ name: created.name, namespace: created.namespace }, options, (made) => made.name)
+        const { name: sandboxName, claimName, namespace } = created
+        print({ name: claimName ?? sandboxName, sandbox: sandboxName, namespace }, options, (made) => made.name)
       },
     )
 
@@ -52,22 +69,14 @@ export function addSandboxCommand(program: Command): void {
     .summary('sandboxes')
     .action(async (options: SandboxOptions) => {
       await using client = await sandboxClient(options)
-      const rows: { name: string; ready: string; reason: string; created: string }[] = []
-      for await (const { metadata, status } of client.sandboxes.list()) {
-        const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
-        rows.push({
-          name: metadata.name,
-          ready: ready?.status ?? 'Unknown',
-          reason: ready?.reason ?? '',
-          created: metadata.creationTimestamp,
-        })
-      }
+      const [sandboxes, claims] = await Promise.all([all(client.sandboxes.list()), all(client.claims.list())])
+      const rows = sandboxRows(sandboxes, claims)
       print({ sandboxes: rows }, options, () =>
         rows.length === 0
           ? 'no sandboxes'
           : table(
-              ['NAME', 'READY', 'REASON', 'AGE'],
-              rows.map((row) => [row.name, row.ready, row.reason, age(row.created)]),
+              ['NAME', 'OF', 'READY', 'REASON', 'AGE', 'SANDBOX'],
+              rows.map((row) => [row.name, row.owner, row.ready, row.reason, age(row.created), row.sandbox ?? '']),
             ),
       )
     })
@@ -85,7 +94,7 @@ export function addSandboxCommand(program: Command): void {
         options: SandboxOptions & { stdin?: boolean; tty?: boolean; cwd?: string },
       ) => {
         await using client = await sandboxClient(options)
-        const process_ = await client.sandboxes.execStream({ name }, command, {
+        const process_ = await client.sandboxes.execStream({ name: await findSandbox(client, name) }, command, {
           stdin: options.stdin ?? false,
           tty: options.tty ?? false,
           ...(options.cwd ? { cwd: options.cwd } : {}),
@@ -94,6 +103,21 @@ export function addSandboxCommand(program: Command): void {
       },
     )
 
+  withCluster(sandbox.command('shell').argument('<name>'))
+    .summary('a terminal in a sandbox')
+    .description('Opens a shell. Without a terminal it reads its commands from standard input.')
+    .option('--cwd <dir>', 'working directory')
+    .action(async (name: string, options: SandboxOptions & { cwd?: string }) => {
+      await using client = await sandboxClient(options)
+      const tty = process.stdin.isTTY === true && process.stdout.isTTY === true
+      const process_ = await client.sandboxes.execStream({ name: await findSandbox(client, name) }, loginShell, {
+        stdin: true,
+        tty,
+        ...(options.cwd ? { cwd: options.cwd } : {}),
+      })
+      process.exitCode = await attachTerminal(process_, { tty, stdin: true })
+    })
+
   withCluster(sandbox.command('rm').argument('<name...>'))
     .summary('end sandboxes')
     .action(async (names: string[], options: SandboxOptions) => {
@@ -101,11 +125,18 @@ export function addSandboxCommand(program: Command): void {
       for (const name of names) {
         const claim = await client.claims.find(name)
         const found = claim ?? (await client.sandboxes.objects.find(name))
-        if (!found)
-          throw new CliError(`there is no sandbox "${name}"`, { hint: 'List them with `corral sandbox list`.' })
+        if (!found) throw noSandbox(name)
         if (claim) await client.claims.delete(name)
         else await client.sandboxes.delete(name)
       }
       print({ removed: names }, options, () => names.map((name) => `removed ${name}`).join('\n'))
     })
+
+  addSandboxUse(sandbox, withCluster, sandboxClient)
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
 }

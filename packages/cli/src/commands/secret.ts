@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline'
+import { endpointSecret, providers } from '@corral/agents'
 import type { fileSecretStore } from '@corral/tasks'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
-import { dataDirectoryAt, defaultDataDirectory } from '../platform/data-directory.js'
+import { dataDirectoryOf } from '../platform/data-directory.js'
 import { print, readStdin } from './common.js'
 
 interface SecretOptions {
@@ -21,7 +22,7 @@ export function addSecretCommand(program: Command): void {
 
   common(secret.command('set').argument('<name>'))
     .summary('keep a key, read from standard input or asked for')
-    .addHelpText('after', '\nExample:\n  corral secret set anthropic < key.txt\n')
+    .addHelpText('after', secretHelp())
     .action(async (name: string, options: SecretOptions) => {
       const value = process.stdin.isTTY ? await askHidden(`${name} key: `) : await readStdin()
       if (value.trim() === '') throw new CliError('no value was given', { exitCode: 2 })
@@ -47,7 +48,25 @@ export function addSecretCommand(program: Command): void {
 /** Loaded here: with it would come half the platform, which no other command should wait for. */
 async function storeOf(options: SecretOptions): Promise<ReturnType<typeof fileSecretStore>> {
   const { fileSecretStore } = await import('@corral/tasks')
-  return fileSecretStore(dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env)).secrets)
+  return fileSecretStore(dataDirectoryOf(options).secrets)
+}
+
+/** Which names mean something to the broker. */
+function secretHelp(): string {
+  const rows = [...providers.values()].map(
+    ({ secret, title, keyNote }) => `  ${secret.padEnd(16)} ${keyNote ?? `key of ${title}`}`,
+  )
+  const [first] = [...providers.values()].map(({ secret }) => secret)
+  return [
+    '',
+    'Names the broker looks for:',
+    ...rows,
+    `  ${endpointSecret('NAME').padEnd(16)} key of an endpoint (see \`corral endpoint\`)`,
+    '',
+    'Example:',
+    `  corral secret set ${first} < key.txt`,
+    '',
+  ].join('\n')
 }
 
 function askHidden(question: string): Promise<string> {

@@ -1,26 +1,46 @@
-import type { TaskView } from '@corral/protocol'
-import type { Command } from 'commander'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  type RetryStage,
+  retryStages,
+  type TaskPhase,
+  type TasksClient,
+  type TaskView,
+  taskPhases,
+} from '@corral/protocol'
+import { type Command, InvalidArgumentError } from 'commander'
 import { requirePlatform } from '../client/find-platform.js'
-import { TasksClient } from '../client/tasks-client.js'
+import { tasksClient } from '../client/tasks.js'
+import { checkWords } from '../output/check-text.js'
 import { describeEnd, exitCodeOf } from '../output/event-printer.js'
 import { parseCount } from '../output/parse-duration.js'
-import { terminalText } from '../output/terminal-text.js'
-import { age, type CommonOptions, print, table, withPlatform } from './common.js'
-import { followTask, type TaskOptions, taskRequest, withTask } from './run.js'
+import { age, type CommonOptions, examples, print, say, table, withPlatform } from './common.js'
+import { followTask } from './run.js'
+import { readTaskRequest, type TaskOptions, withTask } from './task-request.js'
 
 export function addTaskCommand(program: Command): Command {
   const task = program
     .command('task')
     .summary('create, watch and steer tasks')
-    .description('Tasks of a running platform.')
+    .description('Tasks of a running platform. `corral run` makes one and waits for it.')
+    .addHelpText(
+      'after',
+      examples(
+        'corral task list',
+        'corral task list --status failed --limit 5',
+        'corral task watch ID      # follow it, as `corral run` does',
+        'corral task diff ID       # the change, as a patch',
+        'corral task rm ID         # take it off the list, with its logs',
+      ),
+    )
 
-  withTask(task.command('create').argument('<prompt>'))
+  withTask(task.command('create').argument('[prompt]', 'what the agent shall do; - reads it from standard input'))
     .summary('submit a task and return at once')
     .option('--idempotency-key <key>', 'a repeat with the same key answers the first task')
-    .action(async (prompt: string, options: TaskOptions & { idempotencyKey?: string }) => {
+    .addHelpText('after', examples('corral task create "Say hello" --command \'echo hello > HELLO.txt\''))
+    .action(async (prompt: string | undefined, options: TaskOptions & { idempotencyKey?: string }) => {
       const client = await connect(options)
       const created = await client.create(
-        taskRequest(prompt, options),
+        await readTaskRequest(prompt, options, say),
         options.idempotencyKey ? { idempotencyKey: options.idempotencyKey } : {},
       )
       print(created, options, ({ id, status }) => `${id}  ${status}`)
@@ -29,9 +49,9 @@ export function addTaskCommand(program: Command): Command {
   withPlatform(task.command('list'))
     .alias('ls')
     .summary('tasks, newest first')
-    .option('--status <phase>', 'only these: QUEUED, PROVISIONING, RUNNING, SUCCEEDED, FAILED, TIMED_OUT, CANCELLED')
+    .option('--status <phase>', `only these: ${taskPhases.join(', ')}`, parsePhase)
     .option('--limit <n>', 'at most this many', parseCount)
-    .action(async (options: CommonOptions & { status?: string; limit?: number }) => {
+    .action(async (options: CommonOptions & { status?: TaskPhase; limit?: number }) => {
       const client = await connect(options)
       const page = await client.list({
         ...(options.status ? { status: options.status } : {}),
@@ -57,37 +77,87 @@ export function addTaskCommand(program: Command): Command {
       process.exitCode = exitCodeOf(ended)
     })
 
-  for (const what of ['logs', 'diff'] as const)
-    withPlatform(task.command(what).argument('<id>'))
-      .summary(what === 'logs' ? 'what the agent wrote' : 'the change as a patch')
-      .action(async (id: string, options: CommonOptions) => {
-        const client = await connect(options)
-        const chunks: Uint8Array[] = []
-        const decoder = new TextDecoder()
-        for await (const chunk of client.text(id, what)) {
-          if (options.json) chunks.push(chunk)
-          else
-            process.stdout.write(process.stdout.isTTY ? terminalText(decoder.decode(chunk, { stream: true })) : chunk)
-        }
-        if (options.json) print({ id, [what]: Buffer.concat(chunks).toString('utf8') }, options, () => '')
-      })
-
   withPlatform(task.command('cancel').argument('<id>'))
     .summary('stop a task; work done so far is kept')
+    .description('Ends the agent, keeps what it did so far on the branch, and ends the task as CANCELLED.')
     .action(async (id: string, options: CommonOptions) => {
       print(await (await connect(options)).cancel(id), options, (view) => `${view.id} is being cancelled`)
     })
 
   withPlatform(task.command('retry').argument('<id>'))
     .summary('run an ended task again, as a new one')
-    .action(async (id: string, options: CommonOptions) => {
-      print(await (await connect(options)).retry(id), options, (created) => `${created.id}  ${created.status}`)
+    .description(
+      `Begins where the task failed, with what it kept: "push" pushes its commits, "agent" runs the agent again on the
+same base, "start" begins anew. The task itself stays as it is.`,
+    )
+    .addHelpText('after', examples('corral task retry ID', 'corral task retry ID --from start --branch another'))
+    .option('--from <stage>', `begin with ${retryStages.join(', ')} instead of the stage that failed`, parseRetryStage)
+    .option('--branch <name>', 'put the work on this branch instead')
+    .option('--keep-work', 'let the agent go on from what was saved of the former one’s work')
+    .option('--no-keep-work', 'let the agent begin with the base, even where work of a former one was saved')
+    .action(async (id: string, options: CommonOptions & RetryOptions) => {
+      const created = await (await connect(options)).retry(id, {
+        ...(options.from ? { from: options.from } : {}),
+        ...(options.branch ? { new_branch: options.branch } : {}),
+        ...(options.keepWork === undefined ? {} : { keep_work: options.keepWork }),
+      })
+      print(created, options, ({ id: next, status }) => `${next}  ${status}`)
+    })
+
+  withPlatform(task.command('rm').argument('<id...>'))
+    .summary('take ended tasks away, with their logs')
+    .description(
+      'Deletes tasks and what the platform keeps of them: events, logs, diffs. Branches that were pushed stay. A task that\nhas not ended is refused; with --force it is cancelled first and its work pushed.',
+    )
+    .option('--force', 'cancel tasks that still run, then take them away')
+    .addHelpText('after', examples('corral task rm ID', 'corral task rm --force ID'))
+    .action(async (ids: string[], options: CommonOptions & { force?: boolean }) => {
+      const client = await connect(options)
+      for (const id of ids) {
+        await client.remove(id, options.force ? { force: true } : {})
+        await untilGone(client, id)
+        if (!options.json) process.stdout.write(`removed ${id}\n`)
+      }
+      if (options.json) print({ removed: ids }, options, () => '')
     })
   return task
 }
 
+/** Deletion is recorded at once and carried out a moment later; for a task that runs, when its work is pushed. */
+async function untilGone(client: TasksClient, id: string): Promise<void> {
+  for (;;) {
+    const isGone = await client.get(id).then(
+      () => false,
+      (error: { code?: string }) => {
+        if (error.code === 'TaskNotFound') return true
+        throw error
+      },
+    )
+    if (isGone) return
+    await pause(100)
+  }
+}
+
 async function connect(options: CommonOptions): Promise<TasksClient> {
-  return new TasksClient(await requirePlatform(options))
+  return tasksClient(await requirePlatform(options))
+}
+
+interface RetryOptions {
+  from?: RetryStage
+  branch?: string
+  keepWork?: boolean
+}
+
+function parseRetryStage(text: string): RetryStage {
+  const stage = retryStages.find((known) => known === text)
+  if (!stage) throw new InvalidArgumentError(`Use one of ${retryStages.join(', ')}.`)
+  return stage
+}
+
+function parsePhase(text: string): TaskPhase {
+  const phase = taskPhases.find((known) => known === text.toUpperCase())
+  if (!phase) throw new InvalidArgumentError(`Use one of ${taskPhases.join(', ')}.`)
+  return phase
 }
 
 function taskTable(tasks: readonly TaskView[]): string {
@@ -109,7 +179,9 @@ function taskText(task: TaskView): string {
     ['repo', task.repo],
     ['agent', task.agent.name],
     ['base', task.base_commit ? `${task.base_branch} (${task.base_commit.slice(0, 12)})` : task.base_branch],
-    ['branch', task.branch],
+    ['branch', task.branch ?? (task.new_branch ? `${task.new_branch} (not pushed)` : undefined)],
+    ['waiting', task.waiting && `${task.waiting.reason}: ${task.waiting.message}`],
+    ['checks', checkWords(task)],
     ['sandbox', task.sandbox?.name],
     ['isolation', task.sandbox?.isolation],
     ['egress', task.egress?.join(', ')],

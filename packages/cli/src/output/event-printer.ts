@@ -1,5 +1,7 @@
-import type { TaskEvent, TaskStage, TaskView } from '@corral/protocol'
-import pc from 'picocolors'
+import type { TaskEvent, TaskStage, TaskView, TaskWarning } from '@corral/protocol'
+import { describeCheck } from './check-text.js'
+import { pc } from './colors.js'
+import { refusedWords } from './refused-words.js'
 import { terminalText } from './terminal-text.js'
 
 const stageWords: Record<TaskStage, string> = {
@@ -8,6 +10,7 @@ const stageWords: Record<TaskStage, string> = {
   repository: 'repository',
   setup: 'set-up',
   agent: 'agent',
+  checks: 'checks',
   result: 'result',
   push: 'push',
   cleanup: 'clean-up',
@@ -18,6 +21,7 @@ export function describeEvent(event: TaskEvent): string | undefined {
   switch (event.type) {
     case 'stage': {
       if (event.state === 'started' && event.stage !== 'claim' && event.stage !== 'agent') return undefined
+      if (event.state === 'progress') return pc.dim(`  … ${terminalText(event.detail ?? '')}`)
       const mark = event.state === 'failed' ? pc.red('✗') : event.state === 'started' ? pc.cyan('▸') : pc.green('✓')
       const word =
         event.stage === 'claim'
@@ -42,8 +46,19 @@ export function describeEvent(event: TaskEvent): string | undefined {
         terminalText(event.text).replace(/\n$/, ''),
         event.stage ? pc.dim(`  ${event.stage} │ `) : pc.dim('  │ '),
       )
+    case 'check':
+    case 'check_round':
+      return describeCheck(event)
     case 'error':
       return `${pc.red('!')} ${terminalText(event.message)}`
+    case 'warning':
+      return describeWarning(event)
+    case 'model_call':
+      return event.error ? `${pc.yellow('!')} model call: ${terminalText(event.error)}` : undefined
+    case 'plan':
+      return `${pc.cyan('◆')} ${pc.bold(`plan, revision ${event.revision}`)}\n${indent(terminalText(event.text))}`
+    case 'plan_decision':
+      return `${pc.cyan('◆')} ${pc.bold(`plan: ${event.verdict}`)}${event.remark ? pc.dim(`  ${terminalText(event.remark)}`) : ''}`
     case 'usage':
     case 'result':
       return undefined
@@ -76,6 +91,8 @@ export function describeEnd(task: TaskView): string {
       `  ${files_changed} file${files_changed === 1 ? '' : 's'} changed, ${pc.green(`+${insertions}`)} ${pc.red(`-${deletions}`)}  ${pc.dim(task.commit?.slice(0, 12) ?? '')}`,
     )
   }
+  for (const words of refusedWords(task.refused)) lines.push(`  ${pc.yellow('refused:')} ${words}`)
+  for (const warning of task.warnings ?? []) lines.push(describeWarning(warning))
   if (task.usage) {
     const { input_tokens, output_tokens, cost_usd, model } = task.usage
     lines.push(
@@ -85,6 +102,10 @@ export function describeEnd(task: TaskView): string {
     )
   }
   return lines.join('\n')
+}
+
+function describeWarning({ code, message, path }: TaskWarning): string {
+  return `  ${pc.yellow('warning:')} ${path ? `${terminalText(path)}: ` : ''}${terminalText(message)} ${pc.dim(terminalText(code))}`
 }
 
 /** Exit codes of commands that wait for a task. */

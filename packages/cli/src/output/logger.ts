@@ -1,4 +1,4 @@
-import type { LogFields, Logger } from '@corral/resources'
+import type { LogFields, Logger } from '@corral/ports'
 import { type Logger as PinoLogger, pino } from 'pino'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -16,15 +16,29 @@ export function jsonLogger(level: LogLevel): Logger {
       messageKey: 'message',
       redact: { paths: secretNames.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
       serializers: {
-        error: (error: unknown) =>
-          error instanceof Error
-            ? { message: error.message, code: (error as { code?: unknown }).code, stack: error.stack }
-            : error,
+        error: (error: unknown) => (error instanceof Error ? errorFields(error, level === 'debug') : error),
       },
     },
     pino.destination({ dest: 2, sync: true }),
   )
   return wrap(root)
+}
+
+/**
+ * A failure that carries a code is one we know: its message says what is wrong, and retries of it would fill the log with
+ * stacks. One without a code should not happen, and its stack is what finds it.
+ */
+export function errorFields(
+  error: Error,
+  withStack: boolean,
+): { message: string; code: unknown; stack?: string | undefined } {
+  const { code } = error as { code?: unknown }
+  return { message: error.message, code, ...(withStack || !isKnown(error) ? { stack: error.stack } : {}) }
+}
+
+function isKnown(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isKnown)
+  return (error as { code?: unknown } | undefined)?.code !== undefined
 }
 
 function wrap(target: PinoLogger): Logger {

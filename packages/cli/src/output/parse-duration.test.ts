@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseCount, parseDurationSeconds, parsePort } from './parse-duration.js'
+import { collected, parseCount, parseDurationSeconds, parsePort } from './parse-duration.js'
 
 it.each([
   ['90', 90],
@@ -22,4 +22,9 @@ it.each(['-1', '65536', 'http', '1.5'])('"%s" is not a port', (text) => {
 it('takes any whole number as a count', () => {
   expect(parseCount('0')).toBe(0)
   expect(() => parseCount('x')).toThrow()
+})
+
+it('gathers names over commas and repeats', () => {
+  expect(collected('a.example, b.example', [])).toEqual(['a.example', 'b.example'])
+  expect(collected('', collected('c.example', ['a.example']))).toEqual(['a.example', 'c.example'])
 })

@@ -22,3 +22,25 @@ export function parseCount(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
   return Number(text)
 }
+
+/** An amount of money above zero, such as `0.5`. */
+export function parseAmount(text: string): number {
+  const amount = Number(text)
+  if (!/^\d+(\.\d+)?$/.test(text) || amount <= 0) throw new InvalidArgumentError('Give an amount such as 2 or 0.50.')
+  return amount
+}
+
+const unitBytes: Record<string, number> = { '': 1, K: 1e3, M: 1e6, G: 1e9, T: 1e12 }
+
+/** `500M`, `20G`, `20GB` or a number of bytes; above zero. */
+export function parseBytes(text: string): number {
+  const [, count = '', unit = ''] = /^(\d+)([KMGT]?)B?$/i.exec(text) ?? []
+  const bytes = Number(count) * (unitBytes[unit.toUpperCase()] ?? 1)
+  if (count === '' || bytes < 1) throw new InvalidArgumentError('Give a size such as 500M or 20G.')
+  return bytes
+}
+
+/** For an option that takes names with commas between them and may be given more than once. */
+export function collected(text: string, before: readonly string[]): readonly string[] {
+  return [...before, ...text.split(',').map((name) => name.trim())].filter((name) => name !== '')
+}

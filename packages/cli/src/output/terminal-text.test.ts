@@ -12,7 +12,11 @@ it.each([
   { what: 'progress on one line', text: '10%\r20%\r\n', shown: '10%\n20%\n' },
   { what: 'text that runs backwards', text: 'a\u202eb', shown: 'a\ufffdb' },
 ])('shows $what without obeying it', ({ text, shown }) => {
-  expect(terminalText(text)).toBe(shown)
+  expect(terminalText(text, true)).toBe(shown)
+})
+
+it('lets no colour of an agent pass into a pipe', () => {
+  expect(terminalText('\u001b[1;31mred\u001b[0m and plain', false)).toBe('red and plain')
 })
 
 const base = { sequence: 1, at: '2030-01-01T00:00:00Z' }

@@ -1,12 +1,14 @@
+import { pc } from './colors.js'
+
 const escapeCode = 0x1b
 const endOfColours = '\u001b[0m'
 
 /**
- * Text from a sandbox as it may reach a person's terminal. Colours stay; every other control character is shown as a
+ * Text from a sandbox as it may reach a person's terminal. Colours stay where there is one that shows them; every other control character is shown as a
  * sign instead of obeyed, so that no agent sets a title, fills a clipboard or rewrites a line above it. What would have
  * been overwritten after a carriage return gets a line of its own.
  */
-export function terminalText(text: string): string {
+export function terminalText(text: string, hasColours: boolean = pc.isColorSupported): string {
   const tidy = text.replace(/\r+\n/g, '\n').replace(/\r/g, '\n')
   let result = ''
   let hasColour = false
@@ -14,9 +16,9 @@ export function terminalText(text: string): string {
     const code = tidy.charCodeAt(index)
     const colour = code === escapeCode ? /^\[[0-9;]{0,32}m/.exec(tidy.slice(index + 1, index + 35))?.[0] : undefined
     if (colour !== undefined) {
-      result += `${tidy[index]}${colour}`
+      if (hasColours) result += `${tidy[index]}${colour}`
       index += colour.length
-      hasColour = true
+      hasColour = hasColours
     } else result += isSteering(code) ? sign(code) : tidy[index]
   }
   return hasColour ? result + endOfColours : result

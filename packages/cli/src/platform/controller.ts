@@ -18,6 +18,7 @@ import { CliError } from '../cli-error.js'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger, type LogLevel } from '../output/logger.js'
 import { version } from '../version.js'
+import { explainPort } from './port-holder.js'
 
 const inClusterNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
 
@@ -70,7 +71,14 @@ export async function runController(argv: readonly string[]): Promise<void> {
   await manager.stop()
   await tracing?.shutDown()
   await client.close()
-  if (failed !== undefined) throw failed
+  if (failed !== undefined) throw explainAddress(failed)
+}
+
+/** A port of ours that is taken, told with its holder. */
+function explainAddress(error: unknown): unknown {
+  const { code, port } = error as { code?: string; port?: number }
+  const flags = '--metrics-bind-address or --health-probe-bind-address'
+  return code === 'EADDRINUSE' && port !== undefined ? explainPort(error, port, flags) : error
 }
 
 function electionNamespace(command: ManagerCommand): string {

@@ -5,16 +5,23 @@ import type { RuntimeFiles } from './runtime-files.js'
 const insideDaemon = '/opt/corral/daemon'
 const insideAgents = '/opt/corral/agents'
 
-/** What `corral/daemon` stands for here: the daemon's bundle and the installed agents, bound in read-only. */
+/**
+ * What images stand for here. `corral/daemon`: the daemon's bundle and the installed agents, bound in read-only. Upstream's
+ * runtimes: the same daemon, which speaks their protocols. Upstream's pause image: a process that sleeps.
+ */
 export function daemonImages(runtime: RuntimeFiles, agentsDirectory: string): ImageMap {
+  const daemon = {
+    argv: ['node', '--max-old-space-size=48', '--max-semi-space-size=2', `${insideDaemon}/daemon.mjs`],
+    env: { CORRAL_AGENTS: insideAgents },
+    mounts: [
+      { source: runtime.directory, target: insideDaemon, readOnly: true },
+      { source: agentsDirectory, target: insideAgents, readOnly: true },
+    ],
+  }
   return {
-    [daemonImage]: {
-      argv: ['node', '--max-old-space-size=48', '--max-semi-space-size=2', `${insideDaemon}/daemon.mjs`],
-      env: { CORRAL_AGENTS: insideAgents },
-      mounts: [
-        { source: runtime.directory, target: insideDaemon, readOnly: true },
-        { source: agentsDirectory, target: insideAgents, readOnly: true },
-      ],
-    },
+    [daemonImage]: daemon,
+    '*/python-runtime-sandbox': daemon,
+    '*/sandboxd': { ...daemon, env: { ...daemon.env, CORRAL_DAEMON_SANDBOXD: 'true' } },
+    '*/pause': { argv: ['/bin/sleep', 'infinity'] },
   }
 }

@@ -1,6 +1,10 @@
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { build } from 'esbuild'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import {
   type DataDirectory,
@@ -30,6 +34,32 @@ it('lets others pass but not look, and keeps what is secret to itself', () => {
   expect(mode(directory.path)).toBe('711')
   for (const path of [directory.api, directory.tls, directory.tasks, directory.mirrors, directory.secrets])
     expect(mode(path)).toBe('700')
+})
+
+it('two commands that make it at the same moment both succeed', async () => {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL('data-directory.ts', import.meta.url))],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'cjs',
+    conditions: ['corral-source'],
+  })
+  // The threads start each round together, at a counter they all watch.
+  const script = `${outputFiles[0]?.text}
+    const { parentPort, workerData } = require('node:worker_threads')
+    const arrived = new Int32Array(workerData.arrived)
+    for (let round = 1; round <= workerData.rounds; round++) {
+      Atomics.add(arrived, 0, 1)
+      while (Atomics.load(arrived, 0) < round * workerData.threads);
+      module.exports.makeDataDirectory(workerData.parent + '/' + round + '/a/b/c/d')
+    }
+    parentPort.postMessage('done')`
+  const workerData = { arrived: new SharedArrayBuffer(4), rounds: 50, threads: 2, parent }
+  const made = Array.from({ length: workerData.threads }, () =>
+    once(new Worker(script, { eval: true, workerData }), 'message'),
+  )
+  expect(await Promise.all(made)).toEqual([['done'], ['done']])
 })
 
 it('is taken by one platform at a time and free again afterwards', async () => {

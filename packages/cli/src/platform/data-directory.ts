@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
+import { connect, createServer, type Server } from 'node:net'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { CliError } from '../cli-error.js'
+import { shellQuote } from '../output/shell-quote.js'
 
 /** Names of everything the platform keeps. Nothing is written outside. */
 export interface DataDirectory {
@@ -14,10 +15,20 @@ export interface DataDirectory {
   readonly readyFile: string
   readonly tasks: string
   readonly mirrors: string
+  /** The repository of the demo task. */
+  readonly demo: string
   readonly agents: string
   readonly runtime: string
   readonly secrets: string
+  /** The named endpoints of models. */
+  readonly endpoints: string
+  /** Prices of models that differ from what this release knows; need not exist. */
+  readonly prices: string
   readonly git: string
+  /** What environment files of repositories may open. */
+  readonly environmentGrants: string
+  /** The package mirror's cache and socket. */
+  readonly packages: string
 }
 
 const schemaVersion = 1
@@ -27,7 +38,17 @@ export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
   return process.getuid?.() === 0 ? '/var/lib/corral' : join(env.HOME ?? homedir(), '.corral')
 }
 
-export function dataDirectoryAt(path: string): DataDirectory {
+/** The directory a command was given with --data-dir or CORRAL_DATA_DIR, else the usual one. */
+export function dataDirectoryOf(
+  options: { dataDir?: string | undefined },
+  env: NodeJS.ProcessEnv = process.env,
+): DataDirectory {
+  return dataDirectoryAt(options.dataDir ?? defaultDataDirectory(env))
+}
+
+/** Absolute, whatever was given: parts of it are bound into sandboxes, whose working directory is another. */
+export function dataDirectoryAt(given: string): DataDirectory {
+  const path = resolve(given)
   const at = (name: string): string => join(path, name)
   return {
     path,
@@ -37,10 +58,15 @@ export function dataDirectoryAt(path: string): DataDirectory {
     readyFile: at('ready.json'),
     tasks: at('tasks'),
     mirrors: at('mirrors'),
+    demo: at('demo'),
     agents: at('agents'),
     runtime: at('runtime'),
     secrets: at('secrets'),
+    endpoints: at('endpoints.json'),
+    prices: at('prices.json'),
     git: at('git'),
+    packages: at('packages'),
+    environmentGrants: at('environment-grants.json'),
   }
 }
 
@@ -90,16 +116,25 @@ function makeWithParents(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found?.isDirectory()) return
   if (!found && dirname(path) !== path) makeWithParents(dirname(path))
-  mkdirSync(path, { mode: 0o711 })
+  try {
+    mkdirSync(path, { mode: 0o711 })
+  } catch (error) {
+    // Another command that was started at the same moment has made it.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
+  }
 }
 
-/** Started by root, every sandbox has a user of its own, who must get to what is bound in from here. */
-function checkReachable(directory: DataDirectory): void {
+/**
+ * Started by root, every sandbox has a user of its own, who must get to what is bound in from here. A level that is not
+ * there yet will be made so.
+ */
+export function checkReachable(directory: DataDirectory): void {
   if (process.getuid?.() !== 0) return
   for (let path = resolve(directory.path); path !== '/'; path = dirname(path)) {
-    if ((statSync(path).mode & 0o001) !== 0) continue
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (!found || (found.mode & 0o001) !== 0) continue
     throw new CliError(`the users of sandboxes cannot pass through ${path}`, {
-      hint: `Allow it with \`chmod o+x ${path}\`, or start with another --data-dir.`,
+      hint: `Allow it with \`chmod o+x ${shellQuote(path)}\`, or start with another --data-dir.`,
     })
   }
 }
@@ -110,9 +145,7 @@ export interface DirectoryLock {
 
 /** One platform a directory. The lock is a socket: the kernel drops it with the process, however that ends. */
 export async function lockDataDirectory(directory: DataDirectory): Promise<DirectoryLock> {
-  const name = `corral-${createHash('sha256').update(resolve(directory.path)).digest('hex').slice(0, 32)}`
-  const isLinux = process.platform === 'linux'
-  const address = isLinux ? `\0${name}` : join(directory.path, 'lock')
+  const address = lockAddress(directory)
   const server: Server = createServer((socket) => socket.destroy())
   await new Promise<void>((resolve_, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -124,6 +157,23 @@ export async function lockDataDirectory(directory: DataDirectory): Promise<Direc
   return {
     release: () => new Promise((done) => server.close(() => done())),
   }
+}
+
+function lockAddress(directory: DataDirectory): string {
+  const name = `corral-${createHash('sha256').update(resolve(directory.path)).digest('hex').slice(0, 32)}`
+  return process.platform === 'linux' ? `\0${name}` : join(directory.path, 'lock')
+}
+
+/** Whether a platform has the directory now, ready or still starting. */
+export function isLocked(directory: DataDirectory): Promise<boolean> {
+  return new Promise((resolve_) => {
+    const socket = connect(lockAddress(directory))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve_(true)
+    })
+    socket.once('error', () => resolve_(false))
+  })
 }
 
 function inUse(directory: DataDirectory): CliError {
@@ -159,6 +209,23 @@ export function ensureSecret(directory: DataDirectory, name: string): string {
   const secret = randomBytes(32).toString('base64url')
   writeAtomically(path, `${secret}\n`, 0o600)
   return secret
+}
+
+/** A secret that somebody else keeps, such as a Secret mounted into a pod. */
+export function readSecretFile(path: string, flag: string): string {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new CliError(`${flag}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, {
+      exitCode: 2,
+      hint: 'Check the path; in a pod, check that the Secret is mounted and readable by its user.',
+      cause: error,
+    })
+  }
+  if (text.length < 16)
+    throw new CliError(`${flag}: ${path} holds fewer than 16 characters, which anybody could guess`, { exitCode: 2 })
+  return text
 }
 
 export interface Ports {

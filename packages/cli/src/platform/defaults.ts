@@ -1,8 +1,11 @@
 import type { KubeClient } from '@corral/kube'
+import { graceAnnotation } from '@corral/node'
 import {
   isAlreadyExists,
   type KubeObject,
   Namespaces,
+  type NetworkPolicyPeer,
+  type NetworkPolicyPort,
   type ResourceKind,
   type SandboxTemplate,
   SandboxTemplates,
@@ -14,6 +17,16 @@ import {
 import { brokerService, brokerServicePort, daemonImage, platformNamespace } from './names.js'
 
 const controlPlane = { podSelector: { matchLabels: { app: 'corral' } } }
+/** Where every distribution runs the DNS of its cluster. */
+export const clusterDns: NetworkPolicyPeer = {
+  namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } },
+  podSelector: { matchLabels: { 'k8s-app': 'kube-dns' } },
+}
+
+export const dnsPorts: NetworkPolicyPort[] = [
+  { protocol: 'UDP', port: 53 },
+  { protocol: 'TCP', port: 53 },
+]
 
 /** The template tasks run on unless they name another: the daemon, a workspace, and a way to the broker and nowhere else. */
 export const defaultTemplate: SandboxTemplate = {
@@ -22,7 +35,11 @@ export const defaultTemplate: SandboxTemplate = {
   metadata: { name: 'default', namespace: platformNamespace },
   spec: {
     podTemplate: {
+      // A task whose agent fills the disk still gets its work out: the agent ends first, its sandbox this much later.
+      metadata: { annotations: { [graceAnnotation]: '120' } },
       spec: {
+        // Under a managed policy the controllers give pods public name servers, which do not know the broker.
+        dnsPolicy: 'ClusterFirst',
         automountServiceAccountToken: false,
         enableServiceLinks: false,
         restartPolicy: 'Always',
@@ -33,7 +50,10 @@ export const defaultTemplate: SandboxTemplate = {
             image: daemonImage,
             imagePullPolicy: 'IfNotPresent',
             ports: [{ name: 'daemon', containerPort: 8888, protocol: 'TCP' }],
-            resources: { limits: { memory: '4Gi' } },
+            resources: {
+              requests: { cpu: '250m', 'ephemeral-storage': '1Gi' },
+              limits: { memory: '4Gi', 'ephemeral-storage': '10Gi' },
+            },
             readinessProbe: { httpGet: { path: '/healthz', port: 8888 }, periodSeconds: 1, timeoutSeconds: 5 },
             volumeMounts: [{ name: 'workspace', mountPath: '/workspace' }],
           },
@@ -47,10 +67,8 @@ export const defaultTemplate: SandboxTemplate = {
       egress: [
         { to: [controlPlane], ports: [{ protocol: 'TCP', port: brokerServicePort }] },
         {
-          ports: [
-            { protocol: 'UDP', port: 53 },
-            { protocol: 'TCP', port: 53 },
-          ],
+          to: [clusterDns],
+          ports: dnsPorts,
         },
       ],
     },
@@ -75,11 +93,15 @@ const brokerServiceObject: Service = {
 }
 
 /** Creates what is missing and leaves what is there: it is the user's from then on. */
-export async function ensureDefaults(client: KubeClient, options: { warmSandboxes: number }): Promise<void> {
-  await ensure(client, Namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: platformNamespace } })
-  await ensure(client, Services, brokerServiceObject)
-  await ensure(client, SandboxTemplates, defaultTemplate)
-  await ensure(client, SandboxWarmPools, defaultPool(options.warmSandboxes))
+export async function ensureDefaults(
+  client: KubeClient,
+  { warmSandboxes, namespace = platformNamespace }: { warmSandboxes: number; namespace?: string },
+): Promise<void> {
+  const inside = <T extends KubeObject>(object: T): T => ({ ...object, metadata: { ...object.metadata, namespace } })
+  await ensure(client, Namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+  await ensure(client, Services, inside(brokerServiceObject))
+  await ensure(client, SandboxTemplates, inside(defaultTemplate))
+  await ensure(client, SandboxWarmPools, inside(defaultPool(warmSandboxes)))
 }
 
 async function ensure<T extends KubeObject>(client: KubeClient, kind: ResourceKind<T>, object: T): Promise<void> {

@@ -1,16 +1,13 @@
 import { createInformer, httpTransport, type KubeClient, type KubeTransport, type TransportRequest } from '@corral/kube'
-import {
-  type AttachStreamOptions,
-  type ByteStream,
-  type DuplexProcess,
-  KubeError,
-  type LogStreamOptions,
-  type Node,
-  Nodes,
-  type PodRef,
-  type PodStreams,
-  Pods,
-} from '@corral/resources'
+import type {
+  AttachStreamOptions,
+  ByteStream,
+  DuplexProcess,
+  LogStreamOptions,
+  PodRef,
+  PodStreams,
+} from '@corral/ports'
+import { KubeError, type Node, Nodes, Pods } from '@corral/resources'
 
 export interface KubeletStreamsOptions {
   /** Says on which node a pod runs, and where that node is. */

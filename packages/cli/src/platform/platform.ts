@@ -2,15 +2,18 @@ import { rmSync } from 'node:fs'
 import { createApiServer, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
 import { defaultManagerOptions, startManager, startShadowPools } from '@corral/controllers'
 import { inProcessKubeClient } from '@corral/kube'
-import { type Isolation, pickIsolation, processIsolation, startNode, type Tier } from '@corral/node'
-import { embeddedCrds, type Logger, systemClock } from '@corral/resources'
+import { type Isolation, isSandboxTier, pickIsolation, startNode, type Tier, thawPods } from '@corral/node'
+import { type Logger, systemClock } from '@corral/ports'
+import { embeddedCrds } from '@corral/resources'
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import { confineGit } from './confine-git.js'
 import { daemonImages } from './daemon-image.js'
 import {
   type DataDirectory,
   dataDirectoryAt,
   ensureSecret,
   lockDataDirectory,
+  makeDataDirectory,
   prepareDataDirectory,
   type ReadyRecord,
   readPorts,
@@ -18,14 +21,21 @@ import {
   writePorts,
 } from './data-directory.js'
 import { ensureDefaults } from './defaults.js'
+import { electionIdentity, quietElection } from './election.js'
 import { listenRemembered } from './free-port.js'
+import { isInstalled } from './installed-agents.js'
 import { brokerService, brokerServicePort, platformNamespace } from './names.js'
-import { installRuntime, isolationFiles, journalThread, type RuntimeFiles } from './runtime-files.js'
+import { startPackageMirror } from './package-mirror.js'
+import { requireRoom } from './require-room.js'
+import { installRuntime, isolationFiles, journalThread, type RuntimeFiles, usageThread } from './runtime-files.js'
+import { explainStorage } from './storage-failure.js'
 import { startTaskPlatform } from './task-platform.js'
 
 export interface PlatformOptions {
   dataDir: string
   httpPort: number
+  /** Host names the HTTP API answers to besides those of loopback. */
+  allowedHosts?: readonly string[]
   apiPort: number
   readyFile?: string
   /** Undefined: the best tier that isolates; `process` only when asked for by name. */
@@ -35,20 +45,41 @@ export interface PlatformOptions {
   maxConcurrent: number
   warmSandboxes: number
   defaultAgent: string
+  /** What the package mirror may keep on disk. */
+  packageCacheBytes: number
   env: NodeJS.ProcessEnv
   log: Logger
 }
 
 export interface Platform {
   readonly ready: ReadyRecord
+  /** Whether the tier in use holds back hostile code. */
+  readonly isSandbox: boolean
   /** What the operator can do for better isolation, where there is something. */
   readonly remedy: string | undefined
   isBusy(): boolean
-  /** Ends tasks and sandboxes, flushes everything. Safe to repeat. */
+  /** Ids of the tasks whose sandboxes would outlive a stop. */
+  heldTasks(): string[]
+  /**
+   * Ends this process's part and every sandbox without a task. Tasks stay as they are: their sandboxes go on, and with
+   * them the cradle, until the last one's deadline; the next start continues with them. Safe to repeat; settles within
+   * seconds, whatever the parts do.
+   */
   stop(): Promise<void>
+  /**
+   * Where no task needs a sandbox, lets all of them end with this process, however it ends. The first part of a stop;
+   * takes a second at most.
+   */
+  letGo(): Promise<void>
 }
 
-const taskStopGraceMs = 60_000
+/**
+ * What all parts together may take to stop, and what each may take all the same once that is used up: a part that hangs,
+ * such as one that waits for the cradle, costs the others nothing but the wait.
+ */
+const stopBudgetMs = 3_000
+const leastPartStopMs = 150
+const announceMs = 1_000
 
 /**
  * The platform on one machine, in one process: API server, controllers, node, tasks, broker, HTTP API. Resolves when
@@ -56,17 +87,20 @@ const taskStopGraceMs = 60_000
  */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const directory = dataDirectoryAt(options.dataDir)
-  prepareDataDirectory(directory)
+  makeDataDirectory(directory.path)
   const stops: (() => Promise<void>)[] = []
   const unwind = async (): Promise<void> => {
+    const deadline = Date.now() + stopBudgetMs
     for (let stop = stops.pop(); stop; stop = stops.pop())
-      await stop().catch((error: unknown) => options.log.error('a part did not stop cleanly', { error }))
+      await within(Math.max(leastPartStopMs, deadline - Date.now()), stop()).catch((error: unknown) =>
+        options.log.error('a part did not stop cleanly', { error }),
+      )
   }
   try {
     return await assemble(options, directory, stops, unwind)
   } catch (error) {
     await unwind()
-    throw error
+    throw explainStorage(error, directory)
   }
 }
 
@@ -79,6 +113,9 @@ async function assemble(
   const { log, env } = options
   const lock = await lockDataDirectory(directory)
   stops.push(() => lock.release())
+  stops.push(async () => thawPods(directory.path))
+  requireRoom(directory, log)
+  prepareDataDirectory(directory)
   rmSync(directory.readyFile, { force: true })
   const remembered = readPorts(directory)
   const token = ensureSecret(directory, 'token')
@@ -95,8 +132,11 @@ async function assemble(
     tokenKey: Buffer.from(ensureSecret(directory, 'secrets/service-account-key')),
   })
   stops.push(() => api.close())
-  const https = await listenRemembered(options.apiPort, remembered.api, (port) =>
-    serveHttps({ server: api, port, dataDir: directory.path, log: log.child({ part: 'apiserver' }) }),
+  const https = await listenRemembered(
+    options.apiPort,
+    remembered.api,
+    (port) => serveHttps({ server: api, port, dataDir: directory.path, log: log.child({ part: 'apiserver' }) }),
+    '--api-port',
   )
   stops.push(() => https.close())
   writeKubeconfig(directory.kubeconfig, https, { namespace: platformNamespace })
@@ -116,26 +156,42 @@ async function assemble(
   shadowPools.ready.catch(() => undefined)
 
   const { isolation, runtime, remedy } = await picking
-  stops.push(() => isolation.close({ endPods: true }))
+  let keepsSandboxes = true
+  // A node that was too slow to end its pods leaves them to the cradle, which ends all of them where no task needs one.
+  stops.push(() => isolation.close({ endPods: !keepsSandboxes }))
   let isReady = false
+  let diskProblem: string | undefined
   const tasks = await startTaskPlatform({
     client,
     directory,
     env,
     httpPort: options.httpPort,
+    ...(options.allowedHosts ? { allowedHosts: options.allowedHosts } : {}),
     brokerPort: 0,
     remembered,
     token,
+    election: { identity: electionIdentity(directory), ...quietElection },
     maxConcurrent: options.maxConcurrent,
     defaultAgent: options.defaultAgent,
     localRepositories: true,
+    isInstalled: (program) => isInstalled(program, directory.agents),
     isolation: isolation.tier,
+    confine: confineGit(isolation, env.PATH),
+    onSandboxesNeeded: (until) => void isolation.keepUntil(until),
     registry,
     isReady: () => isReady,
+    diskProblem: () => diskProblem,
     clock: systemClock,
     log: log.child({ part: 'tasks' }),
   })
-  stops.push(() => tasks.stop({ graceMs: 0 }))
+  stops.push(() => tasks.stop())
+  const mirror = await startPackageMirror({
+    directory,
+    budgetBytes: options.packageCacheBytes,
+    env,
+    log: log.child({ part: 'packages' }),
+  })
+  stops.push(() => mirror.close())
   const node = await startNode({
     client,
     isolation,
@@ -151,19 +207,38 @@ async function assemble(
           `${brokerService}.${platformNamespace}.svc.cluster.local`,
         ],
         port: brokerServicePort,
-        target: { host: '127.0.0.1', port: tasks.broker.port },
+        target: { host: '127.0.0.1', port: tasks.controller.broker.port },
       },
+      mirror.service,
     ],
+    ...usageThread(),
+    onDiskChecked: () => thawPods(directory.path),
+    onDiskPressure: (problem) => {
+      diskProblem = problem
+    },
     clock: systemClock,
     log: log.child({ part: 'node' }),
   })
   api.setPodStreams(node.podStreams)
-  stops.push(() => node.stop({ endPods: true }))
-  stops.push(() => tasks.stop({ graceMs: taskStopGraceMs }))
+  const podsOfTasks = (): Set<string | undefined> =>
+    new Set(tasks.controller.holders().map(({ status }) => status?.sandbox?.podName))
+  stops.push(() => {
+    const held = podsOfTasks()
+    keepsSandboxes = tasks.controller.holders().length > 0
+    return node.stop({
+      endPods: true,
+      keeps: ({ metadata }) => metadata?.namespace === platformNamespace && held.has(metadata.name),
+    })
+  })
+  stops.push(() => tasks.stop())
   await Promise.all([manager.ready, shadowPools.ready, node.ready, tasks.ready])
 
+  const letGo = async (): Promise<void> => {
+    if (tasks.controller.holders().length > 0) return
+    await within(announceMs, isolation.announceEnd?.() ?? Promise.resolve()).catch(() => undefined)
+  }
   isReady = true
-  writePorts(directory, { http: tasks.http.port, api: https.port, broker: tasks.broker.port })
+  writePorts(directory, { http: tasks.http.port, api: https.port, broker: tasks.controller.broker.port })
   const ready: ReadyRecord = {
     url: tasks.http.url,
     token,
@@ -175,7 +250,26 @@ async function assemble(
   writeAtomically(directory.readyFile, record, 0o600)
   if (options.readyFile) writeAtomically(options.readyFile, record, 0o600)
   stops.push(async () => rmSync(directory.readyFile, { force: true }))
-  return { ready, remedy, isBusy: () => tasks.isBusy(), stop: unwind }
+  return {
+    ready,
+    isSandbox: isSandboxTier(isolation.tier),
+    remedy,
+    isBusy: () => tasks.controller.isBusy(),
+    heldTasks: () => tasks.controller.holders().map(({ metadata }) => metadata.name),
+    letGo,
+    async stop() {
+      await letGo()
+      await unwind()
+    },
+  }
+}
+
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done within ${limitMs} ms`)), limitMs)
+  })
+  await Promise.race([work, late]).finally(() => clearTimeout(timer))
 }
 
 interface Picked {
@@ -191,11 +285,10 @@ async function pick(options: PlatformOptions, directory: DataDirectory): Promise
     ...isolationFiles(runtime),
     log: options.log.child({ part: 'isolation' }),
   }
-  if (options.isolation === 'process')
-    return { isolation: processIsolation(isolationOptions), runtime, remedy: undefined }
   const { isolation, rejected } = await pickIsolation({
     ...isolationOptions,
-    allowProcess: options.allowProcess === true,
+    tier: options.isolation,
+    allowUnconfined: options.allowProcess === true,
   })
   return { isolation, runtime, remedy: rejected[0]?.remedy }
 }

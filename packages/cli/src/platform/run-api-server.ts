@@ -4,7 +4,7 @@ import { inProcessKubeClient } from '@corral/kube'
 import { embeddedCrds } from '@corral/resources'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger } from '../output/logger.js'
-import { dataDirectoryAt, defaultDataDirectory, ensureSecret, prepareDataDirectory } from './data-directory.js'
+import { dataDirectoryOf, ensureSecret, prepareDataDirectory } from './data-directory.js'
 import { kubeletStreams } from './kubelet-streams.js'
 import { announce, type PartOptions } from './part.js'
 
@@ -17,7 +17,7 @@ export interface ApiServerCommandOptions extends PartOptions {
 /** `corral apiserver`. */
 export async function runApiServer(options: ApiServerCommandOptions): Promise<void> {
   const stop = untilStopSignal()
-  const directory = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env))
+  const directory = dataDirectoryOf(options)
   prepareDataDirectory(directory)
   const log = jsonLogger(options.logLevel)
   const server = await createApiServer({

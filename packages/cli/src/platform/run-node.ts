@@ -1,22 +1,25 @@
 import { readFileSync } from 'node:fs'
 import { ensureCertificates } from '@corral/apiserver'
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { pickIsolation, processIsolation, startKubeletServer, startNode, subjectAccess } from '@corral/node'
-import { systemClock } from '@corral/resources'
+import { pickIsolation, startKubeletServer, startNode, subjectAccess, thawPods } from '@corral/node'
+import { systemClock } from '@corral/ports'
 import { CliError } from '../cli-error.js'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger } from '../output/logger.js'
 import { daemonImages } from './daemon-image.js'
-import { dataDirectoryAt, defaultDataDirectory, lockDataDirectory, prepareDataDirectory } from './data-directory.js'
+import { dataDirectoryOf, lockDataDirectory, makeDataDirectory, prepareDataDirectory } from './data-directory.js'
 import { brokerService, brokerServicePort, platformNamespace } from './names.js'
+import { startPackageMirror } from './package-mirror.js'
 import { announce, type PartOptions } from './part.js'
-import { installRuntime, isolationFiles } from './runtime-files.js'
+import { requireRoom } from './require-room.js'
+import { installRuntime, isolationFiles, usageThread } from './runtime-files.js'
 
 export interface NodeCommandOptions extends PartOptions {
   kubeconfig: string
   name: string
   kubeletPort: number
   broker?: string
+  packageCache: number
   clientCa?: string
   isolation?: 'bubblewrap' | 'process'
 }
@@ -24,10 +27,12 @@ export interface NodeCommandOptions extends PartOptions {
 /** `corral node`. */
 export async function runNode(options: NodeCommandOptions): Promise<void> {
   const stop = untilStopSignal()
-  const directory = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env))
-  prepareDataDirectory(directory)
+  const directory = dataDirectoryOf(options)
+  makeDataDirectory(directory.path)
   const lock = await lockDataDirectory(directory)
   const log = jsonLogger(options.logLevel)
+  requireRoom(directory, log)
+  prepareDataDirectory(directory)
   const access = await loadKubeConfig({ path: options.kubeconfig })
   const client = kubeClientFromConfig(access)
   const clientCa = options.clientCa ? readFileSync(options.clientCa, 'utf8') : access.tls.ca
@@ -38,11 +43,9 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
     })
   const runtime = installRuntime(directory.runtime)
   const isolationOptions = { dataDir: directory.path, ...isolationFiles(runtime), log }
-  const isolation =
-    options.isolation === 'process'
-      ? processIsolation(isolationOptions)
-      : (await pickIsolation({ ...isolationOptions, allowProcess: false })).isolation
+  const { isolation } = await pickIsolation({ ...isolationOptions, tier: options.isolation })
   const [brokerHost, brokerPort] = (options.broker ?? `127.0.0.1:${brokerServicePort}`).split(':')
+  const mirror = await startPackageMirror({ directory, budgetBytes: options.packageCache, env: process.env, log })
   const node = await startNode({
     client,
     isolation,
@@ -55,7 +58,10 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
         port: brokerServicePort,
         target: { host: brokerHost ?? '127.0.0.1', port: Number(brokerPort) },
       },
+      mirror.service,
     ],
+    ...usageThread(),
+    onDiskChecked: () => thawPods(directory.path),
     kubeletPort: options.kubeletPort,
     hostIP: '127.0.0.1',
     clock: systemClock,
@@ -75,6 +81,7 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
   await kubelet.close()
   await node.stop({ endPods: true })
   await isolation.close({ endPods: true })
+  await mirror.close()
   await client.close()
   await lock.release()
 }

@@ -1,67 +1,124 @@
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { systemClock } from '@corral/resources'
-import { Registry } from 'prom-client'
+import { systemClock } from '@corral/ports'
+import { createProbeApp, type HttpServer, listen, type ProbeOptions } from '@corral/server'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger } from '../output/logger.js'
+import type { ListenAddress } from '../output/parse-address.js'
 import {
-  dataDirectoryAt,
-  defaultDataDirectory,
+  dataDirectoryOf,
   ensureSecret,
   lockDataDirectory,
   prepareDataDirectory,
   readPorts,
+  readSecretFile,
 } from './data-directory.js'
+import { ensureDefaults } from './defaults.js'
+import { electionIdentity } from './election.js'
 import { announce, type PartOptions } from './part.js'
-import { startTaskPlatform } from './task-platform.js'
+import { explainPort } from './port-holder.js'
+import { startTaskParts, type TaskPart } from './task-platform.js'
 
 export interface ServerCommandOptions extends PartOptions {
   kubeconfig: string
   host: string
   port: number
+  allowHost: readonly string[]
   brokerPort: number
   namespace: string
   maxTasks: number
   agent: string
   localRepositories?: boolean
+  parts: readonly TaskPart[]
+  metricsAddress?: ListenAddress
+  tokenFile?: string
+  brokerSecretFile?: string
+  /** Makes the default template, pool and Service where they are missing, with this many sandboxes kept ready. */
+  warm?: number
+  egressByName?: boolean
+  reach: 'auto' | 'port-forward' | 'pod-address'
 }
 
 /** `corral server`. */
 export async function runServer(options: ServerCommandOptions): Promise<void> {
   const stop = untilStopSignal()
-  const directory = dataDirectoryAt(options.dataDir ?? defaultDataDirectory(process.env))
+  const directory = dataDirectoryOf(options)
   prepareDataDirectory(directory)
-  const lock = await lockDataDirectory(directory)
+  const parts = new Set(options.parts)
+  // The controller writes to the data directory; who only answers requests reads beside it.
+  const lock = parts.has('controller') ? await lockDataDirectory(directory) : undefined
   const client = await clientFor(options.kubeconfig)
-  const token = ensureSecret(directory, 'token')
+  const token = options.tokenFile ? readSecretFile(options.tokenFile, '--token-file') : ensureSecret(directory, 'token')
+  const log = jsonLogger(options.logLevel)
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
   let isReady = false
-  const tasks = await startTaskPlatform({
+  const probes = options.metricsAddress
+    ? await startProbes(options.metricsAddress, { isReady: () => isReady, registry })
+    : undefined
+  if (options.warm !== undefined)
+    await ensureDefaults(client, { warmSandboxes: options.warm, namespace: options.namespace })
+  const tasks = await startTaskParts(parts, {
     client,
     directory,
     env: process.env,
     httpHost: options.host,
     httpPort: options.port,
+    allowedHosts: [...options.allowHost, ...serviceNames(options.namespace)],
     brokerHost: options.host,
     brokerPort: options.brokerPort,
     remembered: readPorts(directory),
     token,
+    election: { identity: electionIdentity(directory) },
     maxConcurrent: options.maxTasks,
     defaultAgent: options.agent,
     localRepositories: options.localRepositories ?? false,
-    registry: new Registry(),
+    registry,
+    ...(options.brokerSecretFile
+      ? { brokerSecret: readSecretFile(options.brokerSecretFile, '--broker-secret-file') }
+      : {}),
+    hasEgressByName: options.egressByName ?? false,
+    connection: { type: reachOf(options) },
     namespace: options.namespace,
     isReady: () => isReady,
     clock: systemClock,
-    log: jsonLogger(options.logLevel),
+    log,
   })
   await tasks.ready
   isReady = true
-  announce(options, { url: tasks.http.url, token, pid: process.pid })
+  announce(options, {
+    ...(tasks.http ? { url: tasks.http.url, token } : {}),
+    ...(probes ? { metrics: `${probes.url}/metrics` } : {}),
+    pid: process.pid,
+  })
   await stop
-  await tasks.stop({ graceMs: 60_000 })
+  isReady = false
+  await tasks.stop()
+  await probes?.close()
   await client.close()
-  await lock.release()
+  await lock?.release()
+}
+
+/** Inside the cluster pods are reached straight, which asks nothing of the API server and works under any runtime. */
+function reachOf({ reach, kubeconfig }: ServerCommandOptions): 'port-forward' | 'in-cluster-pod-ip' {
+  if (reach === 'auto') return kubeconfig === '' ? 'in-cluster-pod-ip' : 'port-forward'
+  return reach === 'pod-address' ? 'in-cluster-pod-ip' : 'port-forward'
+}
+
+async function startProbes(address: ListenAddress, options: ProbeOptions): Promise<HttpServer> {
+  try {
+    return await listen({ fetch: createProbeApp(options), ...address })
+  } catch (error) {
+    throw explainPort(error, address.port, '--metrics-address')
+  }
 }
 
 async function clientFor(kubeconfig: string): Promise<KubeClient> {
   return kubeClientFromConfig(await loadKubeConfig(kubeconfig ? { path: kubeconfig } : {}))
+}
+
+/** The names of the Service `corral`, which no DNS outside the cluster gives to anybody else. */
+function serviceNames(namespace: string): string[] {
+  const service = `corral.${namespace}`
+  return ['corral', service, `${service}.svc`, `${service}.svc.cluster.local`]
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CliError } from '../cli-error.js'
@@ -21,7 +21,7 @@ export interface RuntimeFiles {
  * reachable by its user, and a running sandbox keeps its files when the installation is replaced.
  */
 export function installRuntime(runtimeDirectory: string, bundle: string = bundleDirectory()): RuntimeFiles {
-  const sources = ['daemon.mjs', 'cradle.mjs', 'supervisor.mjs', 'corral-supervisor'].filter((name) =>
+  const sources = ['daemon.mjs', 'sandboxd.mjs', 'cradle.mjs', 'supervisor.mjs', 'corral-supervisor'].filter((name) =>
     existsSync(join(bundle, name)),
   )
   if (!sources.includes('daemon.mjs') || !sources.includes('cradle.mjs'))
@@ -37,6 +37,9 @@ export function installRuntime(runtimeDirectory: string, bundle: string = bundle
       copyFileSync(join(bundle, name), join(half, name))
       chmodSync(join(half, name), 0o755)
     }
+    // Terminals need native code, which comes as a package.
+    const packages = join(bundle, 'node_modules')
+    if (existsSync(packages)) cpSync(packages, join(half, 'node_modules'), { recursive: true })
     renameSync(half, directory)
   }
   const ifThere = (name: string): string | undefined => (sources.includes(name) ? join(directory, name) : undefined)
@@ -66,6 +69,17 @@ export function isolationFiles({ cradle, supervisor, supervisorScript }: Runtime
 export function journalThread(): { threadProgram?: string } {
   const threadProgram = join(bundleDirectory(), 'journal.mjs')
   return existsSync(threadProgram) ? { threadProgram } : {}
+}
+
+/** The program of the thread that counts what pods take, for the node; nothing where it is not built. */
+export function usageThread(): { usageThread?: string } {
+  const program = join(bundleDirectory(), 'disk-usage.mjs')
+  return existsSync(program) ? { usageThread: program } : {}
+}
+
+/** Where the build puts the files of the web interface. */
+export function webDirectory(): string {
+  return join(bundleDirectory(), 'web')
 }
 
 /** Where the bundles lie: beside this file once bundled, below `dist` when run from source. */

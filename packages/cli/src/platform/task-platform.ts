@@ -1,33 +1,27 @@
-import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import type { ConnectionOptions } from '@corral/agent-sandbox-sdk'
 import type { KubeClient } from '@corral/kube'
-import type { Clock, Logger } from '@corral/resources'
-import { promControllerMetrics } from '@corral/runtime'
-import { createApp, type HttpServer, listen } from '@corral/server'
+import type { Clock, Logger } from '@corral/ports'
+import type { HttpServer } from '@corral/server'
 import {
-  type Broker,
-  brokeredTask,
-  createGit,
-  createRepository,
-  createTaskService,
-  createTaskTokens,
-  createUsageRecord,
-  fileEventLog,
+  type Confine,
+  createModelProviders,
+  directoryTaskRecords,
+  type ElectionOptions,
+  fileEndpointStore,
   fileSecretStore,
-  type Provider,
+  type ModelProviders,
   promTaskMetrics,
-  providers,
-  type SandboxAccess,
-  sdkSandboxAccess,
-  startBroker,
-  startTaskController,
-  type TaskController,
-  writeGlobalConfig,
+  type TaskMetrics,
+  type TaskRecords,
 } from '@corral/tasks'
 import type { Registry } from 'prom-client'
-import { version } from '../version.js'
-import { type DataDirectory, ensureSecret, type Ports } from './data-directory.js'
-import { listenRemembered } from './free-port.js'
-import { brokerService, brokerServicePort, platformNamespace } from './names.js'
+import type { DataDirectory, Ports } from './data-directory.js'
+import { startControllerPart, type TaskControllerPart } from './task-controller-part.js'
+import { startHttpPart } from './task-http-part.js'
+
+/** `http` answers requests and keeps no state; `controller` reconciles tasks and holds the model broker. */
+export const taskParts = ['http', 'controller'] as const
+export type TaskPart = (typeof taskParts)[number]
 
 export interface TaskPlatformOptions {
   client: KubeClient
@@ -35,131 +29,106 @@ export interface TaskPlatformOptions {
   env: NodeJS.ProcessEnv
   httpHost?: string
   httpPort: number
+  /** Host names the HTTP API answers to besides those of loopback. */
+  allowedHosts?: readonly string[]
   brokerHost?: string
   brokerPort: number
   remembered: Ports
   token: string
+  /** Signs the tokens agents show the broker; one of the data directory where left out. */
+  brokerSecret?: string
+  /** Which process reconciles where several serve one API. */
+  election: ElectionOptions
   maxConcurrent: number
   defaultAgent: string
   /** Whether tasks may name repositories on this machine's disk. */
   localRepositories: boolean
+  /** See `TaskServiceOptions`. */
+  isInstalled?(program: string): Promise<boolean>
   isolation?: string
+  /** See `TaskControllerOptions`. */
+  hasEgressByName?: boolean
+  /** How sandboxes are reached; through the API server where left out. */
+  connection?: ConnectionOptions
+  /** How git is started on what a sandbox sent; as it is where left out. */
+  confine?: Confine | undefined
+  /** See `TaskControllerOptions`. */
+  onSandboxesNeeded?(until: Date | undefined): void
   registry: Registry
   namespace?: string
   isReady: () => boolean
+  /** What is wrong with the disk, while something is. */
+  diskProblem?: () => string | undefined
   clock: Clock
   log: Logger
 }
 
-/** Tasks, broker and HTTP API on any Kubernetes API server: the same in `corral up` and in a cluster. */
-export interface TaskPlatform {
-  readonly http: HttpServer
-  readonly broker: Broker
-  readonly controller: TaskController
-  /** Starts reconciling; until then tasks are accepted and wait. */
-  readonly ready: Promise<void>
-  /** Whether any task waits or runs. */
-  isBusy(): boolean
-  /** Safe to repeat. */
-  stop(options: { graceMs: number }): Promise<void>
+/** What the parts of one process share. */
+export interface TaskShared {
+  records: TaskRecords
+  providers: ModelProviders
+  metrics: TaskMetrics
 }
 
-/** Starts the parts one after the other; what was started is stopped again when a later one fails. */
-export async function startTaskPlatform(options: TaskPlatformOptions): Promise<TaskPlatform> {
-  const stops: ((graceMs: number) => Promise<void>)[] = []
-  const stopAll = async (graceMs: number): Promise<void> => {
-    for (let stop = stops.pop(); stop; stop = stops.pop()) await stop(graceMs)
+export interface RunningTaskParts {
+  readonly http: HttpServer | undefined
+  readonly controller: TaskControllerPart | undefined
+  /** Settles once tasks are reconciled, here or by the process that leads. */
+  readonly ready: Promise<void>
+  /** Leaves every task as it is. Safe to repeat. */
+  stop(): Promise<void>
+}
+
+/** How often a process that only answers requests looks for events that the controller's process has written. */
+const followMs = 250
+
+/** Starts the parts that are asked for; what was started is stopped again when a later one fails. */
+export async function startTaskParts(
+  parts: ReadonlySet<TaskPart>,
+  options: TaskPlatformOptions,
+): Promise<RunningTaskParts> {
+  const stops: (() => Promise<void>)[] = []
+  const stop = async (): Promise<void> => {
+    for (let next = stops.pop(); next; next = stops.pop()) await next()
   }
+  const { directory, env, clock } = options
+  const secrets = fileSecretStore(directory.secrets)
+  const isReader = !parts.has('controller')
+  const shared: TaskShared = {
+    records: directoryTaskRecords({
+      directory: directory.tasks,
+      now: () => clock.now(),
+      ...(isReader ? { pollMs: followMs } : {}),
+    }),
+    providers: createModelProviders({ endpoints: fileEndpointStore(directory.endpoints), secrets, env }),
+    metrics: promTaskMetrics(options.registry),
+  }
+  stops.push(() => shared.records.close())
   try {
-    return await assemble(options, stops, stopAll)
+    const controller = parts.has('controller') ? await startControllerPart(options, shared) : undefined
+    if (controller)
+      stops.push(
+        () => controller.broker.close(),
+        () => controller.stop(),
+      )
+    const http = parts.has('http') ? await startHttpPart(options, shared, controller) : undefined
+    // The controller stops first, and also when the HTTP API cannot listen: its lease would keep the process up.
+    if (http) stops.splice(controller ? -1 : stops.length, 0, () => http.close())
+    return { http, controller, ready: controller?.ready ?? Promise.resolve(), stop }
   } catch (error) {
-    await stopAll(0)
+    await stop()
     throw error
   }
 }
 
-async function assemble(
-  options: TaskPlatformOptions,
-  stops: ((graceMs: number) => Promise<void>)[],
-  stopAll: (graceMs: number) => Promise<void>,
-): Promise<TaskPlatform> {
-  const { client, directory, env, clock, log, registry } = options
-  const namespace = options.namespace ?? platformNamespace
-  const secrets = fileSecretStore(directory.secrets)
-  const tokens = createTaskTokens(ensureSecret(directory, 'secrets/broker-token-secret'))
-  const eventLog = fileEventLog({ directory: directory.tasks, now: () => clock.now() })
-  stops.push(() => eventLog.close())
-  const usage = createUsageRecord(eventLog)
-  const findKey = async (provider: Provider): Promise<string | undefined> =>
-    (await secrets.find(provider.secret)) ?? env[provider.keyVariable]
-  const git = createGit({ globalConfig: await writeGlobalConfig(directory.git, env), env })
-  const metrics = promTaskMetrics(registry)
-  const sandboxes: SandboxAccess = sdkSandboxAccess(new AgentSandboxClient({ client, namespace }))
-
-  const controller = startTaskController({
-    client,
-    namespace,
-    sandboxes,
-    repository: createRepository({ git, mirrorsDirectory: directory.mirrors }),
-    eventLog,
-    usage,
-    broker: { baseUrl: `http://${brokerService}:${brokerServicePort}`, tokenFor: (uid) => tokens.issue(uid) },
-    async hasModelKey(name) {
-      const provider = providers.get(name)
-      return provider ? (await findKey(provider)) !== undefined : false
-    },
-    directory: directory.tasks,
-    maxConcurrent: options.maxConcurrent,
-    ...(options.isolation ? { isolation: options.isolation } : {}),
-    metrics: { ...metrics, controller: promControllerMetrics(registry) },
-    clock,
-    log,
-  })
-  // While tasks are brought to their end their agents still need the broker and their readers the HTTP API.
-  stops.push((graceMs) => controller.stop({ graceMs }))
-  controller.ready.catch(() => undefined) // whoever starts the platform looks at it
-  const broker = await listenRemembered(options.brokerPort, options.remembered.broker, (port) =>
-    startBroker({
-      tokens,
-      async findTask(uid) {
-        const task = controller.tasks.byIndex('uid', uid)[0]
-        return task ? brokeredTask(task, await usage.total(uid)) : undefined
-      },
-      findKey,
-      baseUrlOf: (provider) => env[provider.baseUrlVariable] ?? provider.defaultBaseUrl,
-      recordUsage: (uid, counted) => {
-        usage.add(uid, counted).catch((error: unknown) => log.error('usage could not be kept', { task: uid, error }))
-      },
-      ...(options.brokerHost ? { host: options.brokerHost } : {}),
-      port,
-      log,
-    }),
-  )
-  stops.splice(-1, 0, () => broker.close())
-  const tasks = createTaskService({
-    client,
-    namespace,
-    eventLog,
-    directory: directory.tasks,
-    defaultAgent: options.defaultAgent,
-    localRepositories: options.localRepositories,
-    metrics,
-  })
-  const app = createApp({ tasks, token: options.token, isReady: options.isReady, registry, version, log })
-  const http = await listenRemembered(options.httpPort, options.remembered.http, (port) =>
-    listen({ fetch: app.fetch, port, ...(options.httpHost ? { host: options.httpHost } : {}) }),
-  )
-  stops.splice(-1, 0, () => http.close())
-  return {
-    http,
-    broker,
-    controller,
-    ready: controller.ready,
-    isBusy: () => controller.tasks.list().some((task) => !isEnded(task.status?.phase)),
-    stop: ({ graceMs }) => stopAll(graceMs),
-  }
+/** Tasks, broker and HTTP API in one process: the same in `corral up` and in a cluster. */
+export interface TaskPlatform extends RunningTaskParts {
+  readonly http: HttpServer
+  readonly controller: TaskControllerPart
 }
 
-function isEnded(phase: string | undefined): boolean {
-  return phase === 'SUCCEEDED' || phase === 'FAILED' || phase === 'TIMED_OUT' || phase === 'CANCELLED'
+export async function startTaskPlatform(options: TaskPlatformOptions): Promise<TaskPlatform> {
+  const { http, controller, ...running } = await startTaskParts(new Set(taskParts), options)
+  if (!http || !controller) throw new TypeError('both parts were asked for')
+  return { ...running, http, controller }
 }

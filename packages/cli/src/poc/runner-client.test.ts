@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
-import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import { AgentSandboxClient, SandboxError } from '@corral/agent-sandbox-sdk'
 import { afterEach, expect, it } from 'vitest'
-import { runnerRetry, sendRunnerTask } from './runner-client.js'
+import { isDeadline, runnerRetry, sendRunnerTask } from './runner-client.js'
 
 /** A loopback address of its own stands for the name in cluster DNS; the runner's port is fixed. */
 const address = '127.0.88.88'
@@ -44,7 +44,7 @@ const send = async (serviceFQDN: string | undefined, failed: unknown[] = []): Pr
     new AgentSandboxClient({ kubeconfigPath: '/nonexistent' }),
     { name: 'box', namespace: 'default', serviceFQDN },
     { taskId: 'one', message: 'Hello' },
-    { local: false, signal: AbortSignal.timeout(20_000), onAttempt: (_, error) => failed.push(error), pauseMs: 1 },
+    { local: false, signal: AbortSignal.timeout(240_000), onAttempt: (_, error) => failed.push(error), pauseMs: 1 },
   )
 
 it('S0-O7 S1-K1: the task is posted as JSON to port 8888 of the sandbox’s name', async () => {
@@ -76,4 +76,15 @@ it.each([202, 409])('S0-O8 S0-O9: a later %s is success', async (status) => {
 
 it('S0-O12: without a name to reach it by, the error names the way through the API', async () => {
   await expect(send(undefined)).rejects.toThrow(/--local/)
+})
+
+const failedFor = (reason: string): Error =>
+  new SandboxError('SandboxFailed', `claim "poc-late" failed: ${reason}`, { details: { reason } })
+
+it.each([
+  { when: 'the time is up', error: new Error('aborted'), signal: AbortSignal.abort(), is: true },
+  { when: 'the claim expired a moment before', error: failedFor('ClaimExpired'), signal: undefined, is: true },
+  { when: 'the template is missing', error: failedFor('TemplateNotFound'), signal: undefined, is: false },
+])('S0-O2: whether the deadline is named when $when: $is', ({ error, signal, is }) => {
+  expect(isDeadline(error, signal ?? new AbortController().signal)).toBe(is)
 })

@@ -41,6 +41,15 @@ export function runnerClaim(options: {
   }
 }
 
+/**
+ * Whether what failed is that time is up. The claim's shutdown time is the command's own deadline: on a busy machine the
+ * controller notices it first, and the deadline is still what a person must hear of.
+ */
+export function isDeadline(error: unknown, signal: AbortSignal): boolean {
+  const { details } = error as { details?: { reason?: unknown } }
+  return signal.aborted || details?.reason === 'ClaimExpired'
+}
+
 export const runnerRetry: { attempts: number; pauseMs: number } = { attempts: 5, pauseMs: 2_000 }
 
 /**

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type TaskOptions, taskRequest } from './run.js'
+import { type TaskOptions, taskRequest } from './task-request.js'
 
 describe('what the options of a task mean', () => {
   it.each<{ when: string; options: TaskOptions; request: object }>([
@@ -63,18 +63,44 @@ describe('what the options of a task mean', () => {
   })
 
   it.each<{ when: string; options: TaskOptions; says: RegExp }>([
-    { when: 'the command agent has no command', options: { agent: 'command' }, says: /needs --command/ },
+    {
+      when: 'the command agent has no command',
+      options: { agent: 'command' },
+      says: /agent command: command: is required/,
+    },
     {
       when: 'a command is given to another agent',
       options: { agent: 'claude', command: 'x' },
-      says: /--command goes with/,
+      says: /agent claude: there is no field "command"/,
     },
-    { when: 'the agent is not known', options: { agent: 'nobody' }, says: /agent/ },
-    { when: 'the branch is no branch name', options: { branch: 'a..b' }, says: /new_branch/ },
-    { when: 'an egress rule has no port', options: { allow: ['example.com'] }, says: /egress/ },
+    { when: 'the agent is not known', options: { agent: 'nobody' }, says: /there is no agent "nobody"/ },
+    { when: 'the branch is no branch name', options: { branch: 'a..b' }, says: /^--branch: / },
+    { when: 'an egress rule has no port', options: { allow: ['example.com'] }, says: /^--allow: must be host:port/ },
   ])('refuses with exit code 2 when $when', ({ options, says }) => {
     expect(() => taskRequest('do it', options)).toThrow(
       expect.objectContaining({ message: expect.stringMatching(says), exitCode: 2 }),
     )
+  })
+})
+
+describe('a repository with a password in its address', () => {
+  it.each([
+    'user:hunter2-secret@host.example:x',
+    'user:hunter2-secret@host.example/x.git',
+    'https://user:hunter2-secret@host.example/x.git',
+    'ssh://user:hunter2-secret@host.example/x.git',
+  ])('%s is refused without repeating it', (repo) => {
+    let error: unknown
+    try {
+      taskRequest('do it', { repo })
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(error).toMatchObject({
+      message: '--repo: the address of the repository carries a password',
+      exitCode: 2,
+      hint: expect.stringContaining('credential helper') as string,
+    })
+    expect(JSON.stringify([(error as Error).message, (error as { hint?: string }).hint])).not.toContain('hunter2')
   })
 })

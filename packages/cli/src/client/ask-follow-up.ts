@@ -1,0 +1,38 @@
+import { createInterface } from 'node:readline/promises'
+import type { TaskView } from '@corral/protocol'
+import { letGo } from './terminal.js'
+
+export interface FollowUpSituation {
+  isTerminal: boolean
+  json?: boolean | undefined
+  once?: boolean | undefined
+  /** What the variable CI holds. */
+  ci?: string | undefined
+}
+
+/** Whether `corral run` asks for the next thing to say: somebody sits there, and there is something to go on from. */
+export function offersFollowUp(task: TaskView, { isTerminal, json, once, ci }: FollowUpSituation): boolean {
+  if (!isTerminal || json || once || (ci !== undefined && ci !== '' && ci !== 'false')) return false
+  return task.status !== 'CANCELLED' && task.base_commit !== undefined
+}
+
+export const askFollowUp = (): Promise<string | undefined> => ask('\nfollow-up (empty to end): ')
+
+/** Asks on the terminal; undefined for an empty line, the end of input or an interrupt. */
+export async function ask(question: string): Promise<string | undefined> {
+  const lines = createInterface({ input: process.stdin, output: process.stdout })
+  const left = new AbortController()
+  lines.once('close', () => left.abort())
+  lines.once('SIGINT', () => lines.close())
+  try {
+    const text = await lines.question(question, { signal: left.signal })
+    return text.trim() === '' ? undefined : text
+  } catch {
+    // The end of input, or an interrupt: there is no follow-up.
+    process.stdout.write('\n')
+    return undefined
+  } finally {
+    lines.close()
+    letGo(process.stdin)
+  }
+}

@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs'
+import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import type { Command } from 'commander'
+import { CliError } from '../cli-error.js'
+import type { KubeOptions } from '../client/kube-access.js'
+import { age, dataDirOption, examples, print, table } from './common.js'
+
+type Options = KubeOptions & { json?: boolean }
+
+async function open(options: KubeOptions): Promise<AgentSandboxClient> {
+  return (await import('../client/kube-access.js')).sandboxClient(options)
+}
+
+function withCluster(command: Command): Command {
+  return dataDirOption(command)
+    .option('--kubeconfig <file>', 'another cluster (default: the running platform, else what kubectl would use)')
+    .option('--context <name>', 'context of that kubeconfig')
+    .option('-n, --namespace <name>', 'namespace')
+    .option('--json', 'print JSON')
+}
+
+/** `corral pool`: warm sandboxes kept ready. */
+export function addPoolCommand(program: Command): void {
+  const pool = program
+    .command('pool')
+    .summary('pools of warm sandboxes')
+    .addHelpText(
+      'after',
+      examples('corral pool list', 'corral pool create web --template default --replicas 3', 'corral pool scale web 0'),
+    )
+
+  withCluster(pool.command('list'))
+    .alias('ls')
+    .summary('pools')
+    .action(async (options: Options) => {
+      await using client = await open(options)
+      const rows = []
+      for await (const { metadata, spec, status } of client.warmPools.list()) {
+        const { replicas = 1, sandboxTemplateRef } = spec
+        const ready = status?.readyReplicas ?? 0
+        rows.push({
+          name: metadata.name,
+          template: sandboxTemplateRef.name,
+          replicas,
+          ready,
+          created: metadata.creationTimestamp,
+        })
+      }
+      const cells = rows.map((row) => [row.name, row.template, `${row.ready}/${row.replicas}`, age(row.created)])
+      print({ pools: rows }, options, () =>
+        rows.length === 0 ? 'no pools' : table(['NAME', 'TEMPLATE', 'READY', 'AGE'], cells),
+      )
+    })
+
+  withCluster(pool.command('create').argument('<name>'))
+    .summary('keep sandboxes of a template ready')
+    .requiredOption('--template <name>', 'what they are made from')
+    .option('--replicas <count>', 'how many', count, 1)
+    .action(async (name: string, options: Options & { template: string; replicas: number }) => {
+      await using client = await open(options)
+      await client.templates.get(options.template)
+      const spec = { replicas: options.replicas, sandboxTemplateRef: { name: options.template } }
+      await client.warmPools.create({ metadata: { name }, spec })
+      print({ name, ...spec }, options, () => `created pool ${name}`)
+    })
+
+  withCluster(pool.command('scale').argument('<name>').argument('<replicas>', 'how many', count))
+    .summary('keep another number ready')
+    .action(async (name: string, replicas: number, options: Options) => {
+      await using client = await open(options)
+      await client.warmPools.patch(name, { spec: { replicas } })
+      print({ name, replicas }, options, () => `pool ${name} keeps ${replicas}`)
+    })
+
+  withCluster(pool.command('rm').argument('<name...>'))
+    .summary('remove pools; sandboxes that were claimed stay')
+    .action(async (names: string[], options: Options) => {
+      await using client = await open(options)
+      for (const name of names) {
+        await client.warmPools.get(name)
+        await client.warmPools.delete(name)
+      }
+      print({ removed: names }, options, () => names.map((name) => `removed ${name}`).join('\n'))
+    })
+}
+
+/** `corral template`: what sandboxes are made from. */
+export function addTemplateCommand(program: Command): void {
+  const template = program
+    .command('template')
+    .summary('templates of sandboxes')
+    .addHelpText(
+      'after',
+      examples('corral template list', 'corral template apply template.json', 'corral template show default --json'),
+    )
+
+  withCluster(template.command('list'))
+    .alias('ls')
+    .summary('templates')
+    .action(async (options: Options) => {
+      await using client = await open(options)
+      const rows = []
+      for await (const { metadata, spec } of client.templates.list()) {
+        const images = spec.podTemplate.spec.containers.map(({ image = '' }) => image)
+        rows.push({ name: metadata.name, images, created: metadata.creationTimestamp })
+      }
+      const cells = rows.map((row) => [row.name, row.images.join(','), age(row.created)])
+      print({ templates: rows }, options, () =>
+        rows.length === 0 ? 'no templates' : table(['NAME', 'IMAGES', 'AGE'], cells),
+      )
+    })
+
+  withCluster(template.command('show').argument('<name>'))
+    .summary('one template as JSON')
+    .action(async (name: string, options: Options) => {
+      await using client = await open(options)
+      const { metadata, ...rest } = await client.templates.get(name)
+      // As kubectl shows it: with its managed fields no server would take it back from `template apply`.
+      const { managedFields: _, ...shown } = metadata
+      print({ ...rest, metadata: shown }, { json: true }, () => '')
+    })
+
+  withCluster(template.command('apply').argument('<file>'))
+    .summary('create or change a template from a JSON file')
+    .action(async (file: string, options: Options) => {
+      const { sandboxTemplateSchema } = await import('@corral/agent-sandbox-sdk')
+      const parsed = sandboxTemplateSchema.safeParse(readJson(file))
+      if (!parsed.success || !parsed.data.metadata?.name) {
+        const issue = parsed.success ? undefined : parsed.error.issues[0]
+        const why = issue ? `${issue.path.join('.')}: ${issue.message}` : 'metadata.name is missing'
+        throw new CliError(`${file} is not a SandboxTemplate: ${why}`, { exitCode: 2 })
+      }
+      await using client = await open(options)
+      const { metadata } = await client.templates.apply(parsed.data, { fieldManager: 'corral', force: true })
+      print({ name: metadata.name }, options, () => `applied template ${metadata.name}`)
+    })
+
+  withCluster(template.command('rm').argument('<name...>'))
+    .summary('remove templates')
+    .action(async (names: string[], options: Options) => {
+      await using client = await open(options)
+      for (const name of names) {
+        await client.templates.get(name)
+        await client.templates.delete(name)
+      }
+      print({ removed: names }, options, () => names.map((name) => `removed ${name}`).join('\n'))
+    })
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch (cause) {
+    throw new CliError(`${file} cannot be read as JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      exitCode: 2,
+    })
+  }
+}
+
+function count(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new CliError(`"${text}" is not a number of sandboxes`, { exitCode: 2 })
+  return Number(text)
+}

@@ -1,0 +1,254 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { agentAdapters, commandLineAgentName, findAgent } from '@corral/agents'
+import {
+  type AgentChoice,
+  type CreateTaskRequest,
+  createTaskRequestSchema,
+  credentialHint,
+  credentialInUrl,
+  issueWords,
+} from '@corral/protocol'
+import { type Command, InvalidArgumentError } from 'commander'
+import { CliError } from '../cli-error.js'
+import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
+import { checksRequest, parseRounds } from './check-options.js'
+import { type CommonOptions, withPlatform } from './common.js'
+import { lookAtRepository, readFiles, readPrompt } from './task-inputs.js'
+
+export interface TaskOptions extends CommonOptions {
+  repo?: string
+  agent?: string
+  command?: string
+  model?: string
+  effort?: string
+  agentArg?: string[]
+  provider?: string
+  instructions?: string
+  maxTokens?: number
+  maxCost?: number
+  branch?: string
+  base?: string
+  submodules?: boolean | 'recursive'
+  lfs?: boolean
+  timeout?: number
+  setup?: string
+  allow?: string[]
+  allowSetup?: string[]
+  pool?: string
+  template?: string
+  keep?: boolean
+  plan?: boolean
+  hold?: number
+  promptFile?: string
+  file?: string[]
+  includeUncommitted?: boolean
+  artifact?: string[]
+  check?: string[]
+  checkTimeout?: number
+  checkRounds?: number
+  pushFailed?: boolean
+}
+
+const collect = (value: string, all: string[] = []): string[] => [...all, value]
+
+function parseSubmodules(value: string): 'recursive' {
+  if (value !== 'recursive') throw new InvalidArgumentError('Use --submodules or --submodules recursive.')
+  return value
+}
+
+/** The options that describe a task, shared by `run` and `task create`. */
+export function withTask(command: Command): Command {
+  return withPlatform(command)
+    .option('--repo <path-or-url>', 'repository to work on: a path, file://, https:// or ssh://', '.')
+    .option('--prompt-file <file>', 'read the prompt from a file; - is standard input')
+    .option(
+      '--file <path[:dest]>',
+      'put this file into the checkout, at DEST below its top; not part of the result; may be repeated',
+      collect,
+    )
+    .option('--check <[name=]cmd>', 'run this after the agent; what fails goes back to it; may be repeated', collect)
+    .option('--check-timeout <duration>', 'time each check has (default: 10m)', parseDurationSeconds)
+    .option('--check-rounds <n>', 'how often the agent is sent back with what failed (default: 2)', parseRounds)
+    .option('--no-push-failed', 'do not push a branch whose checks still fail')
+    .option('--artifact <path>', 'keep this file or directory of the checkout with the task; may be repeated', collect)
+    .option('--include-uncommitted', 'take uncommitted and untracked files along, as a first commit')
+    .option('--agent <name>', 'agent that does the work; `corral agent list` shows them')
+    .option(
+      '--command <cmd>',
+      'command line of the agents command and acp; the prompt is in $CORRAL_PROMPT and $CORRAL_PROMPT_FILE',
+    )
+    .option('--model <name>', 'model of the agent')
+    .option('--effort <level>', 'how hard the model shall think, in the words of the agent, such as low or high')
+    .option('--provider <name>', 'provider or named endpoint of the model (see `corral endpoint`)')
+    .option('--agent-arg <arg>', 'one more argument for the program of the agent; may be repeated', collect)
+    .option('--instructions <text>', 'said to the agent beside the instruction files of the repository')
+    .option('--max-tokens <n>', 'end the agent before it uses more tokens than this', parseCount)
+    .option('--max-cost <usd>', 'end the agent before it spends more US dollars than this', parseAmount)
+    .option('--branch <name>', 'branch for the work (default: corral/<task id>)')
+    .option('--base <name>', 'branch to start from (default: the repository’s default branch)')
+    .option(
+      '--submodules [recursive]',
+      'bring submodules in, fetched with your credentials; recursive: also those inside submodules',
+      parseSubmodules,
+    )
+    .option('--lfs', 'bring the contents of Git LFS files in and store the agent’s with it, with your credentials')
+    .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseDurationSeconds)
+    .option('--setup <cmd>', 'command to run before the agent (default: .corral/setup of the repository)')
+    .option(
+      '--allow <host:port>',
+      'let set-up and the agent reach this address, or with "packages" the package mirror; may be repeated',
+      collect,
+    )
+    .option('--allow-setup <host:port>', 'the same for set-up alone: closed before the agent starts', collect)
+    .option('--pool <name>', 'sandbox pool')
+    .option('--template <name>', 'sandbox template')
+    .option('--plan', 'let the agent plan first and wait for your approval before it changes anything')
+    .option(
+      '--hold <duration>',
+      'how long the sandbox is kept while the task waits for you, such as 10m (default: 5m)',
+      parseDurationSeconds,
+    )
+    .option('--keep', 'keep the sandbox of a failed task for `corral task shell`')
+}
+
+/** The request that arguments and options stand for; reads the files they name. `say` gets what the user should know. */
+export async function readTaskRequest(
+  argument: string | undefined,
+  options: TaskOptions,
+  say: (text: string) => void,
+): Promise<CreateTaskRequest> {
+  // First without looking at anything: a typing error shall not read standard input or make a commit.
+  taskRequest('-', options)
+  const prompt = await readPrompt(argument, options.promptFile)
+  const repo = absoluteRepo(options.repo ?? '.')
+  const found = await lookAtRepository(repo, options, say)
+  const files = readFiles(options.file ?? [], found.repo)
+  return taskRequest(prompt, { ...options, ...found }, files)
+}
+
+export function taskRequest(
+  prompt: string,
+  options: TaskOptions,
+  files: CreateTaskRequest['files'] = [],
+): CreateTaskRequest {
+  const agent = agentChoice(options)
+  const request = {
+    repo: absoluteRepo(options.repo ?? '.'),
+    ...(files.length > 0 ? { files } : {}),
+    task: prompt,
+    ...(agent ? { agent } : {}),
+    ...(options.branch ? { new_branch: options.branch } : {}),
+    ...(options.base ? { base_branch: options.base } : {}),
+    ...(options.submodules ? { submodules: options.submodules } : {}),
+    ...(options.lfs ? { lfs: true } : {}),
+    ...(options.timeout ? { timeout_seconds: options.timeout } : {}),
+    ...(options.setup ? { setup: options.setup } : {}),
+    ...checksRequest(options),
+    ...(options.artifact ? { artifacts: options.artifact } : {}),
+    ...(options.allow ? { egress: options.allow } : {}),
+    ...(options.allowSetup ? { setup_egress: options.allowSetup } : {}),
+    ...(options.pool || options.template
+      ? {
+          sandbox: {
+            ...(options.pool ? { pool: options.pool } : {}),
+            ...(options.template ? { template: options.template } : {}),
+          },
+        }
+      : {}),
+    ...(options.keep ? { keep_sandbox: true } : {}),
+    ...(options.plan ? { mode: 'plan' as const } : {}),
+    ...(options.hold === undefined ? {} : { hold_sandbox_seconds: options.hold }),
+    ...(options.instructions ? { instructions: options.instructions } : {}),
+    ...(options.maxTokens || options.maxCost
+      ? {
+          limits: {
+            ...(options.maxTokens ? { max_tokens: options.maxTokens } : {}),
+            ...(options.maxCost ? { max_cost_usd: options.maxCost } : {}),
+          },
+        }
+      : {}),
+  }
+  const checked = createTaskRequestSchema.safeParse(request)
+  if (checked.success) return checked.data
+  throw new CliError(optionWords(issueWords(checked.error.issues, 'request')[0] ?? 'the request is not valid'), {
+    exitCode: 2,
+    hint: 'See `corral run --help`.',
+  })
+}
+
+const optionOf: Readonly<Record<string, string>> = {
+  repo: '--repo',
+  task: 'the prompt',
+  new_branch: '--branch',
+  base_branch: '--base',
+  timeout_seconds: '--timeout',
+  setup: '--setup',
+  artifacts: '--artifact',
+  checks: '--check',
+  check_rounds: '--check-rounds',
+  egress: '--allow',
+  setup_egress: '--allow-setup',
+  files: '--file',
+  instructions: '--instructions',
+  'sandbox.pool': '--pool',
+  'sandbox.template': '--template',
+  'limits.max_tokens': '--max-tokens',
+  'limits.max_cost_usd': '--max-cost',
+}
+
+/** What is wrong, in the words of this command line: `--allow: must be host:port` instead of `egress[0]: …`. */
+function optionWords(problem: string): string {
+  return problem.replace(/^([a-z_.]+)(\[\d+\])?(\.[a-z_]+)?: /, (whole, field: string) => {
+    const option = optionOf[field]
+    return option ? `${option}: ` : whole
+  })
+}
+
+/** What the options say of the agent; the agent itself checks them on the platform. */
+function agentChoice(options: TaskOptions): AgentChoice | undefined {
+  const { agent, command, model, effort, agentArg, provider } = options
+  const given = {
+    ...(command ? { command } : {}),
+    ...(model ? { model } : {}),
+    ...(effort ? { effort } : {}),
+    ...(agentArg ? { args: agentArg } : {}),
+    ...(provider ? { provider } : {}),
+  }
+  const name = agent ?? (command ? commandLineAgentName : undefined)
+  if (name !== undefined) return checkedChoice(name, given)
+  if (Object.keys(given).length === 0) return undefined
+  throw new CliError(`${Object.keys(given).join(', ')}: for which agent?`, {
+    exitCode: 2,
+    hint: 'Name it with --agent; `corral agent list` shows them.',
+  })
+}
+
+/** Told here already: a platform need not be started for a typing error. */
+function checkedChoice(name: string, given: object): AgentChoice {
+  const adapter = findAgent(name)
+  if (!adapter)
+    throw new CliError(`there is no agent "${name}"`, {
+      exitCode: 2,
+      hint: `Known: ${[...agentAdapters.keys()].join(', ')}.`,
+    })
+  const checked = adapter.options.safeParse(given)
+  if (checked.success) return { name, ...given }
+  throw new CliError(`agent ${name}: ${issueWords(checked.error.issues, 'agent')[0]?.replace(/^agent: /, '')}`, {
+    exitCode: 2,
+    hint: 'See `corral run --help`; docs/agents.md lists the options of every agent.',
+  })
+}
+
+/** A path is made absolute here: the platform has another working directory. */
+export function absoluteRepo(repo: string): string {
+  // Taken for a path it would be repeated in the message that there is none.
+  const credential = existsSync(repo) ? undefined : credentialInUrl(repo)
+  if (credential)
+    throw new CliError(`--repo: the address of the repository carries ${credential}`, {
+      hint: credentialHint,
+      exitCode: 2,
+    })
+  const isAddress = /^[a-z][a-z0-9+.-]*:\/\//i.test(repo) || (/^[\w.-]+@[\w.-]+:/.test(repo) && !existsSync(repo))
+  return isAddress ? repo : resolve(repo)
+}

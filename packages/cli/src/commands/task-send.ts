@@ -1,0 +1,43 @@
+import type { Command } from 'commander'
+import { requirePlatform } from '../client/find-platform.js'
+import { tasksClient } from '../client/tasks.js'
+import { exitCodeOf } from '../output/event-printer.js'
+import { type CommonOptions, examples, print, withPlatform } from './common.js'
+import { followTask } from './run.js'
+import { readPrompt } from './task-inputs.js'
+
+interface SendOptions extends CommonOptions {
+  promptFile?: string
+  branch?: string
+  watch?: boolean
+}
+
+/** `corral task send`: the next thing to say in a conversation. */
+export function addTaskSend(task: Command): void {
+  withPlatform(task.command('send').argument('<id>').argument('[message]', '- reads it from standard input'))
+    .summary('go on from an ended task, with its branch and its agent’s memory')
+    .description(
+      `Makes a follow-up: a task of its own that begins with the commits of the former, on the same branch, in the same
+environment, with the agent's session resumed. A second follow-up to the same task gets a branch of its own. The former
+task stays as it is. A message to a task that has not ended waits for its end.`,
+    )
+    .option('--prompt-file <file>', 'read the message from a file; - is standard input')
+    .option('--branch <name>', 'put the work on this branch instead')
+    .option('--watch', 'follow the new task to its end, as `corral run` does')
+    .addHelpText('after', examples('corral task send ID "Now add a test for it"', 'corral task send ID - --watch'))
+    .action(async (id: string, argument: string | undefined, options: SendOptions) => {
+      const message = await readPrompt(argument, options.promptFile)
+      const client = tasksClient(await requirePlatform(options))
+      const created = await client.send(id, {
+        task: message,
+        ...(options.branch ? { new_branch: options.branch } : {}),
+      })
+      if ('delivery' in created) {
+        print(created, options, () => `queued: becomes a follow-up when ${id} has ended`)
+        return
+      }
+      if (!options.watch) return print(created, options, ({ id: next, status }) => `${next}  ${status}`)
+      if (!options.json) process.stdout.write(`task ${created.id}\n`)
+      process.exitCode = exitCodeOf(await followTask(client, created.id, options))
+    })
+}

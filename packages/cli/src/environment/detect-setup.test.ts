@@ -1,0 +1,34 @@
+import { parseEnvironmentFile } from '@corral/tasks'
+import { describe, expect, it } from 'vitest'
+import { detectSetup, environmentFileText } from './detect-setup.js'
+
+describe('detectSetup', () => {
+  it.each([
+    { when: 'there is nothing it knows', files: ['README.md'], setup: [] },
+    { when: 'npm has a lock file', files: ['package.json', 'package-lock.json'], setup: ['npm ci'] },
+    { when: 'there is only a package.json', files: ['package.json'], setup: ['npm install --no-package-lock'] },
+    {
+      when: 'there are two languages',
+      files: ['go.mod', 'Cargo.toml', 'Cargo.lock'],
+      setup: ['go mod download', 'cargo fetch --locked'],
+    },
+    {
+      when: 'Python has several files',
+      files: ['requirements.txt', 'pyproject.toml'],
+      setup: ['python3 -m venv .venv', '.venv/bin/pip install -r requirements.txt'],
+    },
+  ])('when $when', ({ files, setup }) => {
+    expect(detectSetup(new Set(files)).flatMap((each) => each.setup)).toEqual(setup)
+  })
+
+  it('writes a file that the platform reads back', () => {
+    const text = environmentFileText(detectSetup(new Set(['package-lock.json', 'go.mod'])))
+    expect(parseEnvironmentFile(text)).toEqual({
+      setup: 'npm ci\ngo mod download',
+      env: {},
+      path: ['node_modules/.bin'],
+      checks: [],
+      egress: { setup: ['packages'], agent: [] },
+    })
+  })
+})

@@ -1,0 +1,79 @@
+import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import { agentAdapters, commandLineAgentName } from '@corral/agents'
+import { type AgentInfo, CorralError, type SecretInfo } from '@corral/protocol'
+import { clusterView, type PlatformService } from '@corral/server'
+import { fileSecretStore, type ModelProviders, taskLabel } from '@corral/tasks'
+import { installedAgents } from '../installed-agents.js'
+import { connectionChecks } from './connection-checks.js'
+import { demoRequest } from './demo-request.js'
+import { platformNamespace } from './names.js'
+import type { TaskPlatformOptions } from './task-platform.js'
+
+/** Secrets that are the platform's own: made by it, and of no use to anybody who looks. */
+const ownSecrets: ReadonlySet<string> = new Set(['broker-token-secret', 'service-account-key'])
+
+/** What the pages show of this platform. */
+export function createPlatformService(options: TaskPlatformOptions, providers: ModelProviders): PlatformService {
+  const { client, directory } = options
+  const namespace = options.namespace ?? platformNamespace
+  const secrets = fileSecretStore(directory.secrets)
+  const reach = options.connection ? { connection: options.connection } : {}
+  const sandboxes = new AgentSandboxClient({ client, namespace, ...reach })
+  return {
+    ...clusterView(client, namespace, taskLabel),
+    agents: () => agentInfos(options, providers),
+    async secrets() {
+      const wanted = (await providers.list()).map(({ secret, title }) => ({ name: secret, title: `Key of ${title}` }))
+      const names = (await secrets.list()).filter((name) => !ownSecrets.has(name))
+      const all = new Map<string, SecretInfo>()
+      for (const { name, title } of wanted) all.set(name, { name, title, is_set: names.includes(name) })
+      for (const name of names) if (!all.has(name)) all.set(name, { name, is_set: true })
+      return [...all.values()]
+    },
+    async setSecret(name, value) {
+      refuseOwn(name)
+      await secrets.set(name, value)
+    },
+    async removeSecret(name) {
+      refuseOwn(name)
+      await secrets.remove(name)
+    },
+    checks: (signal) => connectionChecks(sandboxes, signal),
+    demo: async () => (options.localRepositories ? demoRequest(directory.demo) : undefined),
+  }
+}
+
+function refuseOwn(name: string): void {
+  if (ownSecrets.has(name)) throw new CorralError('Forbidden', `"${name}" is the platform's own secret`)
+}
+
+async function agentInfos(
+  { isInstalled, directory }: TaskPlatformOptions,
+  providers: ModelProviders,
+): Promise<AgentInfo[]> {
+  const versions = new Map(installedAgents(directory.agents).map(({ name, version }) => [name, version]))
+  const all = [...agentAdapters.values()].map(async (adapter): Promise<AgentInfo> => {
+    const { name, title, summary, install, speaks } = adapter
+    const isMissing = install !== undefined && (await isInstalled?.(install.program)) === false
+    const provider = speaks?.[0] === undefined ? undefined : await providers.find(speaks[0])
+    const needsKey = provider !== undefined && !(await providers.isUsable(provider))
+    const version = versions.get(name)
+    const problem = isMissing
+      ? `${title} is not installed: corral agent install ${name}`
+      : needsKey
+        ? `${title} needs a key for ${provider.title}: give it under Settings, Agents and keys`
+        : undefined
+    return {
+      name,
+      title,
+      summary,
+      is_ready: problem === undefined,
+      takes_command: name === commandLineAgentName,
+      ...(version === undefined ? {} : { version }),
+      ...(problem === undefined ? {} : { problem }),
+      ...(isMissing ? { install: `corral agent install ${name}` } : {}),
+      ...(needsKey ? { needs_secret: provider.secret } : {}),
+    }
+  })
+  return Promise.all(all)
+}

@@ -1,0 +1,127 @@
+import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import { type AgentTask, isFinalPhase, type Stored } from '@corral/resources'
+import { promControllerMetrics } from '@corral/runtime'
+import {
+  type Broker,
+  brokeredTask,
+  createGit,
+  createProviderHolds,
+  createRepository,
+  createTaskTokens,
+  createUsageRecord,
+  electTaskController,
+  fileEnvironmentGrants,
+  filePrices,
+  mayUseModel,
+  modelCallEvent,
+  promTaskGauges,
+  providerNameOf,
+  type SandboxAccess,
+  sdkSandboxAccess,
+  startBroker,
+  type TaskQueue,
+  writeGlobalConfig,
+} from '@corral/tasks'
+import { ensureSecret } from './data-directory.js'
+import { listenRemembered } from './free-port.js'
+import { brokerService, brokerServicePort, platformNamespace } from './names.js'
+import { packageClients } from './package-mirror.js'
+import type { TaskPlatformOptions, TaskShared } from './task-platform.js'
+
+/** Reconciles tasks while this process leads, and answers agents that ask for a model. */
+export interface TaskControllerPart {
+  readonly broker: Broker
+  readonly ready: Promise<void>
+  /** The tasks that hold a sandbox, as far as is known; also after `stop`. */
+  holders(): Stored<AgentTask>[]
+  /** See `TaskController`; empty while another process leads. */
+  queue(): TaskQueue
+  /** Whether any task waits or runs here. */
+  isBusy(): boolean
+  stop(): Promise<void>
+}
+
+export async function startControllerPart(
+  options: TaskPlatformOptions,
+  shared: TaskShared,
+): Promise<TaskControllerPart> {
+  const { client, directory, env, clock, log, registry } = options
+  const namespace = options.namespace ?? platformNamespace
+  const { records, providers, metrics } = shared
+  const tokens = createTaskTokens(options.brokerSecret ?? ensureSecret(directory, 'secrets/broker-token-secret'))
+  const usage = createUsageRecord(records.events)
+  const prices = filePrices(directory.prices, (problem) => log.error('prices', { problem }))
+  const holds = createProviderHolds({ now: () => clock.now().getTime() })
+  const git = createGit({ globalConfig: await writeGlobalConfig(directory.git, env), env })
+  const sandboxes: SandboxAccess = sdkSandboxAccess(
+    new AgentSandboxClient({ client, namespace, ...(options.connection ? { connection: options.connection } : {}) }),
+  )
+
+  const controller = electTaskController(
+    {
+      client,
+      namespace,
+      sandboxes,
+      repository: createRepository({
+        git,
+        mirrorsDirectory: directory.mirrors,
+        ...(options.confine ? { confine: options.confine } : {}),
+        path: env.PATH,
+      }),
+      records,
+      usage,
+      broker: { baseUrl: `http://${brokerService}:${brokerServicePort}`, tokenFor: (uid) => tokens.issue(uid) },
+      providers,
+      holds,
+      maxConcurrent: options.maxConcurrent,
+      packageClients: packageClients(),
+      environmentGrants: fileEnvironmentGrants(directory.environmentGrants),
+      ...(options.isolation ? { isolation: options.isolation } : {}),
+      hasEgressByName: options.hasEgressByName ?? true,
+      ...(options.onSandboxesNeeded ? { onSandboxesNeeded: options.onSandboxesNeeded } : {}),
+      metrics: { ...metrics, controller: promControllerMetrics(registry) },
+      clock,
+      log,
+    },
+    options.election,
+  )
+  // While another process leads there is nothing to count here.
+  promTaskGauges(registry, { list: () => controller.current?.tasks.list() ?? [], now: () => clock.now() })
+  // A broker that cannot listen ends the start, and with it the controller that is running already.
+  const broker = await listenRemembered(options.brokerPort, options.remembered.broker, (port) =>
+    startBroker({
+      tokens,
+      async findTask(uid) {
+        const task = controller.current?.tasks.byIndex('uid', uid)[0]
+        const name = task && mayUseModel(task) ? providerNameOf(task) : undefined
+        const provider = name === undefined ? undefined : await providers.find(name)
+        return task && provider ? brokeredTask(task, provider, await usage.spent(uid)) : undefined
+      },
+      findKey: (provider) => providers.keyOf(provider),
+      baseUrlOf: (provider) => providers.baseUrlOf(provider),
+      recordCall: (uid, call) => {
+        const event = modelCallEvent(call, prices.of(call.provider))
+        metrics.called(event)
+        usage
+          .add(uid, event)
+          .then(() => (call.code ? controller.current?.wake(uid) : undefined))
+          .catch((error: unknown) => log.error('a model call could not be recorded', { task: uid, error }))
+      },
+      holds,
+      ...(options.brokerHost ? { host: options.brokerHost } : {}),
+      port,
+      log,
+    }),
+  ).catch(async (error: unknown) => {
+    await controller.stop()
+    throw error
+  })
+  return {
+    broker,
+    ready: controller.ready,
+    holders: () => controller.holders(),
+    queue: () => controller.current?.queue() ?? new Map(),
+    isBusy: () => controller.current?.tasks.list().some((task) => !isFinalPhase(task.status?.phase)) ?? false,
+    stop: () => controller.stop(),
+  }
+}

@@ -1,0 +1,93 @@
+import { defaultAgentName, findAgent } from '@corral/agents'
+import { Command } from 'commander'
+import { addAgentCommand } from './commands/agent.js'
+import { addCompletionCommand } from './commands/completion.js'
+import { addControllerCommand } from './commands/controller.js'
+import { addConvertCommand } from './commands/convert.js'
+import { addDoctorCommand } from './commands/doctor.js'
+import { addDownCommand } from './commands/down.js'
+import { addEndpointCommand } from './commands/endpoint.js'
+import { addEnvCommand } from './commands/env.js'
+import { addInstallCommand } from './commands/install.js'
+import { addKubeconfigCommand } from './commands/kubeconfig.js'
+import { addMcpCommand } from './commands/mcp.js'
+import { addMeasureCommand } from './commands/measure.js'
+import { addOpenCommand } from './commands/open.js'
+import { addOrchestrateCommand } from './commands/orchestrate.js'
+import { addPartCommands } from './commands/parts.js'
+import { addPoolCommand, addTemplateCommand } from './commands/pool.js'
+import { addRunCommand } from './commands/run.js'
+import { addSandboxCommand } from './commands/sandbox.js'
+import { addSecretCommand } from './commands/secret.js'
+import { addStatusCommand } from './commands/status.js'
+import { addTaskCommand } from './commands/task.js'
+import { addTaskOutput } from './commands/task-output.js'
+import { addTaskPlan } from './commands/task-plan.js'
+import { addTaskSend } from './commands/task-send.js'
+import { addTaskShell } from './commands/task-shell.js'
+import { addTaskTake } from './commands/task-take.js'
+import { addUpCommand } from './commands/up.js'
+import { version } from './version.js'
+
+/** Every command with its options, its help and its examples. */
+export function buildProgram(): Command {
+  const agent = defaultAgentName
+  const provider = findAgent(agent)?.speaks?.[0] ?? 'NAME'
+  const program = new Command('corral')
+    .description('Runs coding agents on tasks, each in its own sandbox, on this machine or in a Kubernetes cluster.')
+    .version(version)
+    .exitOverride()
+    .addHelpText(
+      'after',
+      `
+Start here, in a git repository:
+  corral doctor                                   # what this machine can do
+  corral run "Say hello" --command 'echo "$CORRAL_PROMPT" > HELLO.txt'   # any command line is an agent
+  corral task list                                # what ran
+  corral up -d                                    # a platform that stays, in the background
+  corral status                                   # where it is and what it does
+  corral down                                     # end it
+
+With a coding agent:
+  corral agent install ${agent}                     # from npm, an exact version
+  corral secret set ${provider} < key.txt           # stays in the platform
+  corral run "Fix the failing test" --agent ${agent}
+`,
+    )
+  addRunCommand(program)
+  addUpCommand(program)
+  addOpenCommand(program)
+  addDownCommand(program)
+  addStatusCommand(program)
+  const task = addTaskCommand(program)
+  addTaskOutput(task)
+  addTaskPlan(task)
+  addTaskSend(task)
+  addTaskTake(task)
+  addTaskShell(task)
+  addSandboxCommand(program)
+  addPoolCommand(program)
+  addTemplateCommand(program)
+  addAgentCommand(program)
+  addSecretCommand(program)
+  addEndpointCommand(program)
+  addInstallCommand(program)
+  addEnvCommand(program)
+  addKubeconfigCommand(program)
+  addMcpCommand(program)
+  addConvertCommand(program)
+  addDoctorCommand(program)
+  addOrchestrateCommand(program)
+  addMeasureCommand(program)
+  addPartCommands(program)
+  addControllerCommand(program)
+  addCompletionCommand(program)
+  pointToHelp(program, 'corral')
+  return program
+}
+
+/** After wrong usage every command names its own help, not that of the whole program. */
+function pointToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`(see \`${name} --help\`)`)
+  for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
+}
