@@ -1,12 +1,13 @@
 #!/usr/bin/env node
-// Bundles what is started as a program: the CLI (quick to start), the thread of its journal, and the two programs that are
+// Bundles what is started as a program: the CLI (quick to start), its threads, and the two programs that are
 // copied next to sandboxes and must stand alone, the daemon and the cradle.
 import { spawn } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { bundleWeb } from './bundle-web.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const out = join(root, 'packages/cli/dist/bundle')
@@ -20,6 +21,14 @@ const oneLanguage = {
     onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
       contents: "export { default as en } from './en.js'",
     }))
+  },
+}
+
+/** A file of its own: a daemon that does not serve upstream's gRPC never reads it. */
+const sandboxdApart = {
+  name: 'sandboxd-apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /sandboxd-server\.js$/ }, () => ({ path: './sandboxd.mjs', external: true }))
   },
 }
 
@@ -38,7 +47,16 @@ const common = {
   absWorkingDir: root,
 }
 
-for (const name of ['corral.js', 'main.cjs', 'main.cjs.compiled', 'journal.mjs', 'daemon.mjs', 'cradle.mjs'])
+for (const name of [
+  'corral.js',
+  'main.cjs',
+  'main.cjs.compiled',
+  'journal.mjs',
+  'disk-usage.mjs',
+  'daemon.mjs',
+  'sandboxd.mjs',
+  'cradle.mjs',
+])
   rmSync(join(out, name), { force: true })
 
 await build({
@@ -59,10 +77,19 @@ await build({
 })
 writeFileSync(join(out, 'package.json'), '{ "type": "commonjs" }\n')
 copyFileSync(join(root, 'packages/cli/launcher.cjs'), join(out, 'corral.js'))
+chmodSync(join(out, 'corral.js'), 0o755)
 await build({
   ...common,
+  plugins: [oneLanguage, sandboxdApart],
   entryPoints: ['packages/daemon/src/main.ts'],
   outfile: join(out, 'daemon.mjs'),
+  external: ['@lydell/node-pty'],
+  minify: true,
+})
+await build({
+  ...common,
+  entryPoints: ['packages/daemon/src/sandboxd-server.ts'],
+  outfile: join(out, 'sandboxd.mjs'),
   external: ['@lydell/node-pty'],
   minify: true,
 })
@@ -73,8 +100,21 @@ await build({
   external: ['@photostructure/sqlite'],
   minify: true,
 })
-const cradle = 'packages/node/src/cradle/main.ts'
-const supervisor = 'packages/node/src/cradle/node-supervisor.ts'
+await build({
+  ...common,
+  entryPoints: ['packages/node/src/disk/usage-thread.ts'],
+  outfile: join(out, 'disk-usage.mjs'),
+  minify: true,
+})
+await bundleWeb({ root, out: join(out, 'web') })
+// Native code cannot be bundled: terminals inside sandboxes need it as a package beside the daemon.
+for (const name of ['node-pty', `node-pty-linux-${process.arch}`]) {
+  const source = join(root, 'node_modules/@lydell', name)
+  if (existsSync(source))
+    cpSync(source, join(out, 'node_modules/@lydell', name), { recursive: true, dereference: true })
+}
+const cradle = 'packages/node/src/cradle-main.ts'
+const supervisor = 'packages/node/src/cradle/supervisor/node-supervisor.ts'
 if (existsSync(join(root, cradle)))
   await build({ ...common, entryPoints: [cradle], outfile: join(out, 'cradle.mjs'), minify: true })
 if (existsSync(join(root, supervisor)))

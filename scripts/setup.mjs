@@ -10,6 +10,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -25,12 +26,18 @@ const note = (text) => isQuiet || say(text)
 main()
 
 function main() {
+  const ready = join(root, 'node_modules', '.corral-ready')
+  rmSync(`${ready}.new`, { force: true })
   checkNode()
   if (!hasProgram('git')) fail('git is missing. Install it first, for example: apt-get install git')
   installDependencies()
+  // As old as what is built from here on: a file that changes meanwhile is newer, and the launcher comes again.
+  writeFileSync(`${ready}.new`, '')
   installSystemPackages()
   build()
   buildSupervisor()
+  renameSync(`${ready}.new`, ready)
+  if (!isQuiet) summarise()
 }
 
 function checkNode() {
@@ -85,10 +92,12 @@ function installSystemPackages() {
   if (!hasProgram('bwrap')) missing.push('bubblewrap')
   if (!['cc', 'gcc', 'clang'].some(hasProgram)) missing.push('gcc', 'libc6-dev')
   if (missing.length === 0) return
-  const command = `apt-get install -y --no-install-recommends ${missing.join(' ')}`
+  // Another apt may hold the lock for minutes on a machine that has just started.
+  const apt = 'apt-get -o DPkg::Lock::Timeout=300'
+  const command = `${apt} install -y --no-install-recommends ${missing.join(' ')}`
   if (!existsSync('/etc/debian_version') || process.getuid() !== 0) {
     say(
-      `missing: ${missing.join(', ')}. Going on without; for stronger isolation install them, on Debian or Ubuntu: sudo ${command}`,
+      `missing: ${missing.join(', ')}. Going on without; for stronger isolation install them, on Debian or Ubuntu: sudo apt-get install ${missing.join(' ')}`,
     )
     return
   }
@@ -97,7 +106,7 @@ function installSystemPackages() {
   const attempt = () =>
     spawnSync('sh', ['-c', command], { env, stdio: isQuiet ? 'ignore' : ['ignore', 'ignore', 'inherit'] }).status === 0
   if (attempt()) return
-  spawnSync('apt-get', ['update', '-qq'], { env, stdio: 'ignore' })
+  spawnSync('sh', ['-c', `${apt} update -qq`], { env, stdio: 'ignore' })
   if (!attempt()) say(`could not install ${missing.join(', ')}; going on without`)
 }
 
@@ -124,6 +133,22 @@ function buildSupervisor() {
   rmSync(shipped, { force: true })
   copyFileSync(built, shipped)
   chmodSync(shipped, 0o755)
+}
+
+/** One line that says what this machine can do now. */
+function summarise() {
+  const works = ['tasks']
+  const without = []
+  const tell = (is, name, lack) => (is ? works.push(name) : without.push(lack))
+  tell(hasProgram('bwrap'), 'isolated sandboxes', 'isolation (bubblewrap is missing)')
+  tell(
+    existsSync(join(root, 'packages/node/dist/native/corral-supervisor')),
+    'the fast supervisor',
+    'the fast supervisor (no C compiler)',
+  )
+  tell(hasProgram('kubectl'), 'kubectl', 'kubectl (not installed; only for looking at objects by hand)')
+  tell(hasProgram('go'), 'suites against a real Kubernetes', 'suites against a real Kubernetes (Go is not installed)')
+  say(`ready: ${works.join(', ')}${without.length > 0 ? `. Without: ${without.join('; ')}` : ''}`)
 }
 
 function run(program, args) {

@@ -23,6 +23,7 @@ const GROUP_ORDER = [
   'policy',
   'rbac',
   'storage',
+  'node',
   'autoscaling',
   'coordination',
   'authentication',

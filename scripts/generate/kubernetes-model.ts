@@ -69,6 +69,7 @@ const API_PACKAGES = [
   'autoscaling/v1',
   'rbac/v1',
   'storage/v1',
+  'node/v1',
   'admissionregistration/v1',
 ]
 

@@ -6,69 +6,34 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { dump } from 'js-yaml'
+import {
+  bindingObject,
+  corePermissions,
+  electionPermissions,
+  explainPermissions,
+  extensionPermissions,
+  type Permission,
+  roleObject,
+} from '../../packages/cli/src/install/permissions.js'
 import { crdManifests } from '../../packages/resources/src/crd/manifests.js'
 
 const CONFIG = join(import.meta.dirname, '../../config')
 const NAME = 'corral-controller'
 export const NAMESPACE = 'corral-system'
-/** Shared with upstream's manager, so that only one of the two acts on a cluster. */
-const LEASE = 'a3317529.agent-sandbox.x-k8s.io'
-const RBAC = 'rbac.authorization.k8s.io'
-
-/**
- * One resource and what the manager does with it. Two verbs it never sends are asked for by clusters that guard owner
- * references: `update` on an owner's finalizers to block its deletion, `delete` on what it adopts.
- */
-export interface Permission {
-  readonly group: string
-  readonly resource: string
-  readonly verbs: readonly string[]
-  readonly names?: readonly string[]
-}
-
 const AGENTS = 'agents.x-k8s.io'
-const EXTENSIONS = 'extensions.agents.x-k8s.io'
+const subject = { name: NAME, namespace: NAMESPACE }
 
-/** What the Sandbox controller does. */
-export const corePermissions: readonly Permission[] = [
-  { group: '', resource: 'persistentvolumeclaims', verbs: ['create', 'delete', 'list', 'patch', 'watch'] },
-  { group: '', resource: 'pods', verbs: ['create', 'delete', 'get', 'list', 'patch', 'watch'] },
-  { group: '', resource: 'services', verbs: ['create', 'delete', 'list', 'patch', 'update', 'watch'] },
-  { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'patch'] },
-  { group: AGENTS, resource: 'sandboxes', verbs: ['delete', 'list', 'patch', 'watch'] },
-  { group: AGENTS, resource: 'sandboxes/finalizers', verbs: ['update'] },
-  { group: AGENTS, resource: 'sandboxes/status', verbs: ['patch'] },
-]
-
-/** What the claim, template and pool controllers do besides. */
-export const extensionPermissions: readonly Permission[] = [
-  { group: AGENTS, resource: 'sandboxes', verbs: ['create', 'get'] },
-  { group: EXTENSIONS, resource: 'sandboxclaims', verbs: ['delete', 'get', 'list', 'patch', 'watch'] },
-  { group: EXTENSIONS, resource: 'sandboxclaims/finalizers', verbs: ['update'] },
-  { group: EXTENSIONS, resource: 'sandboxclaims/status', verbs: ['patch'] },
-  { group: EXTENSIONS, resource: 'sandboxtemplates', verbs: ['list', 'patch', 'watch'] },
-  { group: EXTENSIONS, resource: 'sandboxtemplates/finalizers', verbs: ['update'] },
-  { group: EXTENSIONS, resource: 'sandboxwarmpools', verbs: ['list', 'watch'] },
-  { group: EXTENSIONS, resource: 'sandboxwarmpools/finalizers', verbs: ['update'] },
-  { group: EXTENSIONS, resource: 'sandboxwarmpools/status', verbs: ['patch'] },
-  { group: 'networking.k8s.io', resource: 'networkpolicies', verbs: ['create', 'delete', 'list', 'update', 'watch'] },
-]
-
-/** What `--explain-not-ready` reads besides; who does not use it needs none of it. */
-export const explainPermissions: readonly Permission[] = [{ group: '', resource: 'events', verbs: ['list', 'watch'] }]
-
-/** The election, in the manager's own namespace only. */
-export const electionPermissions: readonly Permission[] = [
-  { group: 'coordination.k8s.io', resource: 'leases', verbs: ['create'] },
-  { group: 'coordination.k8s.io', resource: 'leases', verbs: ['get', 'update'], names: [LEASE] },
-]
+export { corePermissions, electionPermissions, explainPermissions, extensionPermissions, type Permission }
 
 /** Path below `config` → content, for every file. */
 export function rbacFiles(): Map<string, string> {
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace: NAMESPACE } }
   const core = clusterRole(NAME, corePermissions)
   const extensions = clusterRole(`${NAME}-extensions`, extensionPermissions)
-  const election = [role('Role', `${NAME}-election`, electionPermissions), binding('RoleBinding', `${NAME}-election`)]
+  const election = [
+    roleObject(`${NAME}-election`, electionPermissions, NAMESPACE),
+    bindingObject(`${NAME}-election`, subject, NAMESPACE),
+  ]
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }
   const crds = crdManifests('cluster').filter(({ spec }) => spec.group.endsWith(AGENTS))
   return new Map([
@@ -85,31 +50,8 @@ export function rbacFiles(): Map<string, string> {
 }
 
 function clusterRole(name: string, permissions: readonly Permission[]): object[] {
-  return [role('ClusterRole', name, permissions), binding('ClusterRoleBinding', name)]
+  return [roleObject(name, permissions), bindingObject(name, subject)]
 }
-
-function role(kind: 'Role' | 'ClusterRole', name: string, permissions: readonly Permission[]): object {
-  const rules = permissions.map(({ group, resource, verbs, names }) => ({
-    apiGroups: [group],
-    resources: [resource],
-    ...(names && { resourceNames: names }),
-    verbs,
-  }))
-  return { apiVersion: `${RBAC}/v1`, kind, metadata: place(kind, name), rules }
-}
-
-function binding(kind: 'RoleBinding' | 'ClusterRoleBinding', name: string): object {
-  return {
-    apiVersion: `${RBAC}/v1`,
-    kind,
-    metadata: place(kind, name),
-    roleRef: { apiGroup: RBAC, kind: kind.replace('Binding', ''), name },
-    subjects: [{ kind: 'ServiceAccount', name: NAME, namespace: NAMESPACE }],
-  }
-}
-
-const place = (kind: string, name: string): object =>
-  kind.startsWith('Cluster') ? { name } : { name, namespace: NAMESPACE }
 
 const labels = { app: NAME }
 const service = {

@@ -17,6 +17,7 @@ export const ROOTS: string[] = [
   ...of('io.k8s.api.policy.v1.', 'PodDisruptionBudget Eviction'),
   ...of('io.k8s.api.autoscaling.v1.', 'Scale'),
   ...of('io.k8s.api.storage.v1.', 'StorageClass'),
+  ...of('io.k8s.api.node.v1.', 'RuntimeClass'),
   ...of('io.k8s.api.rbac.v1.', 'Role RoleBinding ClusterRole ClusterRoleBinding'),
   ...of('io.k8s.api.admissionregistration.v1.', 'ValidatingWebhookConfiguration MutatingWebhookConfiguration'),
   ...of('io.k8s.api.authentication.v1.', 'TokenReview TokenRequest SelfSubjectReview'),

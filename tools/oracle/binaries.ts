@@ -21,7 +21,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 
 /** Which module builds a program, and from which package of which dependency. */
 interface Recipe {
-  readonly module: 'kubernetes' | 'etcd' | 'agent-sandbox' | 'go-client'
+  readonly module: 'kubernetes' | 'etcd' | 'agent-sandbox' | 'helm' | 'go-client'
   readonly dependency: string
   readonly program: string
 }
@@ -44,6 +44,7 @@ const recipes = {
     dependency: 'sigs.k8s.io/agent-sandbox',
     program: 'sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller',
   },
+  helm: { module: 'helm', dependency: 'helm.sh/helm/v3', program: 'helm.sh/helm/v3/cmd/helm' },
   // The suite's own program on upstream's SDK, client-go and controller-runtime.
   'go-client': { module: 'go-client', dependency: 'sigs.k8s.io/agent-sandbox', program: '.' },
 } as const satisfies Record<string, Recipe>

@@ -57,7 +57,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const [clientPort = 0, peerPort = 0, apiPort = 0, managerPort = 0] = await freePorts(4)
     const files = await writeFiles(directory, apiPort)
     start('etcd', etcdFlags(directory, clientPort, peerPort))
-    const ready = { timeoutMs: 60_000, signal: options.signal }
+    const ready = { timeoutMs: 240_000, signal: options.signal }
     const startApiserver = async (): Promise<void> => {
       start('kube-apiserver', [...apiserverFlags(files, clientPort, apiPort), ...(options.apiserverFlags ?? [])])
       await untilReady('kube-apiserver', programs, () => isReady(apiPort, '/readyz', files), ready)

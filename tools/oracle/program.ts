@@ -15,7 +15,7 @@ export interface Program {
   stop(): Promise<void>
 }
 
-const termMs = 5_000
+const termMs = 30_000
 
 export interface ProgramOptions {
   name: string

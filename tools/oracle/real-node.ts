@@ -79,7 +79,7 @@ export async function startRealNode(options: RealNodeOptions): Promise<RealNode>
     const imageFiles = join(directory, 'images')
     const ctr = (...args: string[]): Promise<unknown> =>
       run(packages.ctr, ['--address', files.socket, '-n', 'k8s.io', ...args], { timeout: 120_000 })
-    const ready = { timeoutMs: 60_000, signal: options.signal }
+    const ready = { timeoutMs: 240_000, signal: options.signal }
     await untilReady('containerd', [node], () => ctr('version').then(() => true), ready)
     const pause: ImageContents = {
       reference: pauseImage,

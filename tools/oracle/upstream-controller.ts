@@ -61,7 +61,7 @@ export async function startUpstreamController(options: UpstreamControllerOptions
   }
   try {
     const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok
-    await untilReady('agent-sandbox-controller', [program], isReady, { timeoutMs: 60_000, signal: options.signal })
+    await untilReady('agent-sandbox-controller', [program], isReady, { timeoutMs: 240_000, signal: options.signal })
   } catch (error) {
     await stop()
     throw error
@@ -76,7 +76,7 @@ export async function installUpstreamCrds(client: KubeClient): Promise<void> {
   const crds = files.flatMap((name) => readManifests(join(directory, name)))
   await applyFiles(client, crds)
   const waiting = new Set(crds.map((crd) => crd.metadata.name))
-  const deadline = Date.now() + 30_000
+  const deadline = Date.now() + 240_000
   while (waiting.size > 0) {
     for (const name of [...waiting]) {
       const crd = await client.get(definitions, { name })

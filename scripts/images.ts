@@ -1,0 +1,169 @@
+/**
+ * Builds the images of a cluster without Docker, from package registries alone: `npm run images`. An OCI archive and an
+ * SPDX bill of materials per image go to build/images; the sizes are held against a budget.
+ */
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { baseLayer, baseObstacles } from './images/base-layer.js'
+import { type ImageSpec, writeOciArchive } from './images/oci-archive.js'
+import { type Component, debianComponents, npmComponents, spdxDocument } from './images/sbom.js'
+
+const root = join(import.meta.dirname, '..')
+const bundle = join(root, 'packages/cli/dist/bundle')
+const out = join(root, 'build/images')
+const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'corral-images')
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+/** Of the packages in a release; the same for everybody who builds it. */
+const epochSeconds = Number(process.env.SOURCE_DATE_EPOCH ?? Date.UTC(2026, 0, 1) / 1000)
+const megabyte = 1_000_000
+
+interface Plan {
+  readonly file: string
+  readonly reference: string
+  readonly budgetMegabytes: number
+  /** Fills the image's own layer. */
+  fill(layer: string): void
+  readonly spec: Pick<ImageSpec, 'entrypoint' | 'env' | 'workingDir'> & Pick<Partial<ImageSpec>, 'cmd'>
+}
+
+const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const plans: readonly Plan[] = [
+  {
+    file: 'corral',
+    reference: `docker.io/library/corral:${version}`,
+    budgetMegabytes: 130,
+    fill(layer) {
+      copyBundle(layer, ['corral.js', 'main.cjs', 'main.cjs.compiled', 'package.json', 'web'])
+      mkdirSync(join(layer, 'usr/local/bin'), { recursive: true })
+      symlinkSync('/opt/corral/corral.js', join(layer, 'usr/local/bin/corral'))
+    },
+    spec: {
+      entrypoint: ['/usr/bin/tini', '--', '/usr/local/bin/corral'],
+      cmd: ['--help'],
+      env: { PATH: path, HOME: '/tmp', NODE_ENV: 'production' },
+      workingDir: '/',
+    },
+  },
+  {
+    file: 'corral-daemon',
+    reference: `docker.io/corral/daemon:${version}`,
+    budgetMegabytes: 120,
+    fill(layer) {
+      copyBundle(layer, ['daemon.mjs', 'sandboxd.mjs', 'node_modules'])
+      for (const name of ['workspace', 'home/agent']) {
+        mkdirSync(join(layer, name), { recursive: true })
+        chmodSync(join(layer, name), 0o777)
+      }
+    },
+    spec: {
+      entrypoint: [
+        '/usr/bin/tini',
+        '--',
+        'node',
+        '--max-old-space-size=48',
+        '--max-semi-space-size=2',
+        '/opt/corral/daemon.mjs',
+      ],
+      env: { PATH: path, HOME: '/home/agent' },
+      workingDir: '/workspace',
+    },
+  },
+]
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const missing = baseObstacles()
+  if (!existsSync(join(bundle, 'main.cjs'))) missing.push('the bundle is missing: run `npm run build`')
+  if (missing.length > 0) {
+    process.stderr.write(`images: not built here: ${missing.join('; ')}\n`)
+    return 3
+  }
+  mkdirSync(out, { recursive: true })
+  const scratch = mkdtempSync(join(tmpdir(), 'corral-images-'))
+  let isOver = false
+  try {
+    process.stderr.write('images: the Debian base (minutes the first time)\n')
+    const base = baseLayer(cache, epochSeconds)
+    const node = nodeLayer(scratch)
+    const status = execFileSync('tar', ['-xOf', base, './var/lib/dpkg/status'], {
+      encoding: 'utf8',
+      maxBuffer: 64 << 20,
+    })
+    const components: Component[] = [
+      ...debianComponents(status),
+      ...npmComponents(
+        JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<typeof npmComponents>[0],
+      ),
+      {
+        name: 'node',
+        version: process.versions.node,
+        purl: `pkg:generic/node@${process.versions.node}`,
+        license: 'MIT',
+      },
+    ]
+    for (const plan of plans) {
+      const layer = join(scratch, plan.file)
+      mkdirSync(layer)
+      plan.fill(layer)
+      const spec: ImageSpec = {
+        ...plan.spec,
+        reference: plan.reference,
+        architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+        layers: [base, node, layer],
+        user: '1000:1000',
+        labels: { 'org.opencontainers.image.version': version, 'org.opencontainers.image.licenses': 'Apache-2.0' },
+        epochSeconds,
+      }
+      const written = await writeOciArchive(spec, join(out, `${plan.file}.tar`))
+      const document = spdxDocument({ name: plan.file, digest: written.digest, epochSeconds, components })
+      writeFileSync(join(out, `${plan.file}.spdx.json`), `${JSON.stringify(document, null, 1)}\n`)
+      const megabytes = written.compressedBytes / megabyte
+      const isWithin = megabytes <= plan.budgetMegabytes
+      isOver ||= !isWithin
+      const layers = written.layerBytes.map((bytes) => (bytes / megabyte).toFixed(1)).join(' + ')
+      process.stdout.write(
+        `${isWithin ? 'yes' : 'NO '} ${plan.reference} ${written.digest} ${megabytes.toFixed(1)} MB compressed (${layers}), budget ${plan.budgetMegabytes} MB\n`,
+      )
+    }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+  return isOver ? 1 : 0
+}
+
+/** Node of the version that runs this, from npm: the code that V8 compiled for the bundle fits it. */
+function nodeLayer(scratch: string): string {
+  const name = `node-linux-${process.arch}@${process.versions.node}`
+  const place = join(scratch, 'node-package')
+  mkdirSync(place)
+  execFileSync('npm', ['pack', '--silent', name], {
+    cwd: place,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: 600_000,
+  })
+  execFileSync('sh', ['-c', 'tar -xzf *.tgz package/bin/node'], { cwd: place, timeout: 120_000 })
+  const layer = join(scratch, 'node')
+  mkdirSync(join(layer, 'usr/local/bin'), { recursive: true })
+  cpSync(join(place, 'package/bin/node'), join(layer, 'usr/local/bin/node'))
+  chmodSync(join(layer, 'usr/local/bin/node'), 0o755)
+  return layer
+}
+
+function copyBundle(layer: string, names: readonly string[]): void {
+  const place = join(layer, 'opt/corral')
+  mkdirSync(place, { recursive: true })
+  for (const name of names) cpSync(join(bundle, name), join(place, name), { recursive: true })
+}

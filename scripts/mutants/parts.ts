@@ -1,0 +1,48 @@
+/** What `npm run mutants` changes, per package: parts that unit tests hold as a whole, and parts that are sampled. */
+export interface Parts {
+  /** Every mutant of these files and folders is tried. */
+  pure: readonly string[]
+  /** Files and folders whose tests start processes: a random sample of their lines. */
+  sampled: readonly string[]
+  tests: readonly string[]
+}
+
+const ownTests = ['src/**/*.test.ts']
+
+export const partsOf: Readonly<Record<string, Parts>> = {
+  tasks: {
+    pure: [
+      ...inFolder('src/agent-task', ['admission', 'claim', 'finish', 'plan', 'pod-eviction', 'refused-egress']),
+      ...inFolder('src/agent-task', ['step-failure', 'step-runner', 'usage-record']),
+      ...inFolder('src', ['task-page', 'task-retry']),
+      ...inFolder('src/event-log', ['event-lines', 'followers', 'memory-event-log']),
+    ],
+    sampled: ['src/repository', 'src/broker', 'src/steps/follow-output.ts', 'src/event-log/file-event-log.ts'],
+    tests: ownTests,
+  },
+  agents: { pure: ['src'], sampled: [], tests: ownTests },
+  server: { pure: ['src'], sampled: [], tests: ownTests },
+  controllers: {
+    pure: [
+      ...inFolder('src/sandbox', [
+        'explain',
+        'status',
+        'service-ports',
+        'service-plan',
+        'pod-plan',
+        'pvc-plan',
+        'expiry',
+      ]),
+      ...inFolder('src/sandbox-claim', ['candidate', 'warm-queue', 'plan', 'expiry', 'env-injection', 'adoptable']),
+      ...inFolder('src/sandbox-warm-pool', ['plan', 'scale', 'members']),
+      ...inFolder('src/shared', ['merge-diff', 'pool-levels']),
+      'src/sandbox-template/plan.ts',
+    ],
+    sampled: [],
+    tests: [...ownTests, '../../tests/controllers/**/*.test.ts'],
+  },
+}
+
+function inFolder(folder: string, names: readonly string[]): string[] {
+  return names.map((name) => `${folder}/${name}.ts`)
+}
