@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { chmodSync, chownSync, closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readHostLayout } from '../packages/node/src/isolation/host-layout.js'
+import { cellEnvironment, etcContents } from '../packages/node/src/cradle/server/cell-files.js'
 import type { LaunchPlan, PodPlan } from '../packages/node/src/isolation/isolation.js'
-import { bwrapOptions, cellEnvironment, etcContents, supervisorTarget } from '../packages/node/src/isolation/profile.js'
-import { seccompProgram } from '../packages/node/src/isolation/seccomp.js'
+import { readHostLayout } from '../packages/node/src/tiers/bubblewrap/host-layout.js'
+import { bwrapOptions, supervisorTarget } from '../packages/node/src/tiers/bubblewrap/profile.js'
+import { seccompProgram } from '../packages/node/src/tiers/bubblewrap/seccomp.js'
 
 /** Starts one process under the boundary of a cell; resolves to the time until its first byte of output. */
 export type RawBwrap = () => Promise<number>

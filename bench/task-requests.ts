@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CreateTaskRequest, isFinalPhase } from '@corral/protocol'
+import { type CreateTaskRequest, isFinalPhase, TasksClient } from '@corral/protocol'
 import { Pool } from 'undici'
-import { TasksClient } from '../packages/cli/src/client/tasks-client.js'
 import { until } from './common/until.js'
 
 export interface PlatformAddress {
@@ -60,7 +59,7 @@ export async function postTasks(
 
 /** Starts tasks that do nothing for a while, and waits until all of them run. */
 export async function startIdleTasks(platform: PlatformAddress, repository: string, count: number): Promise<string[]> {
-  const client = new TasksClient(platform)
+  const client = new TasksClient({ baseUrl: platform.url, token: platform.token })
   const ids: string[] = []
   for (let index = 0; index < count; index += 1)
     ids.push((await client.create(commandTask(repository, 'sleep 600'))).id)
@@ -75,7 +74,7 @@ export async function startIdleTasks(platform: PlatformAddress, repository: stri
 /** What one task costs beside its agent: from the request to its final status, less the agent's own time. */
 export async function taskOverheadMs(platform: PlatformAddress, repository: string): Promise<number> {
   const agentMs = 500
-  const client = new TasksClient(platform)
+  const client = new TasksClient({ baseUrl: platform.url, token: platform.token })
   const startedAt = performance.now()
   const { id } = await client.create(commandTask(repository, `sleep ${agentMs / 1000}; echo done > done.txt`))
   for await (const event of client.events(id)) if (event.type === 'result') break
@@ -87,6 +86,6 @@ export async function taskOverheadMs(platform: PlatformAddress, repository: stri
   return tookMs - agentMs
 }
 
-function commandTask(repository: string, command: string): CreateTaskRequest {
+export function commandTask(repository: string, command: string): CreateTaskRequest {
   return { repo: repository, task: 'Bench', agent: { name: 'command', command } }
 }

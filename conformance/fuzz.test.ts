@@ -21,9 +21,7 @@ describe('mutated requests', () => {
     await server?.close()
   })
 
-  it(`${mutations} of them never cause a 5xx, and most get past routing (seed ${seed})`, {
-    timeout: 300_000,
-  }, async () => {
+  it(`${mutations} of them never cause a 5xx, and most get past routing (seed ${seed})`, async () => {
     const random = randomFrom(seed)
     const recorded = await recordedRequests(server.target)
     const statuses = new Map<number, number>()
@@ -33,7 +31,7 @@ describe('mutated requests', () => {
       const { method, path, headers, body } = request
       const answer = await http.call(method, path, {
         headers,
-        timeoutMs: 20_000,
+        timeoutMs: 240_000,
         ...(body === undefined ? {} : { body, contentType: headers['content-type'] ?? 'application/json' }),
       })
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)

@@ -35,7 +35,7 @@ describe('a program of the control plane', () => {
     })
     expect(isRunning(pid)).toBe(true)
     runner.kill(signal)
-    await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false)
+    await expect.poll(() => isRunning(pid)).toBe(false)
   })
 
   it('is ended by stop, and says how', async () => {

@@ -59,14 +59,14 @@ export const customResources: readonly Check[] = [
         const body = (await t.get(`${crds}/things.${group}`)).is(200)
         return conditionOf(body, 'Established') === 'True' && body
       },
-      5_000,
+      240_000,
     )
     deepEqual([conditionOf(stored, 'NamesAccepted'), at(stored, 'status.storedVersions')], ['True', ['v1']])
     equal(at(stored, 'status.acceptedNames.kind'), 'Thing')
     const thing = { apiVersion: `${group}/v1`, kind: 'Thing', metadata: { name: 'one' }, spec: { a: 'b' } }
     const path = await t.group(`${group}/v1`, 'things')
     // A real server publishes the handler a moment after the condition.
-    await t.eventually('created', async () => (await t.post(path, thing)).status === 201, t.isEmbedded ? 1 : 5_000)
+    await t.eventually('created', async () => (await t.post(path, thing)).status === 201, t.isEmbedded ? 1 : 240_000)
   }),
   check(105, 'unknown fields are pruned, and kept below preserve-unknown-fields', async (t) => {
     const free = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
@@ -367,7 +367,7 @@ export const customResources: readonly Check[] = [
       ])
       match(waited, /condition met/)
     },
-    { heavy: true, timeoutMs: 90_000 },
+    { heavy: true },
   ),
   check(
     114,
@@ -386,16 +386,11 @@ export const customResources: readonly Check[] = [
         'kept',
         async () => at((await things.send({ later: '2' }, `after-${++tries}`)).is(201), 'spec.later') === '2',
       )
-      await t.eventually(
-        'explained',
-        async () =>
-          /later\s+<string>/.test(
-            await t.ok(anyKubectl, ['explain', `things.spec`, `--api-version=${things.group}/v1`]),
-          ),
-        30_000,
+      await t.eventually('explained', async () =>
+        /later\s+<string>/.test(await t.ok(anyKubectl, ['explain', `things.spec`, `--api-version=${things.group}/v1`])),
       )
     },
-    { heavy: true, timeoutMs: 90_000 },
+    { heavy: true },
   ),
 ]
 

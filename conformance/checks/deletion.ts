@@ -95,79 +95,46 @@ export const deletion: readonly Check[] = [
     ;(await t.del(`${collection}/free`)).is(200)
     equal((await t.get(`${collection}/free`)).status, 404)
   }),
-  check(
-    95,
-    'background: dependents vanish after the owner',
-    async (t) => {
-      const { parent, child } = await family(t)
-      ;(await t.del(parent, { propagationPolicy: 'Background' })).is(200)
-      equal((await t.get(parent)).status, 404)
-      await t.gone(child, 60_000)
-    },
-    { timeoutMs: 90_000 },
-  ),
-  check(
-    96,
-    'foreground: the owner stays until blocking dependents are gone',
-    async (t) => {
-      const { parent, child } = await family(t, { blockOwnerDeletion: true })
-      ;(await t.patch(child, mergePatch, { metadata: { finalizers: ['example.com/hold'] } })).is(200)
-      const held = (await t.del(parent, { propagationPolicy: 'Foreground' })).is(200)
-      deepEqual(held.metadata.finalizers, ['foregroundDeletion'])
-      await t.eventually(
-        'child is deleting',
-        async () => (await t.get(child)).is(200).metadata.deletionTimestamp,
-        60_000,
-      )
-      equal((await t.get(parent)).status, 200)
-      ;(await t.patch(child, mergePatch, { metadata: { finalizers: null } })).is(200)
-      await t.gone(parent, 60_000)
-    },
-    { timeoutMs: 130_000 },
-  ),
-  check(
-    97,
-    'orphan: dependents stay, without the reference',
-    async (t) => {
-      const { parent, child } = await family(t)
-      ;(await t.del(parent, { propagationPolicy: 'Orphan' })).is(200)
-      await t.gone(parent, 60_000)
-      equal((await t.get(child)).is(200).metadata.ownerReferences?.length ?? 0, 0)
-    },
-    { timeoutMs: 90_000 },
-  ),
-  check(
-    98,
-    'a dependent with two owners lives until both are gone',
-    async (t) => {
-      const path = await t.core('configmaps')
-      const owners = [await t.create(path, configMap('a')), await t.create(path, configMap('b'))]
-      await t.create(path, { metadata: { name: 'child', ownerReferences: owners.map((one) => owner(one)) } })
-      ;(await t.del(`${path}/a`)).is(200)
-      await t.eventually(
-        'one reference left',
-        async () => {
-          const references = (await t.get(`${path}/child`)).is(200).metadata.ownerReferences
-          return references?.length === 1
-        },
-        60_000,
-      )
-      ;(await t.del(`${path}/b`)).is(200)
-      await t.gone(`${path}/child`, 60_000)
-    },
-    { timeoutMs: 150_000 },
-  ),
-  check(
-    99,
-    'a dependent whose owner never existed is collected',
-    async (t) => {
-      const path = await t.core('configmaps')
-      const nobody = { apiVersion: 'v1', kind: 'ConfigMap', name: 'ghost', uid: '11111111-1111-4111-8111-111111111111' }
-      await t.create(path, { metadata: { name: 'child', ownerReferences: [nobody] } })
-      await t.gone(`${path}/child`, 75_000)
-    },
-    { timeoutMs: 90_000 },
-  ),
+  check(95, 'background: dependents vanish after the owner', async (t) => {
+    const { parent, child } = await family(t)
+    ;(await t.del(parent, { propagationPolicy: 'Background' })).is(200)
+    equal((await t.get(parent)).status, 404)
+    await t.gone(child)
+  }),
+  check(96, 'foreground: the owner stays until blocking dependents are gone', async (t) => {
+    const { parent, child } = await family(t, { blockOwnerDeletion: true })
+    ;(await t.patch(child, mergePatch, { metadata: { finalizers: ['example.com/hold'] } })).is(200)
+    const held = (await t.del(parent, { propagationPolicy: 'Foreground' })).is(200)
+    deepEqual(held.metadata.finalizers, ['foregroundDeletion'])
+    await t.eventually('child is deleting', async () => (await t.get(child)).is(200).metadata.deletionTimestamp)
+    equal((await t.get(parent)).status, 200)
+    ;(await t.patch(child, mergePatch, { metadata: { finalizers: null } })).is(200)
+    await t.gone(parent)
+  }),
+  check(97, 'orphan: dependents stay, without the reference', async (t) => {
+    const { parent, child } = await family(t)
+    ;(await t.del(parent, { propagationPolicy: 'Orphan' })).is(200)
+    await t.gone(parent)
+    equal((await t.get(child)).is(200).metadata.ownerReferences?.length ?? 0, 0)
+  }),
+  check(98, 'a dependent with two owners lives until both are gone', async (t) => {
+    const path = await t.core('configmaps')
+    const owners = [await t.create(path, configMap('a')), await t.create(path, configMap('b'))]
+    await t.create(path, { metadata: { name: 'child', ownerReferences: owners.map((one) => owner(one)) } })
+    ;(await t.del(`${path}/a`)).is(200)
+    await t.eventually('one reference left', async () => {
+      const references = (await t.get(`${path}/child`)).is(200).metadata.ownerReferences
+      return references?.length === 1
+    })
+    ;(await t.del(`${path}/b`)).is(200)
+    await t.gone(`${path}/child`)
+  }),
+  check(99, 'a dependent whose owner never existed is collected', async (t) => {
+    const path = await t.core('configmaps')
+    const nobody = { apiVersion: 'v1', kind: 'ConfigMap', name: 'ghost', uid: '11111111-1111-4111-8111-111111111111' }
+    await t.create(path, { metadata: { name: 'child', ownerReferences: [nobody] } })
+    await t.gone(`${path}/child`)
+  }),
   check(100, 'deletecollection honours a label selector', async (t) => {
     const path = await t.core('secrets')
     await t.create(path, { metadata: { name: 'a', labels: { go: 'yes' } } })
@@ -184,58 +151,48 @@ export const deletion: readonly Check[] = [
       ['c'],
     )
   }),
-  check(
-    101,
-    'deleting a namespace empties it of every kind, then it is gone and can be made anew',
-    async (t) => {
-      const name = await t.newNamespace()
-      const path = `/api/v1/namespaces/${name}`
-      const before = (await t.get(path)).is(200)
-      await t.create(`${path}/configmaps`, configMap('one'))
-      await t.create(`${path}/pods`, pod('one'))
-      await t.create(`/apis/${sandboxes}/namespaces/${name}/sandboxes`, sandbox('one'))
-      const terminating = (await t.del(path)).is(200)
-      deepEqual([terminating.kind, at(terminating, 'status.phase')], ['Namespace', 'Terminating'])
-      await t.gone(path, 60_000)
-      const again = (await t.post('/api/v1/namespaces', { metadata: { name } })).is(201)
-      notEqual(again.metadata.uid, before.metadata.uid)
-      const left = (await t.get(`/apis/${sandboxes}/namespaces/${name}/sandboxes`)).is(200)
-      deepEqual(left.items, [])
-    },
-    { timeoutMs: 90_000 },
-  ),
-  check(
-    102,
-    'deleting a CRD removes its objects and its discovery; it can be made anew',
-    async (t) => {
-      const group = `${t.unique('gone')}.example.com`
-      const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-      const body = crd({
-        plural: 'things',
-        group,
-        kind: 'Thing',
-        schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-      })
-      t.after(async () => void (await t.del(`${crds}/things.${group}`)))
-      const path = await t.group(`${group}/v1`, 'things')
-      const thing = { apiVersion: `${group}/v1`, kind: 'Thing', metadata: { name: 'one' } }
-      const make = async (): Promise<void> => {
-        await t.create(crds, body)
-        await t.eventually('served', async () => (await t.post(path, thing)).status === 201)
-      }
-      await make()
-      ;(await t.del(`${crds}/things.${group}`)).is(200)
-      await t.gone(`${crds}/things.${group}`, 60_000)
-      await t.eventually('not discovered', async () => {
-        const groups = (await t.get('/apis')).is(200).groups as { name: string }[]
-        return !groups.some(({ name }) => name === group)
-      })
-      equal((await t.get(path)).status, 404)
-      await make()
-      equal((await t.get(path)).is(200).items.length, 1)
-    },
-    { timeoutMs: 90_000 },
-  ),
+  check(101, 'deleting a namespace empties it of every kind, then it is gone and can be made anew', async (t) => {
+    const name = await t.newNamespace()
+    const path = `/api/v1/namespaces/${name}`
+    const before = (await t.get(path)).is(200)
+    await t.create(`${path}/configmaps`, configMap('one'))
+    await t.create(`${path}/pods`, pod('one'))
+    await t.create(`/apis/${sandboxes}/namespaces/${name}/sandboxes`, sandbox('one'))
+    const terminating = (await t.del(path)).is(200)
+    deepEqual([terminating.kind, at(terminating, 'status.phase')], ['Namespace', 'Terminating'])
+    await t.gone(path)
+    const again = (await t.post('/api/v1/namespaces', { metadata: { name } })).is(201)
+    notEqual(again.metadata.uid, before.metadata.uid)
+    const left = (await t.get(`/apis/${sandboxes}/namespaces/${name}/sandboxes`)).is(200)
+    deepEqual(left.items, [])
+  }),
+  check(102, 'deleting a CRD removes its objects and its discovery; it can be made anew', async (t) => {
+    const group = `${t.unique('gone')}.example.com`
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    const body = crd({
+      plural: 'things',
+      group,
+      kind: 'Thing',
+      schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    })
+    t.after(async () => void (await t.del(`${crds}/things.${group}`)))
+    const path = await t.group(`${group}/v1`, 'things')
+    const thing = { apiVersion: `${group}/v1`, kind: 'Thing', metadata: { name: 'one' } }
+    const make = async (): Promise<void> => {
+      await t.create(crds, body)
+      await t.eventually('served', async () => (await t.post(path, thing)).status === 201)
+    }
+    await make()
+    ;(await t.del(`${crds}/things.${group}`)).is(200)
+    await t.gone(`${crds}/things.${group}`)
+    await t.eventually('not discovered', async () => {
+      const groups = (await t.get('/apis')).is(200).groups as { name: string }[]
+      return !groups.some(({ name }) => name === group)
+    })
+    equal((await t.get(path)).status, 404)
+    await make()
+    equal((await t.get(path)).is(200).items.length, 1)
+  }),
   check(103, 'an eviction deletes the pod', async (t) => {
     const path = await t.core('pods', 'one')
     await t.create(await t.core('pods'), pod('one'))

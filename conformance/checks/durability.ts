@@ -6,7 +6,7 @@ import { WatchStream } from '../harness/watch-stream.js'
 
 const path = '/api/v1/namespaces/default/secrets'
 const embeddedOnly = 'about the embedded server’s own storage'
-const heavy = { embeddedOnly, heavy: true, timeoutMs: 120_000 }
+const heavy = { embeddedOnly, heavy: true }
 
 async function ownServer(t: Context, mode: 'memory' | 'sqlite') {
   const server = await startServerProcess(mode)
@@ -34,7 +34,7 @@ export const durability: readonly Check[] = [
         }
       }
       const writers = Promise.allSettled(Array.from({ length: 8 }, writer))
-      await t.eventually('half of it', async () => acknowledged.size >= 400, 60_000)
+      await t.eventually('half of it', async () => acknowledged.size >= 400)
       await server.kill()
       await writers
       const before = Math.max(...acknowledged.values())

@@ -162,7 +162,7 @@ export const watching: readonly Check[] = [
       [`${meta}PartialObjectMetadata`, `&resourceVersion=${resourceVersion}`],
     ] as const) {
       // Bounded by patience, not by a figure: an idle watch whose headers wait for an event never gets here.
-      const stream = await t.watch(`${path}?watch=1${query}`, { timeoutMs: 5_000, headers: { accept } })
+      const stream = await t.watch(`${path}?watch=1${query}`, { headers: { accept } })
       match(stream.response.headers['content-type'] ?? '', /^application\/json/)
       equal(stream.seen.length, 0)
       streams.push(stream)
@@ -304,7 +304,7 @@ export const watching: readonly Check[] = [
         new Promise((_, reject) => setTimeout(() => reject(new Error('still connected')), 20_000).unref()),
       ])
     },
-    { embeddedOnly: 'the cap is a promise of the embedded server', timeoutMs: 90_000, heavy: true },
+    { embeddedOnly: 'the cap is a promise of the embedded server', heavy: true },
   ),
   check(
     89,
@@ -336,6 +336,6 @@ export const watching: readonly Check[] = [
         [...versions].sort((a, b) => a - b),
       )
     },
-    { heavy: true, timeoutMs: 120_000 },
+    { heavy: true },
   ),
 ]

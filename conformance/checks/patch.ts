@@ -120,7 +120,7 @@ export const patch: readonly Check[] = [
         deepEqual([labels?.python, labels?.node], ['yes', 'yes'], path)
       }
     },
-    { heavy: true, timeoutMs: 180_000 },
+    { heavy: true },
   ),
   check(57, 'fifty patches at a time to different keys all land', async (t) => {
     const path = await t.core('configmaps')

@@ -7,7 +7,7 @@ import { anyKubectl, kubectlFact } from '../harness/kubectl.js'
 import { extensions } from '../harness/objects.js'
 import { coolSandboxPool, startSandboxPool, warmSandboxPool } from '../harness/sandbox-pool.js'
 
-const options = { needsNode: true, heavy: true, exclusive: true, timeoutMs: 240_000 }
+const options = { needsNode: true, heavy: true, exclusive: true }
 
 /**
  * What both SDKs do with a sandbox, first on an empty pool and then on a filled one: open it, work in it, give it up.
@@ -16,11 +16,11 @@ const options = { needsNode: true, heavy: true, exclusive: true, timeoutMs: 240_
 async function coldAndWarm(t: Context, use: () => Promise<readonly string[]>): Promise<void> {
   await startSandboxPool(t)
   await opened(t, await use())
-  await t.eventually('no pod left', async () => (await t.get(await t.core('pods'))).is(200).items.length === 0, 30_000)
+  await t.eventually('no pod left', async () => (await t.get(await t.core('pods'))).is(200).items.length === 0)
   const waiting = await warmSandboxPool(t)
   equal(await opened(t, await use()), waiting)
   await coolSandboxPool(t)
-  await t.eventually('no pod left', async () => (await t.get(await t.core('pods'))).is(200).items.length === 0, 30_000)
+  await t.eventually('no pod left', async () => (await t.get(await t.core('pods'))).is(200).items.length === 0)
 }
 
 /** Checks what an SDK said about its sandbox, and that the claim is gone; answers the pod it worked in. */
@@ -29,7 +29,7 @@ async function opened(t: Context, lines: readonly string[]): Promise<string> {
   equal(said, 'own pod true|err|3|written through the tunnel')
   const [, claim = '', pod = ''] = /^claim (sandbox-claim-\S+) pod (\S+)$/.exec(first) ?? []
   ok(claim, first)
-  await t.gone(await t.group(extensions, 'sandboxclaims', claim), 30_000)
+  await t.gone(await t.group(extensions, 'sandboxclaims', claim))
   return pod
 }
 
@@ -40,7 +40,7 @@ export const sdks: readonly Check[] = [
     async (t) => {
       t.usesBinary(await kubectlFact(anyKubectl))
       const namespace = await t.ns()
-      await coldAndWarm(t, async () => (await runPython(t, 'sdk', [namespace], 120_000)).out.trim().split('\n'))
+      await coldAndWarm(t, async () => (await runPython(t, 'sdk', [namespace])).out.trim().split('\n'))
     },
     options,
   ),
@@ -59,7 +59,7 @@ export const sdks: readonly Check[] = [
     async (t) => {
       deepEqual(await runGoClient(t, 'client-go'), ['informer', 'apply', 'pages', 'election', 'dynamic'])
     },
-    { heavy: true, needsGo: true, timeoutMs: 240_000 },
+    { heavy: true, needsGo: true },
   ),
   check(
     137,
@@ -67,6 +67,6 @@ export const sdks: readonly Check[] = [
     async (t) => {
       deepEqual(await runGoClient(t, 'controller'), ['created', 'repaired', 'status', 'gone'])
     },
-    { heavy: true, needsGo: true, timeoutMs: 240_000 },
+    { heavy: true, needsGo: true },
   ),
 ]

@@ -15,7 +15,7 @@ import { pod } from '../harness/objects.js'
 import { runningPod, scripted, untilPhase } from '../harness/running-pod.js'
 
 const spdy = '1.28'
-const options = { heavy: true, needsNode: true, timeoutMs: 120_000 }
+const options = { heavy: true, needsNode: true }
 const exec = async (t: Context, version: string, args: string[], input?: string | Uint8Array): Promise<RunResult> =>
   t.kubectl(version, ['-n', await t.ns(), 'exec', ...args], input === undefined ? {} : { input })
 
@@ -43,17 +43,13 @@ async function talking(
     await closed
   }
   t.after(vanish)
-  await t.eventually(
-    `kubectl ${version} ${args.join(' ')} says ${wanted.source}`,
-    async () => {
-      // What is written before the stream exists is not heard.
-      child.stdin.write('ping\n')
-      await new Promise((resolve) => setTimeout(resolve, 50))
-      if (!wanted.test(said) && child.exitCode !== null) throw new Error(`it ended: ${said}`)
-      return wanted.test(said)
-    },
-    30_000,
-  )
+  await t.eventually(`kubectl ${version} ${args.join(' ')} says ${wanted.source}`, async () => {
+    // What is written before the stream exists is not heard.
+    child.stdin.write('ping\n')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    if (!wanted.test(said) && child.exitCode !== null) throw new Error(`it ended: ${said}`)
+    return wanted.test(said)
+  })
   return { said: () => said, vanish }
 }
 

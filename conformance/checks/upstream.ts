@@ -15,14 +15,10 @@ const isReady = (body: KubeBody): boolean =>
 const until = (t: Context, what: string, path: string, fits: (body: KubeBody) => boolean): Promise<KubeBody> => {
   let last: KubeBody | undefined
   return t
-    .eventually(
-      what,
-      async () => {
-        last = (await t.get(path)).is(200)
-        return fits(last) && last
-      },
-      30_000,
-    )
+    .eventually(what, async () => {
+      last = (await t.get(path)).is(200)
+      return fits(last) && last
+    })
     .catch((cause: unknown) => {
       throw new Error(`${what}: ${JSON.stringify(last?.status ?? last?.items)}`, { cause })
     })
@@ -78,12 +74,12 @@ export const upstream: readonly Check[] = [
       const adopted = String(at(claim, 'status.sandbox.name'))
       ok(waiting.includes(adopted), `${adopted} is one of the pool's: ${waiting.join()}`)
       ;(await t.del(`${claims}/claim`)).is(200)
-      await t.gone(`${claims}/claim`, 30_000)
+      await t.gone(`${claims}/claim`)
       ;(await t.del(box)).is(200)
-      await t.gone(box, 30_000)
+      await t.gone(box)
       ;(await t.del(`${pools}/pool`)).is(200)
       await until(t, 'nothing left', pods, ({ items }) => items.length === 0)
     },
-    { needsGo: true, exclusive: true, timeoutMs: 240_000 },
+    { needsGo: true, exclusive: true },
   ),
 ]

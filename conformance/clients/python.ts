@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { oracleCache } from '../../tools/oracle/index.js'
@@ -9,14 +9,24 @@ import { anyKubectl, findKubectl, type RunResult, runProgram } from '../harness/
 /** What the virtual environment holds. */
 export const pythonPackages = ['kubernetes==34.1.0', 'k8s-agent-sandbox==1.0.8']
 const here = dirname(fileURLToPath(import.meta.url))
+const installTimeoutMs = 900_000
 let environment: Promise<string> | undefined
+
+/**
+ * Installs the Python clients where they are missing, which downloads some 30 MB. A suite calls it before its first
+ * check, so that no check pays for the download with its own time. A failure is told by the checks that need them.
+ */
+export async function preparePython(): Promise<void> {
+  environment ??= ensureEnvironment()
+  await environment.catch(() => undefined)
+}
 
 /** Runs one function of `clients/checks.py` with the official Python client; skips where Python or pip is missing. */
 export async function runPython(
   t: Context,
   name: string,
   args: readonly string[],
-  timeoutMs = 60_000,
+  timeoutMs = 240_000,
 ): Promise<RunResult> {
   environment ??= ensureEnvironment()
   const python = await environment
@@ -42,21 +52,26 @@ async function ensureEnvironment(): Promise<string> {
   const directory = join(oracleCache(), 'python', name)
   const python = join(directory, 'bin', 'python')
   if (existsSync(join(directory, 'complete'))) return python
+  process.stderr.write('conformance: installing the Python clients, once; this takes a minute or more\n')
   mkdirSync(dirname(directory), { recursive: true })
   const run = async (program: string, args: string[]): Promise<void> => {
-    const result = await runProgram(program, args, { timeoutMs: 240_000 }).catch((cause: unknown) => {
+    const result = await runProgram(program, args, { timeoutMs: installTimeoutMs }).catch((cause: unknown) => {
       throw new Skipped(`the Python clients cannot be installed: ${String(cause)}`)
     })
     if (result.code !== 0)
       throw new Skipped(`the Python clients cannot be installed: ${result.err.trim().split('\n').at(-1)}`)
   }
+  // Two suites may do this at once: each makes its own, and the first one that is whole stays.
+  const half = `${directory}.${process.pid}.part`
   try {
-    await run('python3', ['-m', 'venv', directory])
-    await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...pythonPackages])
-    mkdirSync(join(directory, 'complete'))
+    await run('python3', ['-m', 'venv', half])
+    const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
+    await run(join(half, 'bin', 'python'), [...install, ...pythonPackages])
+    mkdirSync(join(half, 'complete'))
+    if (!existsSync(join(directory, 'complete'))) rmSync(directory, { recursive: true, force: true })
+    if (!existsSync(directory)) renameSync(half, directory)
     return python
-  } catch (error) {
-    rmSync(directory, { recursive: true, force: true })
-    throw error
+  } finally {
+    rmSync(half, { recursive: true, force: true })
   }
 }

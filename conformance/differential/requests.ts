@@ -8,6 +8,7 @@ import { patches } from './patch-requests.js'
 import { podRequests } from './pod-requests.js'
 import { lists, streams, tables } from './read-requests.js'
 import { kept, refusals } from './refused-requests.js'
+import { runtimeClasses } from './runtime-class-requests.js'
 
 /** In this order: the later ones are about what the earlier ones stored. */
 export const requests: readonly Asked[] = [
@@ -24,4 +25,5 @@ export const requests: readonly Asked[] = [
   ...eventRequests,
   ...podRequests,
   ...definitionRequests,
+  ...runtimeClasses,
 ]

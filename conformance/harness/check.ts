@@ -16,7 +16,6 @@ export interface CheckOptions {
   needsNode?: boolean
   /** Changes the server under everyone else (restarts it, for example). */
   exclusive?: boolean
-  timeoutMs?: number
 }
 
 /** One numbered sentence about a Kubernetes API server, and how to find out whether it holds. */

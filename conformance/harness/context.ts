@@ -98,7 +98,7 @@ export class Context {
   }
 
   /** Asks until the answer is not undefined; throws what it last heard after the deadline. */
-  async eventually<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 15_000): Promise<T> {
+  async eventually<T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = 240_000): Promise<T> {
     const deadline = Date.now() + timeoutMs
     let last: unknown
     do {

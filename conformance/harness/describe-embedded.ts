@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { allChecks } from '../all-checks.js'
+import { preparePython } from '../clients/python.js'
 import { Skipped } from './check.js'
 import { startEmbeddedServer } from './embedded-server.js'
 import { HttpClient } from './http-client.js'
@@ -18,6 +19,7 @@ function suite(mode: 'memory' | 'sqlite'): void {
     server = await startEmbeddedServer(mode)
     http = new HttpClient(server.target)
   })
+  if (mode === 'memory') beforeAll(preparePython, 1_000_000)
   afterAll(async () => {
     http?.close()
     await server?.close()
@@ -37,13 +39,13 @@ function suite(mode: 'memory' | 'sqlite'): void {
 
   describe.concurrent('checks', () => {
     for (const check of checks.filter((check) => !check.exclusive)) {
-      it(title(check), { timeout: 120_000 }, ({ skip }) => run(check, skip))
+      it(title(check), ({ skip }) => run(check, skip))
     }
   })
   const exclusive = checks.filter((check) => check.exclusive)
   describe.skipIf(exclusive.length === 0)('checks that need the server to themselves', () => {
     for (const check of exclusive) {
-      it(title(check), { timeout: 120_000 }, ({ skip }) => run(check, skip))
+      it(title(check), ({ skip }) => run(check, skip))
     }
   })
 }

@@ -24,7 +24,7 @@ export async function forward(t: Context, version: string, target: string, port:
     await closed
   }
   t.after(stop)
-  const timer = setTimeout(() => child.kill('SIGKILL'), 30_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), 240_000)
   let local = 0
   for await (const line of createInterface({ input: child.stdout })) {
     local = Number(/127\.0\.0\.1:(\d+)/.exec(line)?.[1] ?? 0)

@@ -66,7 +66,17 @@ export class HttpClient {
     this.agents = [plain, this.certified]
   }
 
+  /** Repeats what a real server refuses because the watch cache of a kind is not filled yet, as its Retry-After asks. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    for (const deadline = Date.now() + 240_000; ; ) {
+      const answer = await this.callOnce(method, path, options)
+      const isFilling = answer.status === 429 && answer.text.includes('storage is (re)initializing')
+      if (!isFilling || Date.now() > deadline) return answer
+      await new Promise((resolve) => setTimeout(resolve, 1000 * Number(answer.headers['retry-after'] ?? 1)))
+    }
+  }
+
+  private async callOnce(method: string, path: string, options: CallOptions): Promise<Answer> {
     const response = await this.open(method, path, options)
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk as Buffer)
@@ -75,7 +85,7 @@ export class HttpClient {
 
   /** Resolves with the response's headers; its body is still to come. */
   open(method: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> {
-    const { timeoutMs = 30_000 } = options
+    const { timeoutMs = 240_000 } = options
     return new Promise((resolve, reject) => {
       const outgoing = request(`${this.target.url}${path}`, this.requestOptions(method, options))
       const timer = setTimeout(
@@ -112,7 +122,7 @@ export class HttpClient {
 }
 
 /** A plain HTTP request to a local port, for what is forwarded. */
-export function plainGet(port: number, path = '/', timeoutMs = 20_000): Promise<{ status: number; bytes: Buffer }> {
+export function plainGet(port: number, path = '/', timeoutMs = 240_000): Promise<{ status: number; bytes: Buffer }> {
   return new Promise((resolve, reject) => {
     const call = httpRequest({ host: '127.0.0.1', port, path, agent: false }, (response) => {
       const chunks: Buffer[] = []

@@ -33,7 +33,7 @@ export interface RunOptions {
 
 /** Runs a program to its end. A program that outlives its time is killed and that is an error. */
 export function runProgram(path: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-  const { timeoutMs = 30_000, input, env = process.env, cwd } = options
+  const { timeoutMs = 240_000, input, env = process.env, cwd } = options
   return new Promise((resolve, reject) => {
     const child = spawn(path, args, { env, stdio: ['pipe', 'pipe', 'pipe'], ...(cwd ? { cwd } : {}) })
     const out: Buffer[] = []

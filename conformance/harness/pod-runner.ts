@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { KubeClient } from '@corral/kube'
 import { type NodeAgent, type NodeOptions, pickIsolation, startNode } from '@corral/node'
-import { type PodStreams, silentLogger, systemClock } from '@corral/resources'
+import { type PodStreams, silentLogger, systemClock } from '@corral/ports'
 
 /** Our node agent with the best isolation this machine has: it serves any API server's exec, logs and port-forward. */
 export interface PodRunner {
@@ -27,8 +27,8 @@ export async function startPodRunner({ client, kubeletPort }: PodRunnerOptions):
   chmodSync(directory, 0o711) // pods run as other users, and nothing below a closed directory can be mounted for them
   const { isolation, report, rejected } = await pickIsolation({
     dataDir: directory,
-    allowProcess: true,
-    lonelyAfterMs: 30_000, // a suite that was killed leaves no pods behind
+    allowUnconfined: true,
+    idleShutdownMs: 30_000, // a suite that was killed leaves no pods behind
     log: silentLogger,
   })
   // Plain processes share the machine's ports, so the checks about pods disturb each other: say why before they do.

@@ -63,7 +63,7 @@ async function installCrds(client: Client): Promise<void> {
   const crds: readonly CustomResourceDefinition[] = crdManifests('cluster')
   for (const crd of crds)
     await client.apply(CustomResourceDefinitions, crd, { force: true, fieldManager: 'conformance' })
-  const deadline = Date.now() + 120_000
+  const deadline = Date.now() + 240_000
   for (const crd of crds) {
     const name = crd.metadata?.name ?? ''
     while (!(await isEstablished(client, name))) {

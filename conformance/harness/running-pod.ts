@@ -43,7 +43,7 @@ export async function untilPhase(t: Context, name: string, phase: string): Promi
         const isReady = phase !== 'Running' || at(last, 'status.containerStatuses.0.ready') === true
         return isThere && isReady && last
       },
-      30_000,
+      240_000,
     )
     .catch((cause: unknown) => {
       throw new Error(`pod ${name} stays ${JSON.stringify(last?.status)}`, { cause })

@@ -47,7 +47,7 @@ export async function startServerProcess(mode: 'memory' | 'sqlite'): Promise<Ser
       started.once('exit', () => resolve())
     })
     child = started
-    const deadline = Date.now() + 30_000
+    const deadline = Date.now() + 240_000
     while (!existsSync(readyFile)) {
       if (started.exitCode !== null) throw new Error(`corral apiserver ended with ${started.exitCode}: ${errors}`)
       if (Date.now() > deadline) throw new Error(`corral apiserver is not ready: ${errors}`)

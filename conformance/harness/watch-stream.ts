@@ -26,7 +26,7 @@ export class WatchStream {
   }
 
   /** The next event, or undefined at the end of the stream. */
-  async next(timeoutMs = 10_000): Promise<RawEvent | undefined> {
+  async next(timeoutMs = 240_000): Promise<RawEvent | undefined> {
     const deadline = Date.now() + timeoutMs
     while (true) {
       const event = this.waiting.shift()
@@ -46,7 +46,7 @@ export class WatchStream {
   }
 
   /** Events up to and including the first that fits. */
-  async until(fits: (event: RawEvent) => boolean, timeoutMs = 10_000): Promise<RawEvent[]> {
+  async until(fits: (event: RawEvent) => boolean, timeoutMs = 240_000): Promise<RawEvent[]> {
     const events: RawEvent[] = []
     const deadline = Date.now() + timeoutMs
     while (true) {
@@ -58,7 +58,7 @@ export class WatchStream {
   }
 
   /** Everything until the server ends the stream. */
-  async untilEnd(timeoutMs = 15_000): Promise<RawEvent[]> {
+  async untilEnd(timeoutMs = 240_000): Promise<RawEvent[]> {
     const events: RawEvent[] = []
     const deadline = Date.now() + timeoutMs
     while (true) {

@@ -11,7 +11,7 @@ import {
   startScriptedModel,
 } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { installIntoCache, pinnedClaudeVersion, provideAgents } from './installed-agents.js'
+import { installIntoCache, pinnedVersions, provideAgents } from './installed-agents.js'
 
 const key = `sk-ant-api03-${'corral-test-key'.repeat(3)}-AA`
 const model = 'claude-sonnet-4-5-20250929'
@@ -35,7 +35,7 @@ let platform: PlatformProcess
 let count = 0
 
 beforeAll(async () => {
-  await installIntoCache()
+  await installIntoCache('claude')
   brain = await startScriptedModel(script)
   platform = await startPlatformProcess({
     env: { ANTHROPIC_BASE_URL: brain.url },
@@ -51,36 +51,41 @@ const repository = (files?: Record<string, string>): Promise<GitFixture> =>
   gitRepository(join(platform.directory, `repo-${++count}`), files)
 
 const claudeTask = (repo: GitFixture): Promise<TaskView> =>
-  platform.api.run(
-    { repo: repo.path, task: 'Say hello in a file', agent: { name: 'claude', model } },
-    { timeoutMs: 90_000 },
-  )
+  platform.api.run({ repo: repo.path, task: 'Say hello in a file', agent: { name: 'claude', model } })
 
 describe('before Claude can run', () => {
-  it('a missing key is told with the command that sets it', async () => {
-    const task = await claudeTask(await repository())
-    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'ModelKeyMissing' } })
-    expect(task.cause?.hint).toContain('corral secret set anthropic')
-  })
+  const refusal = async (): Promise<{ status: number; json: unknown }> => {
+    const repo = await repository()
+    const body = { repo: repo.path, task: 'Say hello', agent: { name: 'claude', model } }
+    return platform.api.request('POST', '/tasks', { body })
+  }
 
   it('a missing agent is told with the command that installs it', async () => {
+    expect(await refusal()).toMatchObject({
+      status: 422,
+      json: { error: { code: 'AgentNotInstalled', hint: expect.stringContaining('corral agent install claude') } },
+    })
+    await provideAgents(platform.dataDir)
+  })
+
+  it('a missing key is told with the command that sets it', async () => {
+    expect(await refusal()).toMatchObject({
+      status: 422,
+      json: { error: { code: 'ModelKeyMissing', hint: expect.stringContaining('corral secret set anthropic') } },
+    })
     const set = await platform.corral(['secret', 'set', 'anthropic'], { stdin: `${key}\n` })
     expect(set).toMatchObject({ code: 0 })
     expect(`${set.stdout}${set.stderr}`).not.toContain(key)
-    const task = await claudeTask(await repository())
-    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'AgentNotInstalled' } })
-    expect(task.cause?.hint).toContain('corral agent install claude')
   })
 })
 
-describe(`Claude Code ${pinnedClaudeVersion()} in a sandbox, its model behind the broker`, () => {
+describe(`Claude Code ${pinnedVersions()['@anthropic-ai/claude-code']} in a sandbox, its model behind the broker`, () => {
   let repo: GitFixture
   let task: TaskView
   let events: TaskEvent[]
   let during: Awaited<ReturnType<typeof scanForSecret>>
 
   beforeAll(async () => {
-    await provideAgents(platform.dataDir)
     brain.requests.length = 0
     repo = await repository()
     brain.hold(async (turn) => {
@@ -179,7 +184,7 @@ describe(`Claude Code ${pinnedClaudeVersion()} in a sandbox, its model behind th
 describe('the same scan finds a planted key', () => {
   const planted = `sk-ant-api03-${'planted'.repeat(5)}-AA`
 
-  it('in environment, command line, files, database, events and git objects', { timeout: 60_000 }, async () => {
+  it('in environment, command line, files, database, events and git objects', async () => {
     const repo = await repository({ 'config.txt': `key = ${planted}\n` })
     const command = `echo "$CORRAL_PROMPT"; PLANTED=${planted} sleep 30 & echo ${planted} > leak.txt; echo planted; wait`
     const id = await platform.api.create({ repo: repo.path, task: 'Leak', agent: { name: 'command', command } })
@@ -212,10 +217,7 @@ describe('a key from the platform’s environment', () => {
     brain.hold(async (turn) => {
       if (turn === 1) during ??= await scanForSecret(other.dataDir, key)
     })
-    const task = await other.api.run(
-      { repo: repo.path, task: 'Say hello', agent: { name: 'claude', model } },
-      { timeoutMs: 90_000 },
-    )
+    const task = await other.api.run({ repo: repo.path, task: 'Say hello', agent: { name: 'claude', model } })
     brain.hold(undefined)
     expect(task.status).toBe('SUCCEEDED')
     expect(during?.looked.processes).toBeGreaterThan(2)

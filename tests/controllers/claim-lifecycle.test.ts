@@ -82,6 +82,22 @@ describe('status', () => {
     )
   })
 
+  it('a claim whose Sandbox somebody deleted is not Ready any more, and gets another Sandbox', async () => {
+    const passes = await bound(undefined, undefined, readyStatus())
+    await passes.claim('c')
+    expect(condition(await readClaim(passes), 'Ready')?.status).toBe('True')
+    const former = await passes.client.get(Sandboxes, ref('c'))
+    await passes.client.delete(Sandboxes, ref('c'))
+    await passes.claim('c')
+    expect(condition(await readClaim(passes), 'Ready')?.status).toBe('False')
+    await passes.claim('c')
+    const next = await passes.client.get(Sandboxes, ref('c'))
+    expect(next.metadata.uid).not.toBe(former.metadata.uid)
+    await setSandboxStatus(passes.client, 'c', readyStatus())
+    await passes.claim('c')
+    expect(condition(await readClaim(passes), 'Ready')?.status).toBe('True')
+  })
+
   it('mirrors a Sandbox that expired by itself', async () => {
     const ready = {
       type: 'Ready',

@@ -1,8 +1,8 @@
 import { type ApiServer, createApiServer, memoryStorage } from '@corral/apiserver'
 import { defaultManagerOptions, type Manager, startManager } from '@corral/controllers'
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
+import type { ApiHandler } from '@corral/ports'
 import {
-  type ApiHandler,
   controllerOf,
   embeddedCrds,
   type KubeObject,
@@ -49,7 +49,7 @@ export async function startStorm(): Promise<Storm> {
   ])
   const sandboxes = async (): Promise<Stored<Sandbox>[]> => (await client.list(Sandboxes, { namespace })).items
   const podCount = async (): Promise<number> => (await client.list(Pods, { namespace })).items.length
-  const patience = { timeout: sized(240_000, 50_000), interval: 200 }
+  const patience = { timeout: sized(1_200_000, 240_000), interval: 200 }
 
   return {
     server,

@@ -1,12 +1,10 @@
 import { createApiServer, memoryStorage } from '@corral/apiserver'
 import { defaultManagerOptions, type Manager, type ManagerOptions, startManager } from '@corral/controllers'
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
+import { type ApiHandler, type ApiRequest, type Logger, silentLogger } from '@corral/ports'
 import {
-  type ApiHandler,
-  type ApiRequest,
   embeddedCrds,
   type KubeObject,
-  type Logger,
   type ResourceKind,
   type Sandbox,
   type SandboxClaim,
@@ -17,7 +15,6 @@ import {
   type SandboxWarmPool,
   SandboxWarmPools,
   type Stored,
-  silentLogger,
 } from '@corral/resources'
 import { type InstantNode, type InstantNodeOptions, startInstantNode } from '../../packages/testing/src/instant-node.js'
 
@@ -144,7 +141,7 @@ export async function waitFor<T extends KubeObject>(
   kind: ResourceKind<T>,
   name: string,
   done: (object: Stored<T>) => boolean,
-  timeoutMs = 10_000,
+  timeoutMs = 240_000,
 ): Promise<Stored<T>> {
   const signal = AbortSignal.timeout(timeoutMs)
   let last: Stored<T> | undefined

@@ -5,9 +5,7 @@ import { faultyHandler, seededRandom } from './faulty-handler.js'
 const claimCount = sized(1_000, 80)
 const poolSize = sized(50, 10)
 
-it(`conflicts, throttling, errors, lost answers, dropped watches and stale reads over ${claimCount} claims end as without`, {
-  timeout: sized(600_000, 120_000),
-}, async () => {
+it(`conflicts, throttling, errors, lost answers, dropped watches and stale reads over ${claimCount} claims end as without`, async () => {
   await using storm = await startStorm()
   const handler = faultyHandler(storm.server, { random: seededRandom(7), rate: 0.1, lateByMs: 20 })
   await storm.startManager(handler).ready

@@ -6,9 +6,7 @@ import { faultyHandler, seededRandom } from './faulty-handler.js'
 const claimCount = sized(500, 60)
 const poolSize = sized(50, 10)
 
-it(`two managers at once and a third killed at random under ${claimCount} claims bind each claim once`, {
-  timeout: sized(600_000, 120_000),
-}, async () => {
+it(`two managers at once and a third killed at random under ${claimCount} claims bind each claim once`, async () => {
   await using storm = await startStorm()
   const random = seededRandom(11)
   const reliable = { random, rate: 0, lateByMs: 0 }

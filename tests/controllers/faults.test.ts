@@ -32,10 +32,9 @@ it('random refusals of every tenth write change nothing about the end: one sandb
   await Promise.all(names.map((name) => cluster.client.create(SandboxClaims, claim(name))))
   const claims = async (): Promise<Stored<SandboxClaim>[]> =>
     (await cluster.client.list(SandboxClaims, { namespace })).items
-  await expect.poll(async () => (await claims()).filter(isReady).length, { timeout: 25_000, interval: 100 }).toBe(40)
+  await expect.poll(async () => (await claims()).filter(isReady).length, { interval: 100 }).toBe(40)
   await expect
     .poll(async () => (await cluster.client.list(Sandboxes, { namespace })).items.length, {
-      timeout: 10_000,
       interval: 100,
     })
     .toBe(50)
@@ -46,9 +45,7 @@ it('random refusals of every tenth write change nothing about the end: one sandb
   const owners = items.map((item) => item.metadata.ownerReferences?.find(({ controller }) => controller)?.uid)
   const claimUids = new Set((await claims()).map(({ metadata }) => metadata.uid))
   expect(owners.filter((uid) => uid !== undefined && claimUids.has(uid))).toHaveLength(40)
-  await expect
-    .poll(async () => (await cluster.client.list(Pods, { namespace })).items.length, { timeout: 10_000 })
-    .toBe(50)
+  await expect.poll(async () => (await cluster.client.list(Pods, { namespace })).items.length).toBe(50)
 })
 
 it('managers that die and come back leave every claim with one sandbox', async () => {
@@ -68,10 +65,9 @@ it('managers that die and come back leave every claim with one sandbox', async (
   }
   const claims = async (): Promise<Stored<SandboxClaim>[]> =>
     (await cluster.client.list(SandboxClaims, { namespace })).items
-  await expect.poll(async () => (await claims()).filter(isReady).length, { timeout: 25_000, interval: 100 }).toBe(30)
+  await expect.poll(async () => (await claims()).filter(isReady).length, { interval: 100 }).toBe(30)
   await expect
     .poll(async () => (await cluster.client.list(Sandboxes, { namespace })).items.length, {
-      timeout: 10_000,
       interval: 100,
     })
     .toBe(40)

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type ApiHandler, type ApiRequest, type ApiResponse, KubeError, type WatchFrame } from '@corral/resources'
+import type { ApiHandler, ApiRequest, ApiResponse, WatchFrame } from '@corral/ports'
+import { KubeError } from '@corral/resources'
 import { refusal } from './passes.js'
 
 /** A generator with a seed, so that a failing run can be repeated. */

@@ -66,10 +66,6 @@ it('deleting pool and claim leaves nothing behind', async () => {
   await readyClaim(cluster.client, 'gone')
   await cluster.client.delete(SandboxWarmPools, { name: pool().metadata?.name ?? '', namespace })
   await cluster.client.delete(SandboxClaims, { name: 'gone', namespace })
-  await expect
-    .poll(async () => (await cluster.client.list(Sandboxes, { namespace })).items.length, { timeout: 10_000 })
-    .toBe(0)
-  await expect
-    .poll(async () => (await cluster.client.list(Pods, { namespace })).items.length, { timeout: 10_000 })
-    .toBe(0)
+  await expect.poll(async () => (await cluster.client.list(Sandboxes, { namespace })).items.length).toBe(0)
+  await expect.poll(async () => (await cluster.client.list(Pods, { namespace })).items.length).toBe(0)
 })

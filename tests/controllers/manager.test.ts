@@ -11,9 +11,9 @@ import {
   type Stored,
 } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { slimPod } from '../../packages/controllers/src/cluster-state.js'
-import { mergeDiff } from '../../packages/controllers/src/merge-diff.js'
-import { sandboxLabels } from '../../packages/controllers/src/metrics.js'
+import { slimPod } from '../../packages/controllers/src/shared/cluster-state.js'
+import { mergeDiff } from '../../packages/controllers/src/shared/merge-diff.js'
+import { sandboxLabels } from '../../packages/controllers/src/shared/metrics.js'
 import {
   claim,
   createPool,
@@ -72,7 +72,7 @@ describe('the manager', () => {
     expect(new Set(ready.map((object) => object.status?.sandbox?.name)).size).toBe(20)
     await fullPool(cluster.client, 5)
     const listed = async (): Promise<Stored<Sandbox>[]> => (await cluster.client.list(Sandboxes, { namespace })).items
-    await expect.poll(async () => (await listed()).length, { timeout: 10_000 }).toBe(25)
+    await expect.poll(async () => (await listed()).length).toBe(25)
     const items = await listed()
     const owners = items.map(
       (item) => item.metadata.ownerReferences?.find((owner) => owner.kind === 'SandboxClaim')?.uid,
@@ -116,7 +116,7 @@ describe('the manager', () => {
     )
     const seen: number[] = []
     const isQuiet = (): boolean => seen.push(cluster.writes.length) > 1 && seen.at(-1) === seen.at(-2)
-    await expect.poll(isQuiet, { interval: 300, timeout: 10_000 }).toBe(true)
+    await expect.poll(isQuiet, { interval: 300 }).toBe(true)
     await cluster.stopManager()
     cluster.writes.length = 0
     await cluster.startManager()

@@ -46,7 +46,7 @@ async function families(): Promise<Map<string, MetricFamily>> {
   await cluster.client.create(Sandboxes, sandbox('box'))
   await readySandbox(cluster.client, 'box')
   const has = async (): Promise<string> => metrics.getSingleMetricAsString('agent_sandbox_claim_startup_latency_ms')
-  await expect.poll(has, { timeout: 10_000 }).toMatch(/_count\{.*\} 1/)
+  await expect.poll(has).toMatch(/_count\{.*\} 1/)
   expect(await metrics.metrics()).toMatch(
     /leader_election_master_status\{name="a3317529\.agent-sandbox\.x-k8s\.io"\} 1/,
   )

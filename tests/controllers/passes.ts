@@ -1,10 +1,8 @@
 import { createApiServer, memoryStorage } from '@corral/apiserver'
 import { defaultManagerOptions, type ManagerOptions } from '@corral/controllers'
-import { inProcessKubeClient, type KubeClient } from '@corral/kube'
+import { type EventNote, inProcessKubeClient, type KubeClient } from '@corral/kube'
+import { type ApiHandler, type ApiRequest, type ApiResponse, silentLogger } from '@corral/ports'
 import {
-  type ApiHandler,
-  type ApiRequest,
-  type ApiResponse,
   embeddedCrds,
   type KubeObject,
   NetworkPolicies,
@@ -18,24 +16,18 @@ import {
   Services,
   type Status,
   type Stored,
-  silentLogger,
 } from '@corral/resources'
 import {
-  Courtesy,
   Expectations,
   keyOf,
   type ObjectEvent,
   type ObjectKey,
+  PriorityGate,
   type Reconcile,
   type ReconcileResult,
   WorkQueue,
 } from '@corral/runtime'
 import { Registry } from 'prom-client'
-import { type CoreState, type ExtensionsState, indexes, slimPod } from '../../packages/controllers/src/cluster-state.js'
-import type { EventNote } from '../../packages/controllers/src/event-recorder.js'
-import { type Store, withoutManagedFields } from '../../packages/controllers/src/informed-store.js'
-import { claimMetrics } from '../../packages/controllers/src/metrics.js'
-import { watchPoolLevels } from '../../packages/controllers/src/pool-levels.js'
 import { sandboxReconciler, watchSandboxes } from '../../packages/controllers/src/sandbox/index.js'
 import {
   claimReconciler,
@@ -45,7 +37,16 @@ import {
 } from '../../packages/controllers/src/sandbox-claim/index.js'
 import { templateReconciler, watchTemplates } from '../../packages/controllers/src/sandbox-template/index.js'
 import { poolReconciler, watchPools } from '../../packages/controllers/src/sandbox-warm-pool/index.js'
-import { silentTracer } from '../../packages/controllers/src/tracing.js'
+import {
+  type CoreState,
+  type ExtensionsState,
+  indexes,
+  slimPod,
+} from '../../packages/controllers/src/shared/cluster-state.js'
+import { type Store, withoutManagedFields } from '../../packages/controllers/src/shared/informed-store.js'
+import { claimMetrics } from '../../packages/controllers/src/shared/metrics.js'
+import { watchPoolLevels } from '../../packages/controllers/src/shared/pool-levels.js'
+import { silentTracer } from '../../packages/controllers/src/shared/tracing.js'
 import { namespace } from './cluster.js'
 
 /** A write of the controllers: verb, what it hit, and its body. */
@@ -144,8 +145,8 @@ export async function startPasses(change?: (options: ManagerOptions) => void): P
   async function pass(reconcile: Reconcile, name: string, view: View = 'fresh'): Promise<ReconcileResult> {
     if (view === 'fresh') await passes.refresh()
     const request = { key: `${namespace}/${name}`, namespace, name, signal: stop.signal, log: silentLogger }
-    const { later, ...result } = await reconcile(request)
-    await later?.()
+    const { deferredWrite, ...result } = await reconcile(request)
+    await deferredWrite?.()
     return result
   }
 
@@ -198,9 +199,9 @@ export async function startPasses(change?: (options: ManagerOptions) => void): P
     const levels = watchPoolLevels(state.sandboxes, state.pools)
     const shared = {
       client: recorded,
-      patient: recorded,
+      lowPriority: recorded,
       levels,
-      courtesy: new Courtesy(),
+      priorities: new PriorityGate(),
       state,
       clock,
       tracer: silentTracer,

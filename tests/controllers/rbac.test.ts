@@ -42,7 +42,7 @@ describe('rights of the manager', () => {
       type: 'merge',
       body: { spec: { shutdownTime: '2020-01-01T00:00:00Z', shutdownPolicy: 'Delete' } },
     })
-    await expect.poll(() => cluster.client.find(Sandboxes, ref('box')), { timeout: 10_000 }).toBeUndefined()
+    await expect.poll(() => cluster.client.find(Sandboxes, ref('box'))).toBeUndefined()
     await cluster.client.patch(SandboxTemplates, ref('tmpl'), { type: 'merge', body: { spec: { networkPolicy: {} } } })
     await cluster.client.patch(SandboxTemplates, ref('tmpl'), {
       type: 'merge',
@@ -54,7 +54,7 @@ describe('rights of the manager', () => {
       type: 'merge',
       body: { spec: { lifecycle: { shutdownTime: '2020-01-01T00:00:00Z', shutdownPolicy: 'Delete' } } },
     })
-    await expect.poll(() => cluster.client.find(SandboxClaims, ref('warm')), { timeout: 10_000 }).toBeUndefined()
+    await expect.poll(() => cluster.client.find(SandboxClaims, ref('warm'))).toBeUndefined()
     await cluster.stopManager()
 
     const permissions = [...corePermissions, ...extensionPermissions]

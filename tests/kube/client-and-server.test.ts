@@ -184,7 +184,7 @@ describe.each([
     await client.create(configMaps, configMap('m-2'))
     await client.patch(configMaps, ref('m-1'), { type: 'merge', body: { data: { value: '2' } } })
     await client.delete(configMaps, ref('m-2'))
-    await expect.poll(() => seen, { timeout: 15_000 }).toEqual(['+m-1', '+m-2', '~m-1', '-m-2'])
+    await expect.poll(() => seen).toEqual(['+m-1', '+m-2', '~m-1', '-m-2'])
     expect(informer.get('default/m-1')?.data).toEqual({ value: '2' })
   })
 

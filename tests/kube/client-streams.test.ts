@@ -1,7 +1,7 @@
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { type KubeClient, kubeClientFromConfig, listenPort, loadKubeConfig } from '@corral/kube'
-import type { ByteStream } from '@corral/resources'
+import type { ByteStream } from '@corral/ports'
 import { Exec, KubeConfig, PortForward, type V1Status } from '@kubernetes/client-node'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type StubCluster, startStubCluster } from './stub-cluster.js'

@@ -92,7 +92,7 @@ describe.each(kubectls)('kubectl $version', ({ version, path }) => {
     const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
     const closed = new Promise((resolve) => terminal.once('close', resolve))
     try {
-      await expect.poll(() => cluster.resizes, { timeout: 10_000 }).toContain('101x33')
+      await expect.poll(() => cluster.resizes).toContain('101x33')
     } finally {
       // The end of the process ends kubectl, and that the terminal.
       cluster.processes.at(-1)?.kill('SIGKILL')
@@ -104,9 +104,9 @@ describe.each(kubectls)('kubectl $version', ({ version, path }) => {
     const before = cluster.processes.length
     const child = spawn(path ?? '', ['exec', 'p', '--', 'sleep', '600'], { env, stdio: 'ignore' })
     const closed = new Promise((resolve) => child.once('close', resolve))
-    await expect.poll(() => cluster.processes.length, { timeout: 10_000 }).toBe(before + 1)
+    await expect.poll(() => cluster.processes.length).toBe(before + 1)
     child.kill('SIGKILL')
     await closed
-    await expect.poll(() => cluster.processes[before]?.signalCode, { timeout: 10_000 }).toBe('SIGKILL')
+    await expect.poll(() => cluster.processes[before]?.signalCode).toBe('SIGKILL')
   })
 })

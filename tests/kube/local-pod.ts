@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { connect } from 'node:net'
 import type { Writable } from 'node:stream'
-import { ByteQueue, type ByteStream, type DuplexProcess, type ProcessExit } from '@corral/resources'
+import { ByteQueue, type ByteStream, type DuplexProcess, type ProcessExit } from '@corral/ports'
 import type { ProcessStreams } from '@corral/streams'
 
 /** Runs a command on this machine as if it were a pod. */

@@ -137,7 +137,7 @@ export async function run(
   options: { input?: Uint8Array | string; env?: NodeJS.ProcessEnv; timeoutMs?: number } = {},
 ): Promise<{ code: number | null; stdout: Buffer; stderr: string }> {
   const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], env: options.env ?? process.env })
-  const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? 20_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? 240_000)
   const [out, err]: [Buffer[], Buffer[]] = [[], []]
   child.stdout.on('data', (chunk) => out.push(chunk))
   child.stderr.on('data', (chunk) => err.push(chunk))

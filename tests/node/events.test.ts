@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { createApiServer, memoryStorage } from '@corral/apiserver'
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
 import { startNode } from '@corral/node'
-import { Events, Nodes, silentLogger, systemClock } from '@corral/resources'
+import { silentLogger, systemClock } from '@corral/ports'
+import { Events, Nodes } from '@corral/resources'
 import { fakeIsolation } from '@corral/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
@@ -27,7 +28,7 @@ describe('events and registration', () => {
       const { items } = await client.list(Events, { namespace: 'default' })
       return items.filter((event) => event.reason === 'Unhealthy').map(({ count, message }) => ({ count, message }))
     }
-    await expect.poll(unhealthy, { timeout: 10_000 }).toEqual([{ count: 2, message: 'Readiness probe failed: no' }])
+    await expect.poll(unhealthy).toEqual([{ count: 2, message: 'Readiness probe failed: no' }])
   })
 
   it('a server that is not there yet is asked again', async () => {

@@ -47,7 +47,7 @@ describe.skipIf(!binary)(`kubectl${binary ? '' : ' (not installed)'} and a real 
       const child = execFile(
         binary!,
         ['--kubeconfig', kubeconfig, '-n', 'default', ...args],
-        { timeout: 20_000, env: { HOME: node.dataDir, PATH: process.env.PATH } },
+        { timeout: 240_000, env: { HOME: node.dataDir, PATH: process.env.PATH } },
         (error, out, err) => resolve({ code: error ? (typeof error.code === 'number' ? error.code : 1) : 0, out, err }),
       )
       child.stdin?.end(stdin)

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { type ApiServer, createApiServer, memoryStorage } from '@corral/apiserver'
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
 import { type Isolation, type NodeAgent, type NodeOptions, startNode } from '@corral/node'
-import { Events, embeddedCrds, type Pod, Pods, type Stored, silentLogger, systemClock } from '@corral/resources'
+import { silentLogger, systemClock } from '@corral/ports'
+import { Events, embeddedCrds, type Pod, Pods, type Stored } from '@corral/resources'
 import { expect, vi } from 'vitest'
 
 /** A node on a real API server in memory, with everything it needs and nothing left over afterwards. */
@@ -30,7 +31,7 @@ export interface NodeUnderTest extends AsyncDisposable {
 }
 
 export const nodeName = 'node-under-test'
-const waitMs = 15_000
+const waitMs = 240_000
 
 export async function nodeUnderTest(
   isolationFor: (dataDir: string) => Isolation,

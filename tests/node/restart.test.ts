@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bubblewrapIsolation, type Isolation } from '@corral/node'
 import { Pods } from '@corral/resources'
@@ -41,6 +41,59 @@ describe('a node that is started again', () => {
     expect(await node.logs('kept')).toBe('up\n')
     await node.client.delete(Pods, { namespace: 'default', name: 'kept' })
     await node.untilGone('kept')
+  })
+
+  it.each(['while the node runs', 'together with the node'])(
+    'makes the pods of a cradle that was killed %s again, with their volumes and never as they were',
+    async (when) => {
+      let isolation: Isolation | undefined
+      node = await nodeUnderTest((dataDir) => {
+        isolation = bubblewrapIsolation({ dataDir })
+        return isolation
+      })
+      const work = [{ name: 'work', mountPath: '/work' }]
+      await node.create('kept', {
+        containers: [{ ...forever, volumeMounts: work }],
+        volumes: [{ name: 'work', emptyDir: {} }],
+      })
+      const before = await node.until('kept', isReady)
+      await node.run('kept', ['sh', '-c', 'echo mark > /work/mark; sleep 900 >/dev/null 2>&1 &'])
+
+      if (when === 'together with the node') await node.agent.stop({ endPods: false })
+      process.kill(Number(readFileSync(join(node.dataDir, 'cradle', 'cradle.pid'), 'utf8')), 'SIGKILL')
+      if (when === 'together with the node')
+        await node.restart({ endPods: false, isolation: bubblewrapIsolation({ dataDir: node.dataDir }) })
+
+      const after = await node.until('kept', (pod) => isReady(pod) && restartCount(pod) === 1)
+      expect(after.metadata.uid).toBe(before.metadata.uid)
+      expect(after.status?.containerStatuses?.[0]?.lastState?.terminated).toMatchObject({
+        reason: 'ContainerStatusUnknown',
+      })
+      expect((await node.run('kept', ['cat', '/work/mark'])).stdout).toBe('mark\n')
+      const processes = await node.run('kept', ['sh', '-c', 'cat /proc/[0-9]*/cmdline | tr "\\0" " "'])
+      expect(processes.stdout).not.toContain('sleep 900')
+      await node.client.delete(Pods, { namespace: 'default', name: 'kept' })
+      await node.untilGone('kept')
+    },
+  )
+
+  it('ends the pods it is not told to keep', async () => {
+    let isolation: FakeIsolation | undefined
+    node = await nodeUnderTest(() => {
+      isolation = fakeIsolation()
+      return isolation
+    })
+    await node.create('kept', { containers: [forever] })
+    await node.create('ended', { containers: [forever] })
+    await node.until('kept', isReady)
+    await node.until('ended', isReady)
+
+    await node.agent.stop({ endPods: true, keeps: (pod) => pod.metadata?.name === 'kept' })
+
+    expect([...isolation!.pods.values()].map(({ name }) => name)).toEqual(['kept'])
+    await node.restart({ endPods: true })
+    expect(restartCount(await node.until('kept', isReady))).toBe(0)
+    await node.until('ended', (pod) => isReady(pod) && restartCount(pod) === 1)
   })
 
   it('starts again what it ended on its way down, by restart policy', async () => {

@@ -14,7 +14,7 @@ import { type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
 
 const forever = 'trap "exit 0" TERM; while :; do sleep 0.1; done'
 const at = (name: string) => ({ namespace: 'default', name })
-const waiting = { timeout: 15_000, interval: 20 }
+const waiting = { timeout: 240_000, interval: 20 }
 
 describe('sandboxes on a real node', () => {
   let node: NodeUnderTest

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AgentTasks, Events } from '@corral/resources'
 import {
@@ -47,7 +47,67 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     return platform.api.create({ repo: repo.path, task: 'Fill', agent: { name: 'command', command } })
   }
   const run = async (command: string): ReturnType<PlatformProcess['api']['run']> =>
-    platform.api.untilEnded(await create(command), { timeoutMs: 60_000 })
+    platform.api.untilEnded(await create(command))
+
+  const ready = async (): Promise<string> => {
+    const answer = await platform.api.request('GET', '/readyz')
+    return `${answer.status} ${answer.text}`
+  }
+  const isRoomy = (): Promise<boolean> => waitUntil('there is room again', async () => (await ready()) === '200 ok')
+
+  it('of the whole platform: the agent that fills it is ended, its work is kept, and everything goes on', async () => {
+    await startOn('.', '220m', '0711')
+    await waitUntil('the reserve is there', () => existsSync(join(platform.dataDir, 'reserve')))
+    const repo = await gitRepository(join(scratch.path, 'kept'))
+    const command = 'echo kept > kept.txt; head -c 400000000 /dev/zero > $HOME/big; sleep 600'
+    const id = await platform.api.create({ repo: repo.path, task: 'Fill', agent: { name: 'command', command } })
+    const said = await waitUntil('/readyz says so', async () => (await ready()).startsWith('503') && ready())
+    expect(said).toContain('DiskFull: the disk of')
+    expect((await platform.api.request('GET', '/tasks')).status).toBe(200)
+    const refused = await platform.api.request('POST', '/tasks', { body: { repo: repo.path, task: 'More' } })
+    // Unless there is room again already.
+    if (refused.status !== 201) expect(refused).toMatchObject({ status: 507, json: { error: { code: 'DiskFull' } } })
+
+    const full = await platform.api.untilEnded(id)
+    expect(full).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' }, pushed: true })
+    expect(full.cause?.message).toContain('The node was low on resource: ephemeral-storage.')
+    expect(await repo.git('show', `${full.branch}:kept.txt`)).toBe('kept')
+    await isRoomy()
+    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+    await waitUntil('the reserve is back', () => existsSync(join(platform.dataDir, 'reserve')))
+  })
+
+  it('of the whole platform, met by a start after kill -9: it starts, ends who fills the disk, and goes on', async () => {
+    await startOn('.', '220m', '0711')
+    await waitUntil('the reserve is there', () => existsSync(join(platform.dataDir, 'reserve')))
+    const id = await create('echo go > $HOME/go; while :; do cat /dev/zero >> $HOME/big; done')
+    await waitUntil('the agent runs', () =>
+      readdirSync(join(platform.dataDir, 'pods')).some((uid) =>
+        existsSync(join(platform.dataDir, 'pods', uid, 'home/go')),
+      ),
+    )
+    await platform.kill9()
+    await waitUntil('the disk is full', () => statfsSync(platform.dataDir).bavail === 0)
+    await platform.restart()
+    expect(await platform.api.untilEnded(id)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' } })
+    await isRoomy()
+    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
+  it('of the whole platform by other files: a start says how much is missing and what takes the space', async () => {
+    await startOn('.', '64m', '0711')
+    expect(await platform.stop()).toBe(0)
+    const filler = join(platform.dataDir, 'mirrors', 'filler')
+    expect(() => writeFileSync(filler, Buffer.alloc(70 * 2 ** 20))).toThrow('ENOSPC')
+    rmSync(join(platform.dataDir, 'reserve'), { force: true })
+    expect(() => writeFileSync(`${filler}-2`, Buffer.alloc(10 * 2 ** 20))).toThrow('ENOSPC')
+    await expect(platform.restart()).rejects.toThrow(/the disk of .* is full: 0\.\d MiB free, a start needs/)
+    expect(platform.output()).toMatch(/Free space on that disk; the data directory holds mirrors \d+ MiB/)
+    rmSync(filler)
+    rmSync(`${filler}-2`)
+    await platform.restart()
+    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+  })
 
   it('of the sandboxes ends the task as DiskFull; the platform goes on', async () => {
     await startOn('pods', '24m', '0711')

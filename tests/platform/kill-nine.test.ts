@@ -6,6 +6,7 @@ import {
   bareRemote,
   type GitFixture,
   type GitServer,
+  hangMs,
   type PlatformProcess,
   startGitServer,
   startPlatformProcess,
@@ -13,10 +14,7 @@ import {
   temporaryDirectory,
   waitUntil,
 } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-
-// Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let scratch: TemporaryDirectory
 let server: GitServer
@@ -109,10 +107,10 @@ describe('after kill -9 of the platform the task goes on and happens once', () =
     { when: 'the push had landed and nobody knew', moment: asked(/^POST .*git-receive-pack$/) },
     { when: 'the push was recorded', moment: recorded('Pushed') },
     { when: 'the end was recorded', moment: recorded('Succeeded') },
-  ])('$when', { timeout: 90_000 }, async ({ moment }) => {
+  ])('$when', async ({ moment }) => {
     const over = new AbortController()
     current = undefined
-    const reached = moment(anySignal([over.signal, AbortSignal.timeout(40_000)]))
+    const reached = moment(anySignal([over.signal, AbortSignal.timeout(hangMs)]))
     const request = {
       repo: `${server.url}/project.git`,
       task: 'Count',

@@ -30,7 +30,7 @@ describe('the program with', () => {
     ['an empty file for compiled code', () => Buffer.alloc(0)],
   ])('%s starts', async (name, compiled) => {
     const program = copy(name.replaceAll(' ', '-'), compiled())
-    const { stdout } = await run(process.execPath, [program, '--version'], { timeout: 30_000 })
+    const { stdout } = await run(process.execPath, [program, '--version'], { timeout: 240_000 })
     expect(stdout.trim()).toMatch(/^\d+\.\d+\.\d+/)
   })
 })

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { ensureCertificates } from '@corral/apiserver'
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { Nodes, Pods, Sandboxes } from '@corral/resources'
+import { Nodes, Pods, Sandboxes, SandboxTemplates, SandboxWarmPools } from '@corral/resources'
 import {
   corralProgram,
   type HostSnapshot,
@@ -16,10 +16,7 @@ import {
   temporaryDirectory,
   waitUntil,
 } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-
-// Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 /** Whichever version the PATH has. */
 const kubectlProgram = 'kubectl'
@@ -44,7 +41,7 @@ describe('the parts, each a process of its own', () => {
     })
     children.push({ name, child, exit: new Promise((resolve) => child.once('exit', resolve)) })
     if (!readyFile) return {}
-    await waitUntil(`${name} is ready`, () => existsSync(readyFile), { timeoutMs: 60_000 })
+    await waitUntil(`${name} is ready`, () => existsSync(readyFile))
     return JSON.parse(readFileSync(readyFile, 'utf8')) as Record<string, unknown>
   }
 
@@ -110,7 +107,15 @@ describe('the parts, each a process of its own', () => {
   const kubectl = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
     new Promise((resolve) => {
       const env = { PATH: process.env.PATH, HOME: at('home'), KUBECONFIG: kubeconfig }
-      execFile(kubectlProgram, args, { env, timeout: 30_000 }, (error, out, err) =>
+      execFile(kubectlProgram, args, { env, timeout: 240_000 }, (error, out, err) =>
+        resolve({ code: error ? Number(error.code ?? 1) : 0, out, err }),
+      )
+    })
+
+  const corral = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
+    new Promise((resolve) => {
+      const env = { PATH: process.env.PATH, HOME: at('home') }
+      execFile(process.execPath, [corralProgram, ...args], { env, timeout: 240_000 }, (error, out, err) =>
         resolve({ code: error ? Number(error.code ?? 1) : 0, out, err }),
       )
     })
@@ -154,6 +159,40 @@ describe('the parts, each a process of its own', () => {
     expect([log.code, log.err]).toEqual([1, expect.stringContaining('ECONNREFUSED')])
     await publish({ status })
     expect((await kubectl('logs', 'box', '--tail=1')).code).toBe(0)
+  })
+
+  it('a server that only reconciles tells its health and figures without a token, and makes the defaults', async () => {
+    const place = ['--kubeconfig', kubeconfig, '--data-dir', at('server'), '--broker-port', '0', '--log-level', 'error']
+    const parts = ['--parts', 'controller', '--metrics-address', '127.0.0.1:0', '--warm', '0']
+    const { metrics, url } = await start('server', [...place, ...parts], at('server.json'))
+    expect(url).toBeUndefined()
+    const ask = async (path: string): Promise<[number, string]> => {
+      const answer = await fetch(new URL(path, String(metrics)))
+      return [answer.status, await answer.text()]
+    }
+    expect(await ask('/healthz')).toEqual([200, 'ok'])
+    expect(await ask('/readyz')).toEqual([200, 'ok'])
+    expect(await ask('/metrics')).toEqual([200, expect.stringContaining('corral_tasks_created_total 0')])
+    const { spec } = await client.get(SandboxTemplates, { name: 'default', namespace: 'corral' })
+    expect(spec.podTemplate.spec?.dnsPolicy).toBe('ClusterFirst')
+    await client.get(SandboxWarmPools, { name: 'default', namespace: 'corral' })
+  })
+
+  it('a drain of a namespace without tasks is a success', async () => {
+    const drain = await corral('server', 'drain', '--kubeconfig', kubeconfig, '--json')
+    expect([drain.code, JSON.parse(drain.out)]).toEqual([0, { drained: 0, forced: [] }])
+  })
+
+  it('a controller whose port is taken says which and by whom, and ends with 3', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as AddressInfo
+    const address = [`--metrics-bind-address=127.0.0.1:${port}`, '--health-probe-bind-address=0']
+    const ended = await corral('controller', '--kubeconfig', kubeconfig, '--leader-elect=false', ...address)
+    await new Promise((resolve) => taken.close(resolve))
+    expect(ended.code).toBe(3)
+    expect(ended.err).toContain(`port ${port} is taken by process ${process.pid}`)
+    expect(ended.err).not.toMatch(/ {4}at |ERR_HTTP2/)
   })
 
   it('S3-U4: end with exit code 0 when told to, and leave nothing behind', async () => {

@@ -2,10 +2,7 @@ import { join } from 'node:path'
 import type { CreateTaskRequest, TaskEvent } from '@corral/protocol'
 import { AgentTasks, SandboxClaims } from '@corral/resources'
 import { type GitFixture, gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-
-// Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let platform: PlatformProcess
 let count = 0
@@ -145,7 +142,6 @@ describe('a person at a running task', () => {
 describe('the event stream', () => {
   it.each(['ndjson', 'sse'] as const)(
     'S4-P2.4: goes on after the last seen sequence across a kill -9, without a gap or a repeat (%s)',
-    { timeout: 60_000 },
     async (format) => {
       const repo = await repository()
       const id = await platform.api.create(request(repo, `for i in 1 2 3; do echo line $i; done; ${waiting}`))

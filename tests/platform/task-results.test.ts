@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { CreateTaskRequest, TaskView } from '@corral/protocol'
 import { SandboxClaims } from '@corral/resources'
 import {
@@ -18,10 +20,7 @@ import {
   temporaryDirectory,
   waitUntil,
 } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-
-// Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let scratch: TemporaryDirectory
 let server: GitServer
@@ -90,6 +89,38 @@ describe.concurrent('a task that succeeds', () => {
     await expectLogToAgree(task)
     await expectSandboxGone(task)
     expect((await platform.api.request('GET', `/tasks/${task.id}/logs`)).text).toContain('Add a greeting')
+  })
+
+  it('brings Git LFS files in as contents and stores the agent’s as LFS objects', async () => {
+    const repo = await gitRepository(fresh())
+    const content = 'old\n'.repeat(100)
+    const oidOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+    const stored = (text: string): string => {
+      const oid = oidOf(text)
+      return join(repo.path, '.git', 'lfs', 'objects', oid.slice(0, 2), oid.slice(2, 4), oid)
+    }
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oidOf(content)}\nsize ${content.length}\n`
+    writeFileSync(join(repo.path, '.gitattributes'), '*.bin filter=lfs -text\n')
+    writeFileSync(join(repo.path, 'a.bin'), pointer)
+    await repo.git('add', '.')
+    await repo.git('commit', '-qm', 'a large file')
+    mkdirSync(dirname(stored(content)), { recursive: true })
+    writeFileSync(stored(content), content)
+    const task = await run(repo.path, 'cat a.bin a.bin > b.bin && git add b.bin && git commit -qm more', { lfs: true })
+    expect(task).toMatchObject({ status: 'SUCCEEDED', pushed: true, diff_stat: { files_changed: 1 } })
+    expect(task.warnings ?? []).toEqual([])
+    expect(await repo.show(task.branch!, 'b.bin')).toContain(`oid sha256:${oidOf(content + content)}`)
+    expect(readFileSync(stored(content + content), 'utf8')).toBe(content + content)
+  })
+
+  it('ends a set-up that takes longer than the request allows, and says so', async () => {
+    const repo = await gitRepository(fresh())
+    const task = await run(repo.path, greet, { setup: 'echo begun; sleep 600', setup_timeout_seconds: 1 })
+    expect(task).toMatchObject({
+      status: 'FAILED',
+      cause: { code: 'SetupTimeout', message: expect.stringContaining('not done after 1 s: begun') as string },
+    })
+    await expectSandboxGone(task)
   })
 
   it('FR-2 S4-G3 S4-N2b: records when each stage was reached, in order', async () => {
@@ -315,7 +346,7 @@ describe.concurrent('S4-G6: a task that fails says why and keeps the work', () =
       request: { sandbox: { pool: 'no-such-pool' } },
       ends: { status: 'FAILED', cause: 'PoolNotFound' },
     },
-  ])('$when', { timeout: 60_000 }, async ({ command = 'true', request, repository, ends, keepsWork }) => {
+  ])('$when', async ({ command = 'true', request, repository, ends, keepsWork }) => {
     const { repo, fixture } = (await repository?.()) ?? (await localRepository())
     const task = await run(repo, command, request)
     expect(task).toMatchObject({ status: ends.status, cause: { code: ends.cause } })

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { Pods, Sandboxes } from '@corral/resources'
+import { findCondition, Pods, Sandboxes } from '@corral/resources'
 import {
   gitRepository,
   type HostSnapshot,
@@ -9,14 +9,12 @@ import {
   type PlatformProcess,
   processesOf,
   runCorral,
+  sandboxDaemons,
   sandboxProcesses,
   startPlatformProcess,
   waitUntil,
 } from '@corral/testing'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-
-// Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 })
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let platform: PlatformProcess
 let before: HostSnapshot
@@ -35,7 +33,9 @@ async function untilWarm(count: number): Promise<void> {
   const kube = await platform.kube()
   await waitUntil('the warm sandboxes run', async () => {
     const { items } = await kube.list(Pods, { namespace: 'corral' })
-    return items.filter(({ status }) => status?.phase === 'Running').length === count
+    const isReady = ({ metadata, status }: (typeof items)[number]): boolean =>
+      !metadata.deletionTimestamp && findCondition(status?.conditions ?? [], 'Ready')?.status === 'True'
+    return items.length === count && items.every(isReady)
   })
 }
 
@@ -109,7 +109,7 @@ describe('corral up', () => {
       expect((await platform.api.request('GET', `/tasks/${task.id}/diff`)).text).toContain('+kept')
       expect((await platform.kubectl(['get', 'configmap', 'mine', '-o', 'jsonpath={.data.a}'])).stdout).toBe('b')
     }
-  }, 60_000)
+  })
 
   it('takes over its sandboxes after kill -9: none is started anew, none is lost', async () => {
     await untilWarm(2)
@@ -124,16 +124,27 @@ describe('corral up', () => {
       )
     const pods = await uids()
     const counts = await restarts()
-    const pids = sandboxProcesses(platform.dataDir).sort()
+    const daemons = (): number[] => sandboxDaemons(platform.dataDir).sort()
+    // A start that the last kill -9 interrupted may still be on its way out.
+    const pids = await waitUntil('a daemon runs in each sandbox', () => daemons().length === 2 && daemons())
     expect((await kube.list(Sandboxes, { namespace: 'corral' })).items).toHaveLength(2)
     await platform.kill9()
-    expect(sandboxProcesses(platform.dataDir)).toEqual(expect.arrayContaining(pids))
+    expect(daemons()).toEqual(pids)
     await platform.restart()
     await untilWarm(2)
     expect(await uids()).toEqual(pods)
-    expect(sandboxProcesses(platform.dataDir)).toEqual(expect.arrayContaining(pids))
+    expect(daemons()).toEqual(pids)
     expect(await restarts()).toEqual(counts)
-  }, 60_000)
+  })
+
+  it('leaves no warm sandboxes behind after a second Ctrl-C', async () => {
+    await untilWarm(2)
+    process.kill(platform.pid, 'SIGINT')
+    await platform.stop('SIGINT')
+    await waitUntil('nothing is left', () => leftoversOf(platform.dataDir, before).length === 0)
+    await platform.restart()
+    await untilWarm(2)
+  })
 
   it('leaves nothing behind after a stop that follows a kill -9', async () => {
     await platform.kill9()
@@ -154,5 +165,5 @@ describe('corral up', () => {
     expect(taken.code).not.toBe(0)
     expect(taken.stderr).toMatch(new RegExp(`${port}`))
     expect(leftoversOf(join(platform.directory, 'other'), before)).toEqual([])
-  }, 60_000)
+  })
 })

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { renderErrorsMarkdown } from '@corral/protocol'
 import { describe, expect, it } from 'vitest'
 import { version } from '../../packages/cli/src/version.js'
+import { pagesOf } from '../documents/printed-commands.js'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -22,15 +23,7 @@ describe('documents', () => {
   })
 
   it('every link between documents leads somewhere', () => {
-    const pages = [
-      'README.md',
-      'ARCHITECTURE.md',
-      'CONTRIBUTING.md',
-      'AGENTS.md',
-      ...readdirSync(join(root, 'docs'))
-        .filter((name) => name.endsWith('.md'))
-        .map((name) => `docs/${name}`),
-    ]
+    const pages = pagesOf(root)
     const broken = pages.flatMap((page) =>
       [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)(?:#[^)]*)?\)/g)]
         .map(([, target = '']) => target)
@@ -40,19 +33,13 @@ describe('documents', () => {
     expect(broken).toEqual([])
   })
 
-  it('the commands of the README exist', () => {
-    const scripts = (JSON.parse(read('package.json')) as { scripts: Record<string, string> }).scripts
-    const named = [...read('README.md').matchAll(/npm (?:run )?([\w:]+)/g)].map(([, name = '']) => name)
-    expect(named.filter((name) => !(name in scripts) && name !== 'ci')).toEqual([])
-  })
-
   it('S0-C1 S0-C31 S0-C32 S0-C33 S0-C34 S0-O14: the proof of concept has its files, and a README from need to clean-up', () => {
     const page = read('examples/poc/README.md')
     for (const version of ['v1alpha1', 'v1beta1'])
       expect(readdirSync(join(root, 'examples/poc', version))).toEqual(
         expect.arrayContaining(['1-template.yaml', '3-claim.yaml']),
       )
-    const steps = ['You need', 'kubectl apply -f', 'kubectl wait', 'kubectl port-forward', 'curl http', 'kubectl logs']
+    const steps = ['You need', 'kubectl apply -f', 'kubectl wait', 'kubectl port-forward', 'curl -s', 'kubectl logs']
     const places = [...steps, 'corral orchestrate', 'kubectl delete'].map((step) => page.indexOf(step))
     expect(places).toEqual([...places].sort((left, right) => left - right))
     expect(places[0]).toBeGreaterThan(0)

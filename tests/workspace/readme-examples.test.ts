@@ -13,7 +13,7 @@ function examplesOf(page: string): string[] {
 
 const pages = ['README.md', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`)]
 
-it('every example in a README compiles against the packages as they are built', { timeout: 120_000 }, () => {
+it('every example in a README compiles against the packages as they are built', () => {
   // Below the workspace, so that packages are found by name as anybody's code finds them.
   const cache = join(root, 'node_modules', '.cache')
   mkdirSync(cache, { recursive: true })

@@ -4,7 +4,7 @@ export const laterReleases: readonly string[] = [
   '',
   'The judge is v1.0.3. What later releases are known to do otherwise is off unless `corral controller',
   '--upstream-release=1.0.11` (or any release from 1.0.4) asks for it; tests are in',
-  '`tests/controllers/later-behaviour.test.ts`. Their sources were not at hand, so words of messages are ours.',
+  '`tests/controllers/upstream-release.test.ts`. Their sources were not at hand, so words of messages are ours.',
   '',
   '| since | behaviour | with the flag |',
   '|---|---|---|',

@@ -46,7 +46,7 @@ export async function installOurManager(
       logFile: join(plane.directory, 'logs', 'corral-controller.log'),
     })
     const isReady = async (): Promise<boolean> => (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok
-    await untilReady('corral-controller', [program], isReady, { timeoutMs: 60_000, signal: undefined })
+    await untilReady('corral-controller', [program], isReady, { timeoutMs: 240_000, signal: undefined })
     return { pid: program.pid, metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`, stop: () => program.stop() }
   }
 }
@@ -55,7 +55,7 @@ async function installOurCrds(client: KubeClient): Promise<void> {
   const crds = crdManifests('cluster')
   for (const crd of crds)
     await client.apply(CustomResourceDefinitions, crd, { fieldManager: 'conformance', force: true })
-  const deadlineMs = Date.now() + 30_000
+  const deadlineMs = Date.now() + 240_000
   for (const name of crds.map(({ metadata }) => metadata?.name ?? '')) {
     for (;;) {
       const { status } = await client.get(CustomResourceDefinitions, { name })

@@ -78,7 +78,7 @@ export async function applyRoles(
       ...(isElection && { namespace: account.namespace, name: 'a3317529.agent-sandbox.x-k8s.io' }),
     },
   }
-  const deadlineMs = Date.now() + 10_000
+  const deadlineMs = Date.now() + 240_000
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', metadata: {}, spec }
   while ((await client.create(reviews, review)).status?.allowed !== allowed) {
     if (Date.now() > deadlineMs) throw new Error(`the server does not follow the roles: ${grant}`)

@@ -23,7 +23,7 @@ interface Pod {
 export function proofOfConcept(cluster: { kubeconfig: string; directory: string }): Step[] {
   const program = findKubectl() ?? 'kubectl'
   const call = (...args: string[]) =>
-    runProgram(program, ['--kubeconfig', cluster.kubeconfig, '-n', 'default', ...args], { timeoutMs: 90_000 })
+    runProgram(program, ['--kubeconfig', cluster.kubeconfig, '-n', 'default', ...args], { timeoutMs: 240_000 })
   const kubectl = async (...args: string[]): Promise<string> => {
     const { code, stdout, stderr } = await call(...args)
     if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`)
@@ -117,7 +117,7 @@ export function proofOfConcept(cluster: { kubeconfig: string; directory: string 
       title: 'S0-V5 S0-V6 S0-M9: the orchestrator claims, waits, posts and sees the exit',
       async run() {
         const args = ['orchestrate', '--local', '--kubeconfig', cluster.kubeconfig, '--task-id', 'one']
-        const { code, stdout, stderr } = await runCorral(args, { timeoutMs: 90_000 })
+        const { code, stdout, stderr } = await runCorral(args, { timeoutMs: 240_000 })
         if (code !== 0 || stderr !== '') throw new Error(`exit code ${code}\n${stdout}${stderr}`)
         match(stdout, /"message":"done"/)
         match(await kubectl('logs', await sandboxOf('poc-one')), /"taskID":"one"/)
@@ -146,7 +146,7 @@ export function proofOfConcept(cluster: { kubeconfig: string; directory: string 
         await kubectl('delete', 'sandboxclaims', '--all', '--wait=false')
         await kubectl('delete', '--ignore-not-found', '-f', examples)
         await waitUntil('every Pod is gone', async () => (await kubectl('get', 'pods', '-o', 'name')) === '', {
-          timeoutMs: 60_000,
+          timeoutMs: 240_000,
         })
         return undefined
       },

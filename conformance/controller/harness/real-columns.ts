@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
@@ -110,7 +110,12 @@ async function bind(client: KubeClient, role: string, account: Account): Promise
   })
 }
 
+/** One hash over the controllers' sources, whatever their files are called. */
 function sourceHash(): { sha256: string } {
-  const lock = readFileSync(join(repository, 'packages/controllers/src/manager.ts'))
-  return { sha256: createHash('sha256').update(lock).digest('hex') }
+  const sources = join(repository, 'packages/controllers/src')
+  const hash = createHash('sha256')
+  for (const path of readdirSync(sources, { recursive: true, encoding: 'utf8' }).sort()) {
+    if (path.endsWith('.ts')) hash.update(path).update(readFileSync(join(sources, path)))
+  }
+  return { sha256: hash.digest('hex') }
 }

@@ -22,5 +22,5 @@ export function scenario(
   run: (scene: Scene) => Promise<void>,
   options: { flags?: Flags; timeoutMs?: number } = {},
 ): Scenario {
-  return { number: String(number), title, run, flags: options.flags ?? [], timeoutMs: options.timeoutMs ?? 120_000 }
+  return { number: String(number), title, run, flags: options.flags ?? [], timeoutMs: options.timeoutMs ?? 900_000 }
 }

@@ -25,7 +25,7 @@ type AnyKind = ResourceKind<KubeObject>
 /** A change that came between a look and the wait for the next is noticed after this. */
 const pollMs = 300
 /** Long enough for a busy machine: what takes it is a failure, not a delay. */
-const patienceMs = 40_000
+const patienceMs = 240_000
 /** What a pool that looks unfinished gets on top; some are meant to stay so. */
 const openPoolMs = 5_000
 /** A garbage collector hears of new kinds every thirty seconds. */

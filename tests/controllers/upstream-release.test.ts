@@ -1,7 +1,7 @@
 import { type ManagerOptions, parseManagerOptions } from '@corral/controllers'
 import { EventsV1, Pods, Sandboxes, SandboxTemplates, SandboxWarmPools } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { behaviourOf } from '../../packages/controllers/src/later-behaviour.js'
+import { upstreamRelease } from '../../packages/controllers/src/shared/upstream-release.js'
 import { condition, pool, readySandbox, sandbox, startTestCluster, template, waitFor } from './cluster.js'
 import { ref } from './objects.js'
 import { refusal, refuse, startPasses } from './passes.js'
@@ -9,10 +9,10 @@ import { refusal, refuse, startPasses } from './passes.js'
 const later =
   (release: string) =>
   (options: ManagerOptions): void => {
-    const behaviour = behaviourOf(release)
+    const behaviour = upstreamRelease(release)
     if (!behaviour) throw new Error(`${release} is no release`)
-    options.sandbox.later = behaviour
-    options.pool.later = behaviour
+    options.sandbox.upstreamRelease = behaviour
+    options.pool.upstreamRelease = behaviour
   }
 const newest = later('1.0.11')
 const patch = (spec: object) => ({ type: 'merge', body: { spec } }) as const
@@ -34,17 +34,17 @@ describe('which release is followed', () => {
       on: ['sandboxEvents', 'invalidConfiguration', 'lifecycleMetrics', 'poolWithoutTemplate', 'gatedMembers'],
     },
   ])('$release has $on', ({ release, on }) => {
-    const behaviour = Object.entries(behaviourOf(release) ?? {})
+    const behaviour = Object.entries(upstreamRelease(release) ?? {})
     expect(behaviour.filter(([, isOn]) => isOn).map(([name]) => name)).toEqual(on)
   })
 
   it('is 1.0.3 unless said otherwise, and a release that nobody knows is refused', () => {
     const parsed = parseManagerOptions([])
-    const { sandbox: { later: found } = {} } = 'command' in parsed ? parsed.command.options : {}
-    expect(found).toEqual(behaviourOf('1.0.3'))
+    const { sandbox: { upstreamRelease: found } = {} } = 'command' in parsed ? parsed.command.options : {}
+    expect(found).toEqual(upstreamRelease('1.0.3'))
     expect(parseManagerOptions(['--upstream-release=1.1.0'])).toHaveProperty('error')
     const without = parseManagerOptions(['--upstream-release=1.0.11', '--disable-sandbox-events'])
-    expect('command' in without && without.command.options.sandbox.later?.sandboxEvents).toBe(false)
+    expect('command' in without && without.command.options.sandbox.upstreamRelease?.sandboxEvents).toBe(false)
   })
 })
 
@@ -217,8 +217,8 @@ it('metrics of later releases count suspending, resuming, ends and members', asy
   await readySandbox(client, 'box')
   await client.patch(Sandboxes, ref('box'), patch({ shutdownTime: '2020-01-01T00:00:00Z' }))
   const text = (): Promise<string> => metrics.metrics()
-  await expect.poll(text, { timeout: 10_000 }).toMatch(/agent_sandbox_expired_total\{.*shutdown_policy="Retain"\} 1/)
-  await expect.poll(text, { timeout: 10_000 }).toMatch(/agent_sandbox_warmpool_size\{.*sandbox_status="ready"\} 2/)
+  await expect.poll(text).toMatch(/agent_sandbox_expired_total\{.*shutdown_policy="Retain"\} 1/)
+  await expect.poll(text).toMatch(/agent_sandbox_warmpool_size\{.*sandbox_status="ready"\} 2/)
   const said = await text()
   for (const [family, result] of [
     ['suspend', 'requested'],
@@ -241,6 +241,6 @@ it('an event that repeats is counted on the first instead of being sent again', 
     return items.filter(({ reason }) => reason === 'SandboxPodCreateFailed').map(({ series }) => series?.count ?? 1)
   }
   // One before the status says so and makes a new version of the Sandbox, one series after.
-  await expect.poll(async () => (await failures()).some((count) => count > 1), { timeout: 10_000 }).toBe(true)
+  await expect.poll(async () => (await failures()).some((count) => count > 1)).toBe(true)
   expect((await failures()).length).toBeLessThanOrEqual(3)
 })

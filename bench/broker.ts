@@ -1,0 +1,203 @@
+import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { findProvider } from '@corral/agents'
+import { silentLogger } from '@corral/ports'
+import { createTaskTokens, startBroker } from '@corral/tasks'
+import httpProxy from 'http-proxy'
+import { part, progress, readBenchOptions } from './common/bench-options.js'
+import { Recorder } from './common/result-file.js'
+import { median, percentile } from './common/samples.js'
+
+const tokens = createTaskTokens('bench')
+const streamsAtOnce = 100
+const requestBody = JSON.stringify({ model: 'claude-x', stream: true, messages: ['x'.repeat(40_000)] })
+
+interface Subject {
+  readonly name: string
+  readonly port: number
+  close(): Promise<void>
+}
+
+/**
+ * The broker against http-proxy, both in this process, in front of the same model: the time to the first byte of an
+ * answer, in turns, and a hundred streams at once whose every event says when it was written.
+ */
+async function main(): Promise<void> {
+  const options = readBenchOptions()
+  const recorder = new Recorder('broker', options)
+  recorder.versions['http-proxy'] = '1.18.1'
+  const model = await startModel()
+  const subjects = [await ourBroker(model.port), await peerProxy(model.port)]
+  try {
+    await part(options, 'first-byte', () => firstBytes(recorder, subjects, options.isFull ? 4_000 : 1_000))
+    await part(options, 'streams', () => manyStreams(recorder, subjects, options.isFull ? 200 : 50))
+  } finally {
+    for (const subject of subjects) await subject.close()
+    await model.close()
+  }
+  recorder.finish()
+}
+
+async function firstBytes(recorder: Recorder, subjects: readonly Subject[], rounds: number): Promise<void> {
+  const times = new Map(subjects.map(({ name }) => [name, [] as number[]]))
+  for (let round = -100; round < rounds; round += 1) {
+    // In turns and each first as often, so that neither has the quieter machine.
+    const order = round % 2 === 0 ? subjects : [...subjects].reverse()
+    for (const { name, port } of order) {
+      const ms = (await stream(port, 1)).firstByteMs
+      if (round >= 0) times.get(name)?.push(ms)
+    }
+    if (round % 500 === 0) progress(`first byte: ${Math.max(0, round)} of ${rounds}`)
+  }
+  const [ours = [], peer = []] = subjects.map(({ name }) => times.get(name) ?? [])
+  const ratio = median(ours) / median(peer)
+  recorder.samples('broker first byte', ours)
+  recorder.samples('http-proxy first byte', peer)
+  recorder.row({
+    measure: 'time to first byte, p50',
+    unit: 'ms',
+    values: { corral: median(ours), 'http-proxy': median(peer) },
+    ratio,
+    required: '<= 1.2 × http-proxy',
+    isMet: ratio <= 1.2,
+  })
+}
+
+async function manyStreams(recorder: Recorder, subjects: readonly Subject[], events: number): Promise<void> {
+  const p99s: Record<string, number> = {}
+  const losses: Record<string, number> = {}
+  for (const { name, port } of subjects) {
+    const all = await Promise.all(Array.from({ length: streamsAtOnce }, () => stream(port, events, 20)))
+    const delays = all.flatMap(({ delaysMs }) => delaysMs)
+    losses[name] = all.filter(({ missingBytes }) => missingBytes !== 0).length
+    p99s[name] = percentile(delays, 99)
+    recorder.samples(`${name} written to read`, delays)
+  }
+  const [ours = ''] = subjects.map(({ name }) => name)
+  recorder.row({
+    measure: `${streamsAtOnce} streams at once, streams with a lost byte`,
+    unit: '',
+    values: losses,
+    required: '0',
+    isMet: losses[ours] === 0,
+  })
+  recorder.row({
+    measure: `${streamsAtOnce} streams at once, written to read, p99`,
+    unit: 'ms',
+    values: p99s,
+    required: '<= 20',
+    isMet: (p99s[ours] ?? Number.POSITIVE_INFINITY) <= 20,
+  })
+}
+
+interface Streamed {
+  firstByteMs: number
+  delaysMs: number[]
+  missingBytes: number
+}
+
+function stream(port: number, events: number, everyMs = 0): Promise<Streamed> {
+  return new Promise((resolve, reject) => {
+    const startedAt = performance.now()
+    const request = httpRequest({
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: `/v1/messages?events=${events}&every=${everyMs}`,
+      headers: { authorization: `Bearer ${tokens.issue('bench')}`, 'content-type': 'application/json' },
+    })
+    request.once('error', reject)
+    request.once('response', (reply) => {
+      let firstByteMs = 0
+      let pending = ''
+      let size = 0
+      let expected = -1
+      const delaysMs: number[] = []
+      reply.setEncoding('latin1')
+      reply.on('data', (text: string) => {
+        const now = performance.now()
+        firstByteMs ||= now - startedAt
+        size += text.length
+        pending += text
+        const lines = pending.split('\n')
+        pending = lines.pop() ?? ''
+        for (const line of lines) {
+          const { at, total } = line.startsWith('data:')
+            ? (JSON.parse(line.slice(5)) as { at?: number; total?: number })
+            : {}
+          if (at !== undefined) delaysMs.push(now - at)
+          if (total !== undefined) expected = total
+        }
+      })
+      reply.once('end', () => resolve({ firstByteMs, delaysMs, missingBytes: expected - size }))
+      reply.once('error', reject)
+    })
+    request.end(requestBody)
+  })
+}
+
+async function startModel(): Promise<Subject> {
+  const server = createServer((request, response) => {
+    const query = new URL(request.url ?? '/', 'http://model').searchParams
+    request.resume()
+    request.once('end', () => speak(response, Number(query.get('events')), Number(query.get('every'))))
+  })
+  return listening('model', server)
+}
+
+const padding = 'x'.repeat(200)
+
+/** The last event says how many bytes the answer has, itself included. */
+function speak(response: ServerResponse, events: number, everyMs: number): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  let sent = 0
+  let size = 0
+  const next = (): void => {
+    const text = `data: ${JSON.stringify({ type: 'content_block_delta', at: performance.now(), delta: { text: padding } })}\n\n`
+    size += text.length
+    response.write(text)
+    sent += 1
+    if (sent < events) return void setTimeout(next, everyMs)
+    const last = (total: string): string => `data: {"type":"message_stop","total":${total}}\n\n`
+    const total = size + last('00000000').length
+    response.end(last(String(total).padStart(8, ' ')))
+  }
+  next()
+}
+
+async function ourBroker(modelPort: number): Promise<Subject> {
+  const broker = await startBroker({
+    tokens,
+    findTask: async (uid) => ({ uid, provider: findProvider('anthropic')!, spent: { tokens: 0, costUsd: 0 } }),
+    findKey: async () => 'key',
+    baseUrlOf: () => `http://127.0.0.1:${modelPort}`,
+    recordCall: () => undefined,
+    maxRequestsPerMinute: 1_000_000,
+    port: 0,
+    log: silentLogger,
+  })
+  return { name: 'corral', port: broker.port, close: () => broker.close() }
+}
+
+async function peerProxy(modelPort: number): Promise<Subject> {
+  const proxy = httpProxy.createProxyServer({ target: `http://127.0.0.1:${modelPort}` })
+  return listening(
+    'http-proxy',
+    createServer((request, response) => proxy.web(request, response)),
+  )
+}
+
+async function listening(name: string, server: Server): Promise<Subject> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    name,
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+await main()

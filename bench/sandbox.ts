@@ -1,0 +1,141 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
+import { type Pod, Pods } from '@corral/resources'
+import { progress, readBenchOptions } from './common/bench-options.js'
+import { type CorralProcess, startCorral } from './common/corral-process.js'
+import { Recorder } from './common/result-file.js'
+import { percentile } from './common/samples.js'
+import { withScratch } from './common/scratch.js'
+import { until } from './common/until.js'
+import { makeRepository, postTasks } from './task-requests.js'
+
+interface PlatformReady {
+  url: string
+  token: string
+  kubeconfig: string
+  isolation: string
+}
+
+const namespace = 'default'
+
+/** What one sandbox can try to take from the others, each in a pod of its own; all of them at once. */
+const attacks: Record<string, string> = {
+  // Half-open connections to the broker, as many as descriptors allow, opened again as they are closed.
+  connections: `exec node -e '
+    const net = require("net"); let open = 0
+    const more = () => { while (open < 3000) { open++; const s = net.connect(8787, "corral-broker")
+      s.on("error", () => {}); s.on("close", () => { open--; setTimeout(more, 50) }) } }
+    more(); setInterval(() => {}, 1000)'`,
+  forks: 'bomb() { bomb | bomb & }; while :; do bomb 2>/dev/null; sleep 0.2; done',
+  disk: 'cd /workspace; while :; do dd if=/dev/zero of=big bs=1M count=400 conv=fsync 2>/dev/null; rm -f big; done',
+  memory: `while :; do node -e 'const kept = []; for (;;) kept.push(Buffer.alloc(8 << 20, 1))' 2>/dev/null; done`,
+}
+
+/** Whether sandboxes under attack leave the others, and the platform, alone. */
+async function main(): Promise<void> {
+  const options = readBenchOptions()
+  const recorder = new Recorder('sandbox', options)
+  const rounds = options.isFull ? 400 : 120
+  await withScratch(async (directory) => {
+    const platform = await startPlatform(join(directory, 'data'))
+    recorder.versions.isolation = platform.ready.isolation
+    const client = kubeClientFromConfig(await loadKubeConfig({ path: platform.ready.kubeconfig }))
+    const posts = { repository: makeRepository(directory), ratePerSecond: 10, durationMs: 2_000 }
+    try {
+      await startPod(client, 'victim', 'sleep 100000')
+      await execTimes(client, 20)
+      progress('quiet')
+      const quiet = await execTimes(client, rounds)
+      const quietPosts = await postTasks(platform.ready, posts)
+      for (const [name, script] of Object.entries(attacks)) await startPod(client, name, script)
+      progress('under attack')
+      const attacked = await execTimes(client, rounds)
+      const attackedPosts = await postTasks(platform.ready, posts)
+      recorder.samples('exec quiet ms', quiet)
+      recorder.samples('exec under attack ms', attacked)
+      recorder.samples('POST /tasks quiet ms', quietPosts)
+      recorder.samples('POST /tasks under attack ms', attackedPosts)
+      const p99 = { attacked: percentile(attacked, 0.99), quiet: percentile(quiet, 0.99) }
+      recorder.row({
+        measure: '`exec` in another sandbox under connection flood, fork bomb, disk and memory attacks at once, p99',
+        unit: 'ms',
+        values: p99,
+        ratio: p99.attacked / p99.quiet,
+        required: '<= 3 × quiet',
+        isMet: p99.attacked <= 3 * p99.quiet,
+      })
+      recorder.row({
+        measure: '`exec` in another sandbox, the same, p50',
+        unit: 'ms',
+        values: { attacked: percentile(attacked, 0.5), quiet: percentile(quiet, 0.5) },
+      })
+      recorder.row({
+        measure: '`POST /tasks` meanwhile, p99',
+        unit: 'ms',
+        values: { attacked: percentile(attackedPosts, 0.99), quiet: percentile(quietPosts, 0.99) },
+        required: 'answers',
+        isMet: attackedPosts.length === 20,
+      })
+    } finally {
+      await client.close()
+      const before = performance.now()
+      await platform.stop()
+      const stopMs = performance.now() - before
+      recorder.row({
+        measure: 'SIGTERM to the end of main, under attack',
+        unit: 'ms',
+        values: { corral: stopMs },
+        required: '< 5000',
+        isMet: stopMs < 5000,
+      })
+    }
+  })
+  recorder.finish()
+}
+
+function startPlatform(dataDir: string): Promise<CorralProcess<PlatformReady>> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o711 })
+  const flags = ['--port', '0', '--api-port', '0', '--agent', 'command', '--max-tasks', '0', '--warm', '0']
+  return startCorral(['up', '--data-dir', dataDir, ...flags], dataDir)
+}
+
+async function startPod(client: KubeClient, name: string, script: string): Promise<void> {
+  const pod: Pod = {
+    metadata: { name, namespace },
+    spec: {
+      restartPolicy: 'Always',
+      terminationGracePeriodSeconds: 0,
+      containers: [
+        {
+          name: 'main',
+          image: 'busybox:1',
+          command: ['/bin/bash', '-c', script],
+          resources: { requests: { cpu: '250m' }, limits: { memory: '1Gi' } },
+          volumeMounts: [{ name: 'workspace', mountPath: '/workspace' }],
+        },
+      ],
+      volumes: [{ name: 'workspace', emptyDir: {} }],
+    },
+  }
+  await client.create(Pods, pod)
+  await until(`pod ${name} runs`, async () => {
+    const { status } = await client.get(Pods, { namespace, name })
+    return status?.phase === 'Running'
+  })
+}
+
+/** How long a command in the victim takes, through the API as kubectl does it. */
+async function execTimes(client: KubeClient, rounds: number): Promise<number[]> {
+  const times: number[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const before = performance.now()
+    const child = await client.exec({ namespace, name: 'victim' }, { command: ['true'] })
+    const { exitCode } = await child.exited
+    if (exitCode !== 0) throw new Error(`exec ended with ${exitCode}`)
+    times.push(performance.now() - before)
+  }
+  return times
+}
+
+await main()

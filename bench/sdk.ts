@@ -1,0 +1,217 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { AgentSandboxClient, type OwnedSandbox } from '@corral/agent-sandbox-sdk'
+import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
+import type { ByteStream } from '@corral/ports'
+import { SandboxWarmPools } from '@corral/resources'
+import { part, progress, readBenchOptions } from './common/bench-options.js'
+import { startCorral } from './common/corral-process.js'
+import { Recorder } from './common/result-file.js'
+import { median, percentile } from './common/samples.js'
+import { withScratch } from './common/scratch.js'
+import { until } from './common/until.js'
+
+const namespace = 'corral'
+
+/** The SDK against a running platform, over TLS like any client. */
+async function main(): Promise<void> {
+  const options = readBenchOptions()
+  const recorder = new Recorder('sdk', options)
+  await withScratch(async (directory) => {
+    const dataDir = join(directory, 'data')
+    mkdirSync(dataDir, { recursive: true, mode: 0o711 })
+    const flags = ['--data-dir', dataDir, '--port', '0', '--api-port', '0', '--agent', 'command']
+    const platform = await startCorral<{ kubeconfig: string }>(['up', ...flags], dataDir)
+    const { kubeconfig } = platform.ready
+    try {
+      const bench = new SdkBench(recorder, kubeconfig, options.isFull)
+      await part(options, 'exec', () => bench.roundTrips())
+      await part(options, 'starts', () => bench.starts())
+      await part(options, 'bytes', () => bench.bytes())
+      await part(options, 'handles', () => bench.handles())
+    } finally {
+      await platform.stop()
+    }
+  })
+  recorder.finish()
+}
+
+class SdkBench {
+  readonly #recorder: Recorder
+  readonly #kubeconfig: string
+  readonly #isFull: boolean
+
+  constructor(recorder: Recorder, kubeconfig: string, isFull: boolean) {
+    this.#recorder = recorder
+    this.#kubeconfig = kubeconfig
+    this.#isFull = isFull
+  }
+
+  #client(): AgentSandboxClient {
+    return new AgentSandboxClient({ kubeconfigPath: this.#kubeconfig, namespace })
+  }
+
+  async roundTrips(): Promise<void> {
+    const rounds = this.#isFull ? 300 : 60
+    await using client = this.#client()
+    await using sandbox = await client.sandboxes.create({ pool: 'default' })
+    const viaSdk: number[] = []
+    const viaKubectl: number[] = []
+    for (let round = -5; round < rounds; round += 1) {
+      const startedAt = performance.now()
+      const { stdout } = await sandbox.exec(['/bin/echo', 'ready'])
+      if (stdout !== 'ready\n') throw new Error(`unexpected output ${JSON.stringify(stdout)}`)
+      if (round >= 0) viaSdk.push(performance.now() - startedAt)
+    }
+    for (let round = 0; round < (this.#isFull ? 30 : 8); round += 1) {
+      const startedAt = performance.now()
+      await kubectlExec(this.#kubeconfig, sandbox.name)
+      viaKubectl.push(performance.now() - startedAt)
+    }
+    const p50 = median(viaSdk)
+    record(this.#recorder, 'exec round trip p50', p50, 'ms', { atMost: 4 })
+    record(this.#recorder, 'exec round trip p99', percentile(viaSdk, 99), 'ms')
+    record(this.#recorder, 'kubectl exec over exec, p50', median(viaKubectl) / p50, '×', { atLeast: 10 })
+  }
+
+  async starts(): Promise<void> {
+    const rounds = this.#isFull ? 40 : 8
+    const kube = kubeClientFromConfig(await loadKubeConfig({ path: this.#kubeconfig }))
+    await kube.create(SandboxWarmPools, {
+      metadata: { name: 'cold', namespace },
+      spec: { replicas: 0, sandboxTemplateRef: { name: 'default' } },
+    })
+    await using client = this.#client()
+    for (const pool of ['cold', 'default']) {
+      const samples: number[] = []
+      for (let round = -1; round < rounds; round += 1) {
+        if (round % 10 === 0) progress(`${pool} starts, ${round} of ${rounds}`)
+        await until('every pool full', async () => {
+          const { items } = await kube.list(SandboxWarmPools, { namespace })
+          return items.every(({ spec, status }) => (status?.readyReplicas ?? 0) === spec.replicas)
+        })
+        await new Promise((resolve) => setTimeout(resolve, 150))
+        const startedAt = performance.now()
+        const sandbox = await client.sandboxes.create({ pool })
+        for await (const _ of sandbox.exec(['/bin/echo', 'ready'])) break
+        if (round >= 0) samples.push(performance.now() - startedAt)
+        await sandbox.delete()
+      }
+      const name = pool === 'cold' ? 'cold' : 'warm'
+      record(
+        this.#recorder,
+        `create to first output, ${name}, p50`,
+        median(samples),
+        'ms',
+        pool === 'cold' ? { atMost: 50 } : {},
+      )
+    }
+    await kube.close()
+  }
+
+  async bytes(): Promise<void> {
+    const bytes = (this.#isFull ? 1024 : 128) * 1024 * 1024
+    await using client = this.#client()
+    await using sandbox = await client.sandboxes.create({ pool: 'default' })
+    const bare = await this.#bareSocket(sandbox, bytes)
+    const output = await timed(async () => {
+      let seen = 0
+      for await (const chunk of sandbox.exec(['head', '-c', String(bytes), '/dev/zero']).stdout) seen += chunk.length
+      if (seen !== bytes) throw new Error(`${seen} of ${bytes} bytes came`)
+    })
+    const up = await timed(() => sandbox.files.write('/tmp/large', zeros(bytes)))
+    const down = await timed(async () => {
+      let seen = 0
+      for await (const chunk of sandbox.files.readStream('/tmp/large')) seen += chunk.length
+      if (seen !== bytes) throw new Error(`${seen} of ${bytes} bytes came`)
+    })
+    const mb = bytes / 1e6
+    record(this.#recorder, 'bare socket through the tunnel, down', mb / (bare.downMs / 1000), 'MB/s')
+    record(this.#recorder, 'bare socket through the tunnel, up', mb / (bare.upMs / 1000), 'MB/s')
+    record(this.#recorder, 'output stream over a bare socket', bare.downMs / output, '×', { atLeast: 0.5 })
+    record(this.#recorder, 'upload time over a bare socket', up / bare.upMs, '×', { atMost: 1.5 })
+    record(this.#recorder, 'download time over a bare socket', down / bare.downMs, '×', { atMost: 1.5 })
+  }
+
+  /** The same number of bytes through a port-forward with nothing of ours at either end. */
+  async #bareSocket(sandbox: OwnedSandbox, bytes: number): Promise<{ downMs: number; upMs: number }> {
+    const script = `const net=require('net');const b=Buffer.alloc(65536);
+net.createServer(s=>{s.on('error',()=>{});let n=${bytes};const f=()=>{while(n>0){n-=b.length;if(!s.write(b)){s.once('drain',f);return}}s.end()};f()}).listen(7001);
+net.createServer(s=>{s.on('error',()=>{});let n=0;s.on('data',d=>{n+=d.length;if(n>=${bytes})s.end('x')})}).listen(7002)`
+    await sandbox.processes.start({ id: 'bare', argv: ['node', '-e', script] })
+    await sandbox.ports.waitForPort(7001)
+    await sandbox.ports.waitForPort(7002)
+    const kube = kubeClientFromConfig(await loadKubeConfig({ path: this.#kubeconfig }))
+    const dial = (port: number): Promise<ByteStream> => kube.portForward({ name: sandbox.name, namespace }, port)
+    const downMs = await timed(async () => {
+      for await (const _ of await dial(7001)) {
+        // Counted by the other side.
+      }
+    })
+    const upMs = await timed(async () => {
+      const stream = await dial(7002)
+      for await (const chunk of zeros(bytes)) await stream.write(chunk)
+      for await (const _ of stream) break
+      stream.destroy()
+    })
+    await kube.close()
+    return { downMs, upMs }
+  }
+
+  async handles(): Promise<void> {
+    const count = 500
+    await using client = this.#client()
+    await using sandbox = await client.sandboxes.create({ pool: 'default' })
+    const handles = []
+    for (let index = 0; index < count; index += 1) {
+      const handle = await client.sandboxes.get(sandbox.name)
+      await handle.exec(['true'])
+      handles.push(handle)
+    }
+    record(
+      this.#recorder,
+      `memory with ${count} handles, each with a line open`,
+      process.memoryUsage().rss / 1e6,
+      'MB',
+      {
+        atMost: 300,
+      },
+    )
+    for (const handle of handles) handle.detach()
+  }
+}
+
+interface Required {
+  atMost?: number
+  atLeast?: number
+}
+
+function record(recorder: Recorder, measure: string, value: number, unit: string, required: Required = {}): void {
+  const { atMost, atLeast } = required
+  const words =
+    atMost !== undefined ? `<= ${atMost} ${unit}` : atLeast !== undefined ? `>= ${atLeast} ${unit}` : undefined
+  const isMet = value <= (atMost ?? Number.POSITIVE_INFINITY) && value >= (atLeast ?? Number.NEGATIVE_INFINITY)
+  recorder.row({ measure, unit, values: { sdk: value }, ...(words ? { required: words, isMet } : {}) })
+}
+
+async function kubectlExec(kubeconfig: string, pod: string): Promise<void> {
+  const args = ['--kubeconfig', kubeconfig, '-n', namespace, 'exec', pod, '--', '/bin/echo', 'ready']
+  const child = spawn('kubectl', args, { stdio: 'ignore' })
+  const [code] = (await once(child, 'exit')) as [number]
+  if (code !== 0) throw new Error(`kubectl exec ended with ${code}`)
+}
+
+async function* zeros(bytes: number): AsyncGenerator<Uint8Array> {
+  const chunk = new Uint8Array(64 * 1024)
+  for (let sent = 0; sent < bytes; sent += chunk.length) yield chunk
+}
+
+async function timed(call: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now()
+  await call()
+  return performance.now() - startedAt
+}
+
+await main()

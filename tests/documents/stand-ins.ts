@@ -1,0 +1,138 @@
+/**
+ * How printed commands are run here. The first row whose pattern matches a command counts; a command without a row is
+ * typed as it is printed. Every row has the reason why it cannot be, and a row that no command needs any more fails the
+ * test.
+ */
+export interface StandIn {
+  readonly when: RegExp
+  readonly reason: string
+  /**
+   * `leave out`: only its options are checked. `in a clone`: run where there is a clone of its own, as in the first
+   * hour. `another terminal`: it stays in the foreground, so it is started apart and ended when it is ready. A function:
+   * what is typed instead.
+   */
+  readonly as: 'leave out' | 'in a clone' | 'another terminal' | ((text: string) => string)
+}
+
+const withAgent = (text: string): string => `${text.replace(/ --agent \w+/, '')} --command 'sh fix.sh'`
+const withId = (text: string): string => text.replace(/\bID\b/, '"$ID"')
+
+export const standIns: readonly StandIn[] = [
+  { when: /^npm test$/, reason: 'it is the run that this belongs to', as: 'leave out' },
+  { when: /^npm run check$/, reason: 'CI has lint, types and dead code as steps of their own', as: 'leave out' },
+  {
+    when: /^npm run (conformance|bench|mutants)/,
+    reason: 'needs Go and many minutes; CI has its own steps',
+    as: 'leave out',
+  },
+  { when: /^npm run dev/, reason: 'stays in the foreground', as: 'another terminal' },
+  { when: /^npm |^node_modules/, reason: 'works on the clone it is typed in', as: 'in a clone' },
+  {
+    when: /corral agent (install|remove)/,
+    reason: 'an agent is a large download; `npm run test:agents` installs and runs them',
+    as: 'leave out',
+  },
+  {
+    when: /corral run .*--plan|corral task (plan|approve|revise|reject) /,
+    reason: 'only an agent with a model plans; `npm run test:agents` does with each of them',
+    as: 'leave out',
+  },
+  {
+    when: /corral (install|server drain)/,
+    reason: 'needs a cluster; tests/install has the API of one',
+    as: 'leave out',
+  },
+  {
+    when: /corral env init$/,
+    reason: 'another example has written the file already',
+    as: (text) => `${text} --force`,
+  },
+  {
+    when: /corral task (send|apply|checkout) /,
+    reason: 'goes on after the example, or wants a clean work tree; tests/platform/follow-ups and task-take do them',
+    as: 'leave out',
+  },
+  {
+    when: /corral up(?!.*( -d| --detach|&$))/,
+    reason: 'stays in the foreground',
+    as: 'another terminal',
+  },
+  {
+    when: /corral run (?!.*(--command|--help))/,
+    reason: 'no model key here: a script of the sample repository stands in for the agent',
+    as: withAgent,
+  },
+  {
+    when: /corral task rm /,
+    reason: 'each takes a task of its own away',
+    as: (text) => `finished_task && ${withId(text)}`,
+  },
+  {
+    when: /corral task retry /,
+    reason: 'only a failed task can be tried again, and it is to end before the next command',
+    as: (text) => `failed_task && ${withId(text)} && { corral task watch "$ID" > /dev/null; [ $? = 1 ]; }`,
+  },
+  {
+    when: /corral task shell /,
+    reason: 'a task that has ended has a sandbox only where it failed and was kept',
+    as: (text) => `failed_task --keep && ${withId(text)}`,
+  },
+  {
+    when: /corral task .*\bID\b/,
+    reason: 'ID is the id of a task',
+    as: (text) => `finished_task && ${withId(text)}`,
+  },
+  {
+    when: /corral sandbox forward/,
+    reason: 'stays in the foreground; tests/platform forwards ports',
+    as: 'leave out',
+  },
+  {
+    when: /corral mcp --http/,
+    reason: 'stays in the foreground; tests/platform talks to it with the official client',
+    as: 'leave out',
+  },
+  {
+    when: /\$URL\/tasks -d/,
+    reason: 'the same, over HTTP; the id of the answer is what the next command calls $ID',
+    as: (text) =>
+      `ANSWER=$(${text
+        .replace('"/src/app"', `"'"$HOME"'/src/app"`)
+        .replace(
+          /("task":"[^"]*")/,
+          '$1,"agent":{"name":"command","command":"sh fix.sh"}',
+        )}); STATUS=$?; echo "$ANSWER"; ` +
+      `ID=$(printf '%s' "$ANSWER" | sed -n 's/.*"id":"\\([^"]*\\)".*/\\1/p'); (exit "$STATUS")`,
+  },
+  {
+    when: /localhost:8888|8888:8888/,
+    reason: 'the port may be taken on this machine: a free one stands in for it',
+    as: (text) => text.replaceAll('8888:8888', '$PORT:8888').replaceAll('localhost:8888', 'localhost:$PORT'),
+  },
+]
+
+/** Values of variables and placeholders that people fill in themselves. */
+export const variables = `
+PORT=$(node -e 'const s = require("node:net").createServer().listen(0, () => { console.log(s.address().port); s.close() })')
+DIR="$HOME/own data"
+`
+
+/** What the examples of a command's help take for granted, beside a platform that runs. */
+export const beforeHelp: Readonly<Record<string, string>> = {
+  'corral sandbox --help': 'mkdir -p src',
+  'corral sandbox cp --help':
+    'mkdir -p src && corral sandbox create box && corral sandbox exec box -- touch /tmp/log.txt',
+  'corral env init --help': 'cp -r . ../service',
+  'corral template --help': 'corral template show default --json > template.json',
+}
+
+/** Values for capitals that stand for something in a hint. What has none here only the case at hand knows. */
+export const placeholders: Readonly<Record<string, string>> = {
+  PATH: '~/src/app',
+}
+
+/** A page that takes something for granted says so in words; this is what it means. */
+export const before: Readonly<Record<string, string>> = {
+  // "You need a running platform (`./corral up` in another terminal)"
+  'examples/poc/README.md': 'terminal_two ./corral up',
+}

@@ -1,0 +1,148 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { AgentSandboxClient, type SandboxHandle } from '@corral/agent-sandbox-sdk'
+import { createDaemon, type Daemon, type DaemonServer, serveDaemon } from '@corral/daemon'
+import { inProcessKubeClient } from '@corral/kube'
+import { silentLogger, systemClock } from '@corral/ports'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+
+const isFull = process.env.CORRAL_TEST_SIZE === 'full'
+const execs = isFull ? 1_000 : 40
+const sandboxPath = '/apis/agents.x-k8s.io/v1beta1/namespaces/default/sandboxes/box'
+const podPath = '/api/v1/namespaces/default/pods/box'
+
+let directory: string
+let daemon: Daemon
+let server: DaemonServer
+let client: AgentSandboxClient
+let sandbox: SandboxHandle
+const lines = new Set<Socket>()
+let cuts = 0
+
+/** A cluster of one sandbox, whose port-forward leads to a daemon of this process. */
+function cluster() {
+  const object = (kind: string, more: object) => ({
+    kind,
+    metadata: { name: 'box', namespace: 'default', uid: 'u', resourceVersion: '1' },
+    ...more,
+  })
+  const objects: Record<string, object> = {
+    [sandboxPath]: object('Sandbox', { spec: { podTemplate: { spec: { containers: [] } } } }),
+    [podPath]: object('Pod', { status: { phase: 'Running' } }),
+  }
+  const answer = (status: number, value: object) => ({
+    status,
+    headers: {},
+    body: { type: 'object' as const, value, json: () => JSON.stringify(value) },
+  })
+  return inProcessKubeClient({
+    handle: async ({ path }) =>
+      objects[path]
+        ? answer(200, objects[path])
+        : answer(404, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message: path }),
+    connect: async () => {
+      const socket = connect(server.port!, '127.0.0.1')
+      socket.on('error', () => {})
+      await new Promise((resolve, reject) => socket.once('connect', resolve).once('close', reject))
+      lines.add(socket)
+      socket.once('close', () => lines.delete(socket))
+      return {
+        type: 'port' as const,
+        stream: {
+          [Symbol.asyncIterator]: () => socket[Symbol.asyncIterator](),
+          write: async (chunk: Uint8Array) => {
+            if (!socket.write(chunk))
+              await new Promise((resolve) => socket.once('drain', resolve).once('close', resolve))
+          },
+          end: () => void socket.end(),
+          destroy: () => void socket.destroy(),
+        },
+      }
+    },
+  })
+}
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'corral-cuts-'))
+  daemon = await createDaemon({
+    workDir: join(directory, 'work'),
+    stateDir: join(directory, 'state'),
+    clock: systemClock,
+    log: silentLogger,
+    env: process.env,
+    defaultCwd: directory,
+    onRunnerFinished: () => {},
+  })
+  server = await serveDaemon(daemon, { port: 0, host: '127.0.0.1' })
+  client = new AgentSandboxClient({ client: cluster(), namespace: 'default' })
+  sandbox = await client.sandboxes.get('box')
+  cuts = 0
+})
+afterEach(async () => {
+  sandbox.detach()
+  await daemon.terminate(0)
+  await server.close(0)
+  await daemon.close()
+  await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+})
+
+/** Cuts a line every few milliseconds for as long as it runs. */
+function startCutting(seed: number): () => void {
+  let state = seed
+  const random = () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+  const timer = setInterval(() => {
+    const [line] = [...lines].slice(Math.floor(random() * lines.size))
+    if (!line || random() < 0.3) return
+    cuts += 1
+    line.destroy()
+  }, 7)
+  return () => clearInterval(timer)
+}
+
+describe('connections cut at random', () => {
+  it(`lose and double no byte and run none of ${execs} commands twice`, async () => {
+    await sandbox.exec(['true'])
+    const log = join(directory, 'ran')
+    const stop = startCutting(20_261_116)
+    const expected = Array.from({ length: 400 }, (_, line) => `line ${line} of the output`).join('\n')
+    const script = `echo $0 >> ${log}; i=0; while [ $i -lt 400 ]; do echo "line $i of the output"; i=$((i+1)); done; sleep 0.02; exit 3`
+    try {
+      for (let batch = 0; batch < execs; batch += 8) {
+        const ids = Array.from({ length: Math.min(8, execs - batch) }, (_, index) => `c${batch + index}`)
+        const results = await Promise.all(ids.map((id) => sandbox.exec(['sh', '-c', script, id])))
+        for (const { exitCode, stdout } of results) {
+          expect(exitCode).toBe(3)
+          expect(stdout === `${expected}\n`).toBe(true)
+        }
+      }
+    } finally {
+      stop()
+    }
+    const ran = (await readFile(log, 'utf8')).trim().split('\n')
+    expect(ran.sort()).toEqual(Array.from({ length: execs }, (_, index) => `c${index}`).sort())
+    expect(cuts).toBeGreaterThan(5)
+  })
+
+  it('a daemon that starts anew ends its commands as lost, and none is started again', async () => {
+    const log = join(directory, 'ran')
+    const command = sandbox.shell(`echo ran >> ${log}; echo up; sleep 1000`)
+    for await (const line of command.stdout.lines()) {
+      expect(line).toBe('up')
+      break
+    }
+    await server.close(0)
+    await daemon.close()
+    const options = { clock: systemClock, log: silentLogger, env: process.env, onRunnerFinished: () => {} }
+    const place = { workDir: join(directory, 'work'), stateDir: join(directory, 'state'), defaultCwd: directory }
+    daemon = await createDaemon({ ...options, ...place })
+    server = await serveDaemon(daemon, { port: 0, host: '127.0.0.1' })
+    await expect(Promise.resolve(command)).rejects.toMatchObject({ code: 'ProcessLost', retryable: false })
+    expect(await sandbox.exec(['echo', 'again'])).toMatchObject({ stdout: 'again\n' })
+    expect(await readFile(log, 'utf8')).toBe('ran\n')
+  })
+})

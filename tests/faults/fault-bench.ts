@@ -1,0 +1,275 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { anySignal, type TaskView } from '@corral/protocol'
+import { AgentTasks, findCondition, isConditionTrue, Pods, SandboxClaims, Sandboxes } from '@corral/resources'
+import {
+  bareRemote,
+  cradlePid,
+  type GitFixture,
+  type GitServer,
+  hangMs,
+  type PlatformProcess,
+  startGitServer,
+  startPlatformProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+  waitUntil,
+} from '@corral/testing'
+
+export const faults = [
+  'main',
+  'cradle',
+  'main and cradle',
+  'daemon',
+  'supervisor',
+  'bwrap',
+  'SIGTERM',
+  'remote away',
+] as const
+export type Fault = (typeof faults)[number]
+
+export const stages = [
+  'queued',
+  'claiming',
+  'sandbox ready',
+  'repository',
+  'set-up',
+  'agent running',
+  'collecting',
+  'pushing',
+] as const
+export type Stage = (typeof stages)[number]
+
+export const warmSandboxes = 2
+
+const setup = 'echo preparing; sleep 0.5'
+/** Every run of the agent leaves a line of its own before and after a while. */
+export const command = 'echo run >> runs.txt; echo working; sleep 1; echo end >> runs.txt'
+
+/** A platform with a remote, to be broken. */
+export interface FaultBench extends AsyncDisposable {
+  readonly platform: PlatformProcess
+  readonly remote: GitFixture
+  readonly server: GitServer
+  /** Creates a task and waits until it is at the stage, with whatever can be held there held. */
+  taskAt(stage: Stage): Promise<string>
+  /** Does the harm, and starts again what a person would start again: main. */
+  strike(fault: Fault, id: string): Promise<void>
+  /** Lets go of what `taskAt` held. */
+  release(): Promise<void>
+  /** Waits until nothing of earlier tasks is left and every warm sandbox is ready. */
+  untilHealthy(): Promise<void>
+  create(): Promise<string>
+}
+
+export async function openFaultBench(): Promise<FaultBench> {
+  const scratch: TemporaryDirectory = temporaryDirectory()
+  const remote = await bareRemote(join(scratch.path, 'served', 'project.git'))
+  const server = await startGitServer(join(scratch.path, 'served'), join(scratch.path, 'server'))
+  const platform = await startPlatformProcess({ env: server.environment, args: ['--warm', String(warmSandboxes)] })
+  let over = new AbortController()
+  let isQueueHeld = false
+
+  const create = (): Promise<string> =>
+    platform.api.create({
+      repo: `${server.url}/project.git`,
+      task: 'Count',
+      setup,
+      agent: { name: 'command', command },
+    })
+
+  const restart = async (): Promise<void> => {
+    await platform.restart({ args: isQueueHeld ? ['--max-tasks', '0'] : [] })
+  }
+
+  /** Resolves when the new task reaches the condition. */
+  const recorded = async (known: Set<string>, condition: string, signal: AbortSignal): Promise<void> => {
+    const kube = await platform.kube()
+    for await (const { object } of kube.watch(AgentTasks, { namespace: 'corral', signal }))
+      if (!known.has(object.metadata.name) && findCondition(object.status?.conditions ?? [], condition)) return
+  }
+  const claimed = async (known: Set<string>, signal: AbortSignal): Promise<void> => {
+    const kube = await platform.kube()
+    for await (const { object } of kube.watch(SandboxClaims, { namespace: 'corral', signal }))
+      if (!known.has(object.metadata.name)) return
+  }
+  const asked = (path: RegExp, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      server.hold((request) => {
+        if (!path.test(request)) return Promise.resolve()
+        resolve()
+        return new Promise((release) => signal.addEventListener('abort', () => release(), { once: true }))
+      })
+    })
+  const printed = async (id: string, text: string, signal: AbortSignal): Promise<void> => {
+    for await (const event of platform.api.events(id, { signal }))
+      if (event.type === 'output' && event.text.includes(text)) return
+  }
+  const conditionAt: Partial<Record<Stage, string>> = { 'sandbox ready': 'SandboxReady', collecting: 'AgentFinished' }
+
+  const taskAt = async (stage: Stage): Promise<string> => {
+    over = new AbortController()
+    const signal = anySignal([over.signal, AbortSignal.timeout(hangMs)])
+    if (stage === 'queued') {
+      isQueueHeld = true
+      await platform.stop()
+      await restart()
+      return create()
+    }
+    const kube = await platform.kube()
+    const known = new Set(
+      (await kube.list(AgentTasks, { namespace: 'corral' })).items.map((task) => task.metadata.name),
+    )
+    const condition = conditionAt[stage]
+    const reached = condition
+      ? recorded(known, condition, signal)
+      : stage === 'claiming'
+        ? claimed(known, signal)
+        : stage === 'repository'
+          ? asked(/^POST .*git-upload-pack$/, signal)
+          : stage === 'pushing'
+            ? asked(/^POST .*git-receive-pack$/, signal)
+            : undefined
+    const id = await create()
+    await (reached ?? printed(id, stage === 'set-up' ? 'preparing' : 'working', signal))
+    return id
+  }
+
+  const release = async (): Promise<void> => {
+    over.abort()
+    server.hold(undefined)
+    if (!isQueueHeld) return
+    isQueueHeld = false
+    await platform.stop()
+    await restart()
+  }
+
+  const killCradle = (): void => {
+    const pid = cradlePid(platform.dataDir)
+    if (pid !== undefined) process.kill(pid, 'SIGKILL')
+  }
+  /** In the task's pod where it has one, else in every pod. */
+  const killInside = async (name: 'corral-daemon' | 'supervisor' | 'bwrap', id: string): Promise<void> => {
+    const podName = (await platform.api.get(id)).sandbox?.pod
+    for (const pid of processesOfPods(platform.dataDir, name, podName)) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It ended between the look and the signal.
+      }
+    }
+  }
+  const strike: FaultBench['strike'] = async (fault, id) => {
+    switch (fault) {
+      case 'main':
+        await platform.kill9()
+        return restart()
+      case 'SIGTERM':
+        await platform.stop()
+        return restart()
+      case 'cradle':
+        return killCradle()
+      case 'main and cradle':
+        killCradle()
+        await platform.kill9()
+        return restart()
+      case 'daemon':
+        return killInside('corral-daemon', id)
+      case 'supervisor':
+      case 'bwrap':
+        return killInside(fault, id)
+      case 'remote away':
+        server.setAway(true)
+        over.abort()
+        server.hold(undefined)
+    }
+  }
+
+  return {
+    platform,
+    remote,
+    server,
+    create,
+    taskAt,
+    strike,
+    release,
+    async untilHealthy() {
+      const kube = await platform.kube()
+      await waitUntil('the pool is healthy and nothing is left of tasks', async () => {
+        const claims = await kube.list(SandboxClaims, { namespace: 'corral' })
+        const sandboxes = await kube.list(Sandboxes, { namespace: 'corral' })
+        const pods = await kube.list(Pods, { namespace: 'corral' })
+        const areReady = sandboxes.items.every(({ status }) => isConditionTrue(status?.conditions, 'Ready'))
+        const counts = [claims.items.length, sandboxes.items.length, pods.items.length]
+        return areReady && counts.join() === [0, warmSandboxes, warmSandboxes].join()
+      })
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort()
+      await platform[Symbol.asyncDispose]()
+      await server[Symbol.asyncDispose]()
+      await scratch[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Pids of a program in the pods of a data directory, told by the users the pods run as. */
+function processesOfPods(dataDir: string, name: string, podName: string | undefined): number[] {
+  const records = readdirSync(join(dataDir, 'pods'))
+    .map((uid) => join(dataDir, 'pods', uid, 'record.json'))
+    .filter((path) => existsSync(path))
+    .map((path) => JSON.parse(readFileSync(path, 'utf8')) as { name: string; hostUid: number })
+  const uids = new Set(records.filter((pod) => !podName || pod.name === podName).map((pod) => String(pod.hostUid)))
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .filter((pid) => {
+      const status = readProc(pid, 'status')
+      const [, comm] = /^Name:\t(.*)$/m.exec(status) ?? []
+      const [, uid = ''] = /^Uid:\t(\d+)/m.exec(status) ?? []
+      return comm === name && uids.has(uid)
+    })
+    .map(Number)
+}
+
+function readProc(pid: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    // It ended.
+    return ''
+  }
+}
+
+/** What a user gets. */
+export type End = 'all of the work' | 'what was on disk' | 'a refusal to clone'
+
+/** What a user gets whose task was at this stage when the fault came. */
+export function expectedEnd(fault: Fault, stage: Stage): End {
+  const isAfterClone = ['set-up', 'agent running', 'collecting', 'pushing'].includes(stage)
+  if (fault === 'remote away') return isAfterClone ? 'all of the work' : 'a refusal to clone'
+  const killsAgent = ['cradle', 'main and cradle', 'daemon', 'supervisor', 'bwrap'].includes(fault)
+  return killsAgent && stage === 'agent running' ? 'what was on disk' : 'all of the work'
+}
+
+/** Problems with how a task ended; none when it is as promised. */
+export async function problemsOf(bench: FaultBench, task: TaskView, promised: readonly End[]): Promise<string[]> {
+  const said = [task.status, task.cause?.code, task.outcome].filter((word) => word !== undefined).join(' ')
+  const ends: Partial<Record<string, End>> = {
+    'SUCCEEDED changes': 'all of the work',
+    'FAILED SandboxLost partial': 'what was on disk',
+    'FAILED CloneFailed': 'a refusal to clone',
+  }
+  const end = ends[said]
+  if (!end || !promised.includes(end)) return [`${task.id} ended as "${said}": ${task.cause?.message ?? ''}`]
+  if (end === 'a refusal to clone') return []
+  const work = await bench.remote.show(task.branch ?? '', 'runs.txt')
+  const events = await bench.platform.api.allEvents(task.id)
+  const runs = events.filter((event) => event.type === 'output' && event.text.includes('working')).length
+  return [
+    ...(work === (end === 'all of the work' ? 'run\nend' : 'run') ? [] : [`${task.id} left "${work}"`]),
+    ...(task.pushed ? [] : [`${task.id} was not pushed`]),
+    ...((await bench.remote.git('rev-parse', task.branch ?? '')) === task.commit ? [] : [`${task.id}: other commit`]),
+    ...(runs === 1 ? [] : [`${task.id} ran its agent ${runs} times`]),
+    ...(events.every(({ sequence }, index) => sequence === index + 1) ? [] : [`${task.id}: a gap in the events`]),
+  ]
+}

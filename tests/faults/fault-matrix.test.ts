@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import {
+  expectedEnd,
+  type Fault,
+  type FaultBench,
+  faults,
+  openFaultBench,
+  problemsOf,
+  type Stage,
+  stages,
+} from './fault-bench.js'
+
+// Real processes on a machine that may be busy with other tests.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 })
+
+let bench: FaultBench
+beforeAll(async () => {
+  bench = await openFaultBench()
+})
+afterAll(() => bench?.[Symbol.asyncDispose]())
+
+/** Each fault once at the stage where most is at stake, and the rest of the ways into them. */
+const few: [Fault, Stage][] = [
+  ['SIGTERM', 'claiming'],
+  ['SIGTERM', 'set-up'],
+  ['SIGTERM', 'agent running'],
+  ['main and cradle', 'queued'],
+  ['main and cradle', 'agent running'],
+  ['cradle', 'claiming'],
+  ['cradle', 'set-up'],
+  ['cradle', 'agent running'],
+  ['daemon', 'set-up'],
+  ['daemon', 'agent running'],
+  ['bwrap', 'agent running'],
+  ['remote away', 'pushing'],
+]
+const all = faults.flatMap((fault) => stages.map((stage): [Fault, Stage] => [fault, stage]))
+const isFull = process.env.CORRAL_TEST_SIZE === 'full'
+/** In the small size the task of the next row is the fresh one that must succeed. */
+const cells = isFull ? all : few
+
+describe('whatever dies, nothing that was on disk is lost and nothing runs twice', () => {
+  it.each(cells)('%s dies under a task that is %s', async (fault, stage) => {
+    const promised = expectedEnd(fault, stage)
+    const id = await bench.taskAt(stage)
+    await bench.strike(fault, id)
+    await bench.release()
+    if (promised === 'a refusal to clone') await bench.platform.api.untilEnded(id)
+    bench.server.setAway(false)
+    expect(await problemsOf(bench, await bench.platform.api.untilEnded(id), [promised])).toEqual([])
+
+    if (isFull || cells.at(-1)?.join() === [fault, stage].join()) {
+      const fresh = await bench.platform.api.untilEnded(await bench.create())
+      expect(await problemsOf(bench, fresh, ['all of the work'])).toEqual([])
+    }
+    await bench.untilHealthy()
+  })
+})

@@ -1,0 +1,140 @@
+import { join } from 'node:path'
+import type { CreateTaskRequest, TaskView } from '@corral/protocol'
+import {
+  type GitFixture,
+  gitRepository,
+  type PlatformProcess,
+  startPlatformProcess,
+  type TemporaryDirectory,
+  temporaryDirectory,
+} from '@corral/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+let scratch: TemporaryDirectory
+let platform: PlatformProcess
+beforeAll(async () => {
+  scratch = temporaryDirectory()
+  platform = await startPlatformProcess()
+})
+afterAll(async () => {
+  await platform?.[Symbol.asyncDispose]()
+  await scratch?.[Symbol.asyncDispose]()
+})
+
+let count = 0
+const repository = (files: Record<string, string>): Promise<GitFixture> =>
+  gitRepository(join(scratch.path, `repo-${++count}`), files)
+
+async function run(repo: string, command: string, more: Partial<CreateTaskRequest> = {}): Promise<TaskView> {
+  return platform.api.run({ repo, task: 'Look', agent: { name: 'command', command }, ...more })
+}
+
+async function eventsOf(task: TaskView) {
+  const events = await platform.api.allEvents(task.id)
+  return { events, said: events.flatMap((event) => (event.type === 'output' ? [event.text] : [])).join('\n') }
+}
+
+describe('.corral/environment.yaml', () => {
+  const file = [
+    'version: 1',
+    'setup:',
+    '  - mkdir -p /tmp/made && echo "made with $GREETING" > /tmp/made/by-setup',
+    '  - greet',
+    'env: {GREETING: hello}',
+    'path: [tools]',
+    '',
+  ].join('\n')
+  const greet = '#!/bin/sh\necho "greeted $GREETING"\n'
+
+  it('gives set-up and the agent its commands, variables and PATH', async () => {
+    const repo = await repository({ '.corral/environment.yaml': file, 'tools/greet': greet })
+    await repo.git('update-index', '--chmod=+x', 'tools/greet')
+    await repo.git('commit', '-qm', 'make it a program')
+    const task = await run(repo.path, 'cat /tmp/made/by-setup; greet')
+    const { said } = await eventsOf(task)
+    expect(task, said).toMatchObject({ status: 'SUCCEEDED' })
+    expect(said).toContain('made with hello')
+    expect(said.match(/greeted hello/g)).toHaveLength(2)
+  })
+
+  it('its checks judge the work and send the agent back, with the same variables and PATH', async () => {
+    const checks = 'checks: [{name: greeting, run: greet && grep -q fixed answer.txt, timeout: 2m}]\n'
+    const repo = await repository({ '.corral/environment.yaml': file + checks, 'tools/greet': greet })
+    await repo.git('update-index', '--chmod=+x', 'tools/greet')
+    await repo.git('commit', '-qm', 'make it a program')
+    const task = await run(repo.path, 'greet; [ -f answer.txt ] && echo fixed > answer.txt || echo wrong > answer.txt')
+    const { said } = await eventsOf(task)
+    expect(task, said).toMatchObject({ status: 'SUCCEEDED' })
+    expect(task.checks).toMatchObject({
+      list: [{ name: 'greeting', timeout_seconds: 120 }],
+      rounds: [{ passed: false }, { passed: true }],
+    })
+  })
+
+  it('a failure in the middle of a pipe fails set-up', async () => {
+    const repo = await repository({ '.corral/environment.yaml': 'version: 1\nsetup: "false | cat"\n' })
+    expect(await run(repo.path, 'true')).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
+  })
+
+  it('one that cannot be read ends the task with the field that is wrong', async () => {
+    const repo = await repository({ '.corral/environment.yaml': 'version: 1\nsetpu: npm ci\n' })
+    const task = await run(repo.path, 'true')
+    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentInvalid' } })
+    expect(task.cause?.message).toContain('setpu')
+  })
+
+  it('asks for network, is refused with the command to run, and gets it after that command', async () => {
+    const asks = 'version: 1\nsetup: echo set up\negress: {setup: [packages, "files.example.com:443"]}\n'
+    const repo = await repository({ '.corral/environment.yaml': asks })
+    const refused = await run(repo.path, 'true')
+    expect(refused).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentNotGranted' } })
+    const command = `env grant ${repo.path} files.example.com:443`
+    expect(refused.cause?.hint).toContain(`corral ${command}`)
+    const shown = await platform.corral(['env', 'show', repo.path, '--data-dir', platform.dataDir])
+    expect(shown.stdout).toContain(command)
+    await platform.corral([...command.split(' '), '--data-dir', platform.dataDir])
+    expect(await run(repo.path, 'true')).toMatchObject({ status: 'SUCCEEDED' })
+    await platform.corral(['env', 'revoke', repo.path, '--data-dir', platform.dataDir])
+    expect(await run(repo.path, 'true')).toMatchObject({ cause: { code: 'EnvironmentNotGranted' } })
+  })
+
+  it('of an agent’s own commit counts for nobody: a follow-up has the one of the base', async () => {
+    const repo = await repository({ '.corral/environment.yaml': 'version: 1\nenv: {FROM: base}\n' })
+    const first = await run(
+      repo.path,
+      'printf "version: 1\\nenv: {FROM: agent}\\negress: {agent: [packages]}\\n" > .corral/environment.yaml; echo "first $FROM"',
+    )
+    expect(first).toMatchObject({ status: 'SUCCEEDED', pushed: true })
+    const followUp = await platform.corral([
+      ...['task', 'send', first.id, 'Again', '--watch', '--data-dir', platform.dataDir],
+    ])
+    expect(followUp.stdout).toContain('first base')
+    expect(followUp.stdout).not.toContain('first agent')
+  })
+
+  it('a refused name is told once, with the option that allows it', async () => {
+    const repo = await repository({ 'a.txt': 'a' })
+    const ask = `node -e "fetch('http://cdn.example.com/').catch(() => console.log('refused'))"`
+    const task = await run(repo.path, ask, { setup: `${ask}; ${ask}` })
+    const { events } = await eventsOf(task)
+    const told = events.filter((event) => event.type === 'warning' && event.code === 'EgressRefused')
+    expect(told).toHaveLength(1)
+    expect(told[0]).toMatchObject({ message: expect.stringContaining('--allow cdn.example.com:443') })
+  })
+})
+
+describe('corral env', () => {
+  it('init writes a file from lock files that validate accepts, and does not replace one', async () => {
+    const repo = await repository({ 'package-lock.json': '{}', 'go.mod': 'module p\n' })
+    const made = await platform.corral(['env', 'init', repo.path])
+    expect(made.stdout).toContain('package-lock.json, go.mod')
+    const checked = await platform.corral(['env', 'validate', repo.path, '--json'])
+    expect(JSON.parse(checked.stdout)).toMatchObject({
+      valid: true,
+      environment: { setup: 'npm ci\ngo mod download', path: ['node_modules/.bin'] },
+    })
+    const again = await platform.corral(['env', 'init', repo.path])
+    expect(again.code).toBe(1)
+    expect(again.stderr).toContain('is there already')
+  })
+})

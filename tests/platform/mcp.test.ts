@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import { type McpHttpServer, serveMcpHttp } from '@corral/mcp'
+import { TasksClient } from '@corral/protocol'
+import {
+  corralProgram,
+  gitRepository,
+  type PlatformProcess,
+  startPlatformProcess,
+  temporaryDirectory,
+  waitUntil,
+} from '@corral/testing'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+let platform: PlatformProcess
+let claims: () => Promise<string[]>
+
+beforeAll(async () => {
+  platform = await startPlatformProcess({ args: ['--warm', '1'] })
+  claims = async () => {
+    const { stdout } = await platform.kubectl(['get', 'sandboxclaims', '-o', 'name'])
+    return stdout.split('\n').filter(Boolean)
+  }
+})
+afterAll(() => platform?.[Symbol.asyncDispose]())
+
+interface Answer {
+  isError?: boolean
+  text: string
+  data: Record<string, unknown>
+}
+
+async function call(client: Client, name: string, args: Record<string, unknown> = {}): Promise<Answer> {
+  const { isError, content, structuredContent } = await client.callTool({ name, arguments: args }, { timeout: 240_000 })
+  const [first] = content as { text: string }[]
+  return {
+    ...(isError ? { isError } : {}),
+    text: first?.text ?? '',
+    data: (structuredContent ?? {}) as Record<string, unknown>,
+  }
+}
+
+describe('corral mcp over standard input and output', () => {
+  let client: Client
+  beforeAll(async () => {
+    client = new Client({ name: 'test', version: '1' })
+    const args = [corralProgram, 'mcp', '--data-dir', platform.dataDir]
+    await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'inherit' }))
+  })
+  afterAll(() => client?.close())
+
+  it('offers tools for sandboxes and tasks, each with a schema', async () => {
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name).sort()).toEqual([
+      'cancel_task',
+      'create_sandbox',
+      'create_task',
+      'delete_sandbox',
+      'download_file',
+      'execute_command',
+      'file_exists',
+      'get_task',
+      'get_task_diff',
+      'list_files',
+      'list_sandboxes',
+      'list_tasks',
+      'send_message',
+      'upload_file',
+      'wait_task',
+    ])
+    for (const tool of tools) expect(tool.inputSchema, tool.name).toMatchObject({ type: 'object' })
+  })
+
+  it('a sandbox takes commands and files, text and bytes', async () => {
+    const { data } = await call(client, 'create_sandbox', { warmpool: 'default' })
+    const at = { sandbox_claim_name: data.sandbox_claim_name }
+    const failing = await call(client, 'execute_command', { ...at, command: 'echo out; echo err >&2; exit 3' })
+    expect(failing).toMatchObject({ data: { exit_code: 3, stdout: 'out\n', stderr: 'err\n' } })
+    expect(failing.isError).toBeUndefined()
+
+    await call(client, 'execute_command', { ...at, command: 'mkdir /tmp/listed' })
+    const file = { ...at, path: '/tmp/listed/one.txt' }
+    expect((await call(client, 'upload_file', { ...file, content: 'grüße' })).data).toEqual({ bytes_written: 7 })
+    expect((await call(client, 'download_file', file)).data).toEqual({ content: 'grüße', bytes_read: 7 })
+    expect((await call(client, 'file_exists', file)).data).toEqual({ exists: true })
+
+    const bytes = { ...at, path: '/tmp/listed/two.bin', binary: true }
+    await call(client, 'upload_file', { ...bytes, content: '/wA=' })
+    expect((await call(client, 'download_file', bytes)).data).toEqual({ content: '/wA=', bytes_read: 2 })
+    const asText = await call(client, 'download_file', { ...bytes, binary: false })
+    expect(asText).toMatchObject({ isError: true, text: expect.stringContaining('is not UTF-8 text') })
+    const listing = await call(client, 'list_files', { ...at, path: '/tmp/listed', max_entries: 1 })
+    expect(listing.data).toMatchObject({ truncated: true, entries: [{ type: 'file' }] })
+
+    expect((await call(client, 'delete_sandbox', at)).isError).toBeUndefined()
+    const gone = await call(client, 'execute_command', { ...at, command: 'true' })
+    expect(gone).toMatchObject({ isError: true, text: expect.stringMatching(/^NotFound: this session has no sandbox/) })
+  })
+
+  it('a task runs to its branch, and its patch can be read', async () => {
+    await using scratch = temporaryDirectory()
+    const repo = await gitRepository(join(scratch.path, 'repo'))
+    writeFileSync(join(repo.path, 'old.txt'), 'one\n')
+    await repo.git('add', '.')
+    await repo.git('commit', '-qm', 'old')
+    const created = await call(client, 'create_task', { repo: repo.path, task: 'x', command: 'echo two > new.txt' })
+    const { id } = created.data
+    await waitUntil('the task has ended', async () => {
+      const { data } = await call(client, 'wait_task', { id, timeout: 60 })
+      return data.status === 'SUCCEEDED'
+    })
+    expect((await call(client, 'get_task_diff', { id })).data).toMatchObject({
+      diff: expect.stringContaining('+two'),
+      truncated: false,
+    })
+    expect(await call(client, 'get_task', { id: 'nothing' })).toMatchObject({ isError: true, text: /^NotFound/ })
+  })
+
+  it('the end of the client deletes its sandboxes', async () => {
+    const { data } = await call(client, 'create_sandbox', { shutdown_after_seconds: null })
+    const claim = `sandboxclaim.extensions.agents.x-k8s.io/${data.sandbox_claim_name}`
+    expect(await claims()).toContain(claim)
+    await client.close()
+    await waitUntil('the claim is gone', async () => !(await claims()).includes(claim))
+  })
+})
+
+describe('streamable HTTP', () => {
+  const token = 'a-token-of-the-test'
+  let server: McpHttpServer
+  beforeAll(async () => {
+    const sandboxes = new AgentSandboxClient({ kubeconfigPath: platform.kubeconfig })
+    const tasks = new TasksClient({ baseUrl: platform.url, token: platform.token })
+    server = await serveMcpHttp({ backend: { sandboxes, tasks, version: '0' }, token, host: '127.0.0.1', port: 0 })
+  })
+  afterAll(() => server?.close())
+
+  const connect = async (): Promise<Client> => {
+    const client = new Client({ name: 'test', version: '1' })
+    const requestInit = { headers: { authorization: `Bearer ${token}` } }
+    await client.connect(new StreamableHTTPClientTransport(new URL(server.url), { requestInit }))
+    return client
+  }
+
+  it('two sessions do not see the sandboxes of each other', async () => {
+    const [one, other] = await Promise.all([connect(), connect()])
+    const { data } = await call(one, 'create_sandbox')
+    const name = data.sandbox_claim_name
+    expect((await call(one, 'list_sandboxes')).data).toEqual({ sandbox_claim_names: [name] })
+    expect((await call(other, 'list_sandboxes')).data).toEqual({ sandbox_claim_names: [] })
+    const foreign = await call(other, 'execute_command', { sandbox_claim_name: name, command: 'true' })
+    expect(foreign.text).toMatch(/^NotFound: this session has no sandbox/)
+    await Promise.all([one.close(), other.close()])
+  })
+
+  const opening = { method: 'POST', body: '{}' }
+  it.each([
+    ['without a token', {}, 401, 'the bearer token is missing or wrong'],
+    ['with another token', { authorization: 'Bearer other' }, 401, 'the bearer token is missing or wrong'],
+    [
+      'of a page elsewhere',
+      { authorization: `Bearer ${token}`, origin: 'http://evil.example' },
+      403,
+      'http://evil.example',
+    ],
+    ['of a session that ended', { authorization: `Bearer ${token}`, 'mcp-session-id': 'gone' }, 404, 'has ended'],
+  ])('a request %s is refused', async (_name, headers, status, reason) => {
+    const response = await fetch(server.url, { ...opening, headers: headers as Record<string, string> })
+    expect(response.status).toBe(status)
+    expect(await response.text()).toContain(reason)
+  })
+})

@@ -1,0 +1,85 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { corralProgram, type PlatformProcess, startPlatformProcess } from '@corral/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+let platform: PlatformProcess
+beforeAll(async () => {
+  platform = await startPlatformProcess()
+})
+afterAll(() => platform?.[Symbol.asyncDispose]())
+
+describe('a sandbox goes by the name its user gave', () => {
+  it('`sandbox create box`, then exec, shell, list and rm with that name', async () => {
+    const created = await platform.corral(['sandbox', 'create', 'box'])
+    expect(created).toMatchObject({ code: 0, stdout: 'box\n' })
+    expect(await platform.corral(['sandbox', 'exec', 'box', '--', 'echo', 'inside'])).toMatchObject({
+      code: 0,
+      stdout: 'inside\n',
+    })
+    const shell = await platform.corral(['sandbox', 'shell', 'box'], { stdin: 'echo from the shell; exit 3\n' })
+    expect(shell).toMatchObject({ code: 3, stdout: 'from the shell\n' })
+    const { stdout } = await platform.corral(['sandbox', 'list'])
+    expect(stdout).toMatch(/^NAME +OF +READY/)
+    expect(stdout).toMatch(/^box +claim box +True/m)
+    expect(stdout).toMatch(/^default-\S+ +pool default/m)
+
+    // The objects are Kubernetes': the sandbox itself has another name, which works as well.
+    const { sandboxes } = JSON.parse((await platform.corral(['sandbox', 'list', '--json'])).stdout) as {
+      sandboxes: { name: string; sandbox: string }[]
+    }
+    const inner = sandboxes.find(({ name }) => name === 'box')!.sandbox
+    expect(await platform.corral(['sandbox', 'exec', inner, '--', 'true'])).toMatchObject({ code: 0, stderr: '' })
+
+    expect(await platform.corral(['sandbox', 'rm', 'box'])).toMatchObject({ code: 0, stdout: 'removed box\n' })
+    const gone = await platform.corral(['sandbox', 'exec', 'nowhere', '--', 'true'])
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no sandbox "nowhere"') })
+  })
+})
+
+describe('standard input without a terminal', () => {
+  beforeAll(async () => {
+    expect(await platform.corral(['sandbox', 'create', 'input'])).toMatchObject({ code: 0 })
+  })
+
+  it.each([
+    { what: 'a file', open: (path: string) => openSync(path, 'r'), stdout: 'from the file\n' },
+    { what: '/dev/null', open: () => openSync('/dev/null', 'r'), stdout: '' },
+  ])('is $what: `sandbox exec -i` passes it on and ends', ({ open, stdout }) => {
+    const path = join(platform.directory, 'input.txt')
+    writeFileSync(path, 'from the file\n')
+    const input = open(path)
+    const result = spawnSync(
+      process.execPath,
+      [corralProgram, 'sandbox', 'exec', '-i', 'input', '--data-dir', platform.dataDir, '--', 'cat'],
+      { stdio: [input, 'pipe', 'pipe'], encoding: 'utf8', env: platform.environment() },
+    )
+    closeSync(input)
+    expect(result).toMatchObject({ status: 0, stdout, stderr: '' })
+  })
+
+  it('is closed: a shell started with `<&-` ends as well', () => {
+    const line = 'exec "$0" "$1" sandbox exec -i input --data-dir "$2" -- cat <&-'
+    const result = spawnSync('/bin/sh', ['-c', line, process.execPath, corralProgram, platform.dataDir], {
+      encoding: 'utf8',
+      env: platform.environment(),
+    })
+    expect(result).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  })
+
+  it('is a pipe that stays open: the command ends when the one inside does', async () => {
+    const child = spawn(
+      process.execPath,
+      [corralProgram, 'sandbox', 'exec', '-i', 'input', '--data-dir', platform.dataDir, '--', 'head', '-1'],
+      { stdio: ['pipe', 'pipe', 'inherit'], env: platform.environment() },
+    )
+    child.stdin.write('first\n')
+    const [output, code] = await Promise.all([
+      text(child.stdout),
+      new Promise((resolve) => child.once('exit', resolve)),
+    ])
+    expect([code, output]).toEqual([0, 'first\n'])
+  })
+})

@@ -1,0 +1,86 @@
+import { createProvider, type ProviderEvent, SandboxError } from '@corral/agent-sandbox-sdk'
+import { type PlatformProcess, startPlatformProcess } from '@corral/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+let platform: PlatformProcess
+
+beforeAll(async () => {
+  platform = await startPlatformProcess({ args: ['--agent', 'command'] })
+})
+afterAll(async () => {
+  await platform?.[Symbol.asyncDispose]()
+})
+
+describe('AgentSandboxProvider', () => {
+  const provider = (type = 'agent-sandbox') =>
+    createProvider(type, { kubeconfigPath: platform.kubeconfig, namespace: 'corral' })
+
+  it('S2-U2 S2-D2 S2-I13: makes one sandbox per project, tells of it, and finds it again after a restart', async () => {
+    const first = provider()
+    const events: ProviderEvent['type'][] = []
+    first.on(({ type }) => events.push(type))
+    const config = { projectId: 'shop/front end', env: { STAGE: 'test' }, networkMode: 'none' } as const
+    const [made, second] = await Promise.allSettled([first.create(config), first.create(config)])
+    if (made.status === 'rejected') throw made.reason
+    expect(second).toMatchObject({ status: 'rejected', reason: { code: 'AlreadyExists' } })
+    await expect(provider().create(config)).rejects.toMatchObject({ code: 'AlreadyExists' })
+    expect(events).toEqual(['sandbox:creating', 'sandbox:created', 'sandbox:started'])
+    expect(await made.value.exec('sh', ['-c', 'echo $STAGE; exit 2'])).toEqual({
+      exitCode: 2,
+      stdout: 'test\n',
+      stderr: '',
+    })
+
+    const later = provider('kubernetes')
+    expect(await later.recover()).toEqual({ recovered: 1, removed: 0 })
+    const found = await later.get('shop/front end')
+    expect(found).toMatchObject({ id: made.value.id, projectId: 'shop/front end', status: 'running' })
+    expect((await later.getById(made.value.id))?.containerId).toBe(made.value.containerId)
+    expect(await later.getById('s-none')).toBeUndefined()
+    await found?.touch()
+    expect((await found?.getMetrics())?.memoryUsageMb).toBeGreaterThan(1)
+    await found?.stop()
+    await expect.poll(async () => (await later.list()).length).toBe(0)
+    await Promise.all([first.close(), later.close()])
+  })
+
+  it('S2-R2 S2-R3: streams commands and keeps terminals that outlive their client', async () => {
+    const mine = provider('embedded')
+    const instance = await mine.create({ projectId: 'terminals' })
+    const stream = await instance.execStream({ cmd: 'sh', args: ['-c', 'echo out; echo err >&2; exit 3'], cwd: '/tmp' })
+    let out = ''
+    for await (const chunk of stream.stdout) out += String(chunk)
+    expect([out, (await stream.wait()).exitCode]).toEqual(['out\n', 3])
+    const endless = await instance.execStream({ cmd: 'sleep', args: ['1000'] })
+    await endless.kill()
+    expect((await endless.wait()).exitCode).toBe(137)
+
+    await instance.createTmuxSession('main')
+    await instance.createTmuxSession('main')
+    await instance.sendKeysToTmux('main', 'echo $((40 + 2))-marker\n')
+    const again = await provider().get('terminals')
+    await expect.poll(() => again?.captureTmuxPane('main')).toContain('42-marker')
+    expect(await again?.listTmuxSessions()).toEqual(['main'])
+    await again?.killTmuxSession('main')
+    await expect.poll(() => again?.listTmuxSessions()).toEqual([])
+    await instance.stop()
+    await mine.close()
+  })
+
+  it.each([
+    { what: 'no project', config: { projectId: '' } },
+    { what: 'more memory than there can be', config: { projectId: 'p', memoryMb: 40_000 } },
+    { what: 'an id that is no label', config: { projectId: 'p', id: 'Not An Id' } },
+  ])('refuses $what', async ({ config }) => {
+    const refused = await provider()
+      .create(config)
+      .catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(SandboxError)
+    expect(refused).toMatchObject({ code: 'Invalid' })
+  })
+
+  it('knows its health, and a type that does not exist', async () => {
+    expect(await provider().healthCheck()).toMatchObject({ healthy: true, details: { crdRegistered: true } })
+    expect(() => createProvider('docker')).toThrow('there is no provider "docker"')
+  })
+})

@@ -1,0 +1,204 @@
+import { execFileSync } from 'node:child_process'
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TaskWarning } from '@corral/protocol'
+import { createGit, createRepository, type Repository, writeGlobalConfig } from '@corral/tasks'
+import { sourceWarnings } from '../../packages/tasks/src/repository/source-facts.js'
+import {
+  type CollectedScripts,
+  openScriptedSandbox,
+  type ScriptedSandbox,
+} from '../../packages/tasks/src/sandbox/scripted-sandbox.test-suite.js'
+
+const identity = {
+  GIT_AUTHOR_NAME: 'Test',
+  GIT_AUTHOR_EMAIL: 'test@localhost',
+  GIT_COMMITTER_NAME: 'Test',
+  GIT_COMMITTER_EMAIL: 'test@localhost',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  // The sandbox works as another user where the tests run as root.
+  GIT_CONFIG_COUNT: '1',
+  GIT_CONFIG_KEY_0: 'safe.directory',
+  GIT_CONFIG_VALUE_0: '*',
+}
+
+/** git's output as bytes; throws with what it said when it fails. */
+export function gitBytes(cwd: string, ...args: string[]): Buffer {
+  return execFileSync('git', args, {
+    cwd,
+    env: { PATH: process.env.PATH ?? '', ...identity },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 1024 ** 3,
+  })
+}
+
+export function git(cwd: string, ...args: string[]): string {
+  return gitBytes(cwd, ...args)
+    .toString('utf8')
+    .trim()
+}
+
+export function shell(cwd: string, script: string): string {
+  return execFileSync('/bin/sh', ['-c', `set -e\n${script}`], {
+    cwd,
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH ?? '', HOME: cwd, ...identity },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+/** Names of what a bundle beside a result holds. */
+export function keptRefs(bundle: string | undefined): string[] {
+  if (!bundle) return []
+  return git('/', 'bundle', 'list-heads', bundle)
+    .split('\n')
+    .map((line) => line.split(' ')[1]?.replace('refs/corral/kept/', '') ?? '')
+    .sort()
+}
+
+/** Path → `mode bytes`, for every file. */
+export type Snapshot = Map<string, string>
+
+/** The files on disk as git would store them: mode and bytes. Nothing called `.git` is looked into. */
+export function snapshotOfDisk(root: string): Snapshot {
+  const files: Snapshot = new Map()
+  // Names are bytes: latin1 keeps each of them as one character.
+  const walk = (below: string): void => {
+    for (const name of readdirSync(onDisk(root, below), { encoding: 'latin1' })) {
+      if (name === '.git') continue
+      const key = below === '' ? name : `${below}/${name}`
+      const path = onDisk(root, key)
+      const info = lstatSync(path)
+      if (info.isDirectory()) walk(key)
+      else if (info.isSymbolicLink()) files.set(key, `120000 ${readlinkSync(path, 'latin1')}`)
+      else if (info.isFile())
+        files.set(key, `${info.mode & 0o100 ? '100755' : '100644'} ${readFileSync(path).toString('latin1')}`)
+    }
+  }
+  walk('')
+  return files
+}
+
+const onDisk = (root: string, key: string): Buffer =>
+  Buffer.concat([Buffer.from(`${root}/`), Buffer.from(key, 'latin1')])
+
+/** The files of a commit, as git stores them. */
+export function snapshotOfCommit(repository: string, commit: string): Snapshot {
+  const files: Snapshot = new Map()
+  for (const entry of gitBytes(repository, 'ls-tree', '-r', '-z', commit).toString('latin1').split('\0')) {
+    const match = /^(\d+) (\w+) (\w+)\t(.*)$/s.exec(entry)
+    if (!match) continue
+    const [, mode, type, id, path] = match as unknown as [string, string, string, string, string]
+    const content = type === 'blob' ? gitBytes(repository, 'cat-file', 'blob', id).toString('latin1') : id
+    files.set(path, `${mode} ${content}`)
+  }
+  return files
+}
+
+export interface Workshop extends Disposable {
+  readonly directory: string
+  readonly repository: Repository
+  /** A new empty directory. */
+  fresh(name: string): string
+  /** Fetches, checks out, lets the agent work, collects, accepts and publishes. */
+  roundTrip(url: string, trip: Trip): Promise<Landed>
+}
+
+export interface Trip {
+  branch?: string
+  baseBranch?: string
+  submodules?: 'direct' | 'recursive'
+  setup?: string
+  agent: string
+  gitConfig?: string
+  /** Looks at what the agent left, before it is collected. */
+  before?: (sandbox: ScriptedSandbox) => void
+}
+
+export interface Landed {
+  sandbox: ScriptedSandbox
+  base: string
+  collected: CollectedScripts
+  /** What the platform says about the source. */
+  warnings: TaskWarning[]
+  taskDirectory: string
+  patchPath: string | undefined
+}
+
+export async function openWorkshop(): Promise<Workshop> {
+  const directory = mkdtempSync(join(tmpdir(), 'corral-repositories-'))
+  const globalConfig = await writeGlobalConfig(join(directory, 'config'), process.env)
+  const repository = createRepository({
+    git: createGit({ globalConfig, env: process.env }),
+    mirrorsDirectory: join(directory, 'mirrors'),
+  })
+  const { signal } = new AbortController()
+  const fresh = (name: string): string => mkdtempSync(join(directory, `${name}-`))
+  return {
+    directory,
+    repository,
+    fresh,
+    async roundTrip(url, { branch = 'corral/x', baseBranch, submodules, setup, agent, gitConfig, before }) {
+      const taskDirectory = fresh('task')
+      const prepared = await repository.prepare({
+        url,
+        taskDirectory,
+        signal,
+        newBranch: branch,
+        ...(baseBranch ? { baseBranch } : {}),
+        ...(submodules ? { submodules } : {}),
+      })
+      const sandbox = openScriptedSandbox({
+        directory,
+        prepared,
+        branch,
+        shallow: await repository.shallowCommits(url),
+        ...(gitConfig ? { gitConfig } : {}),
+      })
+      if (setup) sandbox.setup(setup)
+      sandbox.agent(agent)
+      before?.(sandbox)
+      const collected = sandbox.collect()
+      let patchPath: string | undefined
+      if (collected.changed) {
+        const accepted = await repository.accept({
+          url,
+          taskDirectory,
+          bundlePath: collected.bundlePath,
+          baseCommit: prepared.commit,
+          claimedCommit: collected.commit,
+          signal,
+        })
+        patchPath = accepted.patchPath
+        await repository.publish({ url, taskDirectory, commit: accepted.commit, branch, signal })
+      }
+      const warnings = sourceWarnings(prepared.facts, { hasSubmodules: prepared.submodules.length > 0, hasLfs: false })
+      return { sandbox, base: prepared.commit, collected, warnings, taskDirectory, patchPath }
+    },
+    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),
+  }
+}
+
+/** A repository with a bit of everything git can store. */
+export function sampleRepository(workshop: Workshop, options: { format?: 'sha256'; branch?: string } = {}): string {
+  const path = workshop.fresh('source')
+  mkdirSync(path, { recursive: true })
+  const format = options.format ? `--object-format=${options.format}` : ''
+  shell(
+    path,
+    `
+    git init -q ${format} -b ${options.branch ?? 'main'} .
+    printf 'one\\n' > a.txt; mkdir -p dir/deep; printf 'two\\n' > dir/b.txt; printf 'three' > dir/deep/c.txt
+    printf '#!/bin/sh\\necho run\\n' > run.sh; chmod +x run.sh
+    ln -s a.txt link; ln -s missing dangling
+    printf 'ignored/\\n*.log\\n' > .gitignore
+    printf '\\000\\001\\377binary' > data.bin
+    git add -A; git commit -qm 'first'
+    printf 'one and a half\\n' >> a.txt; git commit -qam 'second'; git tag -a v1 -m 'version 1'
+    printf 'x\\n' > extra.txt; git add extra.txt; git commit -qm 'third'
+    `,
+  )
+  return path
+}

@@ -1,0 +1,22 @@
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { expect, it } from 'vitest'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+
+it('the clients of protocol can be bundled for a browser, without the schemas of Kubernetes', async () => {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['packages/protocol/src/index.ts'],
+    platform: 'browser',
+    conditions: ['corral-source'],
+    format: 'esm',
+    bundle: true,
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  })
+  const ours = Object.keys(metafile.inputs).filter((path) => path.startsWith('packages/resources/'))
+  expect(ours).toEqual(['packages/resources/src/task-words.ts'])
+})

@@ -1,0 +1,76 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+
+const root = join(import.meta.dirname, '../..')
+
+/** `.ci/run` with stand-ins for everything it calls: npm fails for the scripts that a file names, once for each line. */
+describe('.ci/run', () => {
+  let directory: string
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'corral-ci-'))
+    const program = (path: string, text: string): void => {
+      mkdirSync(dirname(join(directory, path)), { recursive: true })
+      writeFileSync(join(directory, path), `#!/bin/sh\n${text}\n`)
+      chmodSync(join(directory, path), 0o755)
+    }
+    for (const name of ['bin/node', 'bin/go', 'node_modules/.bin/tsx']) program(name, 'exit 0')
+    program(
+      'bin/npm',
+      `if grep -qx "$3" "${directory}/fails"; then grep -vx "$3" "${directory}/fails" > "${directory}/rest"; mv "${directory}/rest" "${directory}/fails"; exit 1; fi`,
+    )
+    mkdirSync(join(directory, '.ci'))
+    copyFileSync(join(root, '.ci/run'), join(directory, '.ci/run'))
+    spawnSync('git', ['init', '-q'], { cwd: directory })
+    const identity = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost']
+    spawnSync('git', [...identity, 'commit', '-q', '--allow-empty', '-m', 'first'], { cwd: directory })
+  })
+  afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+  function run(...fails: string[]): { status: number | null; stdout: string } {
+    writeFileSync(join(directory, 'fails'), fails.map((each) => `${each}\n`).join(''))
+    const env = {
+      PATH: `${join(directory, 'bin')}:${process.env.PATH}`,
+      HOME: directory,
+      XDG_CACHE_HOME: join(directory, 'cache'),
+    }
+    return spawnSync('bash', [join(directory, '.ci/run')], { encoding: 'utf8', env })
+  }
+
+  it('says how long each step took, when it passes and when it fails', () => {
+    const passed = run()
+    expect(passed.status).toBe(0)
+    expect(passed.stdout).toMatch(
+      /== durations \(\d+s in all\)\n\d+s {2}set-up\n\d+s {2}lint\n[\s\S]*\d+s {2}summary\n$/,
+    )
+    expect(passed.stdout).not.toContain('second try')
+    const failed = run('types')
+    expect(failed.status).toBe(1)
+    expect(failed.stdout).toMatch(/== durations [\s\S]*\d+s {2}types\n$/)
+    expect(failed.stdout).not.toContain('== dead code')
+  })
+
+  it('tells of a second try that saved a run, in that run and in the next', () => {
+    const saved = run('conformance:real')
+    expect(saved.status).toBe(0)
+    expect(saved.stdout).toMatch(
+      /needed a second try in this run:\n\S+Z {2}\w+ {2}npm run --silent conformance:real\n$/,
+    )
+    expect(run().stdout).toMatch(
+      /^second tries of earlier runs on this machine: 1, the last ones:\n.*conformance:real\n/,
+    )
+  })
+
+  it('tries nothing else twice', () => {
+    const text = readFileSync(join(root, '.ci/run'), 'utf8')
+    expect([...text.matchAll(/^\s*twice (.*)$/gm)].map(([, command]) => command)).toEqual([
+      'npm run --silent conformance:real',
+      'npm run --silent conformance:controller',
+    ])
+    expect(text).not.toMatch(/(\S.*) \|\| \1/)
+    for (const config of ['vitest.config.ts', 'vitest.agents.config.ts'])
+      expect(readFileSync(join(root, config), 'utf8')).not.toMatch(/\bretry\b/)
+  })
+})
