@@ -7,8 +7,9 @@ export default defineConfig({
   test: {
     include: ['tests/agents/**/*.test.ts'],
     pool: 'forks',
-    testTimeout: 120_000,
-    hookTimeout: 600_000,
+    testTimeout: 600_000,
+    hookTimeout: 900_000,
+    expect: { poll: { timeout: 240_000 } },
     reporters: ['default', ['json', { outputFile: 'test-report/agents.json' }]],
     allowOnly: process.env.CI !== 'true',
   },

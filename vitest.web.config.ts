@@ -1,0 +1,17 @@
+import { defineConfig } from 'vitest/config'
+
+/** Journeys in a real browser against a real platform. */
+export default defineConfig({
+  resolve: { conditions: ['corral-source'] },
+  ssr: { resolve: { conditions: ['corral-source'], externalConditions: ['corral-source'] } },
+  test: {
+    include: ['tests/web/**/*.test.ts'],
+    pool: 'forks',
+    fileParallelism: false,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 240_000 } },
+    reporters: ['default', ['json', { outputFile: 'test-report/web.json' }]],
+    allowOnly: process.env.CI !== 'true',
+  },
+})
