@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 
 /** A modal dialog: the browser keeps the focus in it and Escape closes it. */
 export function Dialog(props: {
@@ -9,7 +9,8 @@ export function Dialog(props: {
   children: ComponentChildren
 }): JSX.Element {
   const element = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // Before the next key: a dialog that opens after the paint loses what is typed in between.
+  useLayoutEffect(() => {
     const dialog = element.current
     dialog?.showModal()
     return () => dialog?.close()

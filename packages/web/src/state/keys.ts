@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { type Binding, isTyping, keyName, noKeys, press } from '../model/keymap.js'
 import { areKeysOn } from './preferences.js'
 
@@ -11,7 +11,8 @@ export const activeBindings = (): readonly Binding[] => [...layers.value].revers
 
 /** Keys of a component while it is shown. */
 export function useKeys(bindings: readonly Binding[]): void {
-  useEffect(() => {
+  // With the page, not after its paint: the first key a person presses on it works.
+  useLayoutEffect(() => {
     layers.value = [...layers.value, bindings]
     return () => {
       layers.value = layers.value.filter((layer) => layer !== bindings)
