@@ -157,7 +157,8 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
       withEviction(
         runStep(step, task, { reason, endMessage, signal, progress }, options),
-        async () => (await findEviction(client, task)) ?? (await findDeletion(client, task)) ?? findOomKill(client, task),
+        async () =>
+          (await findEviction(client, task)) ?? (await findDeletion(client, task)) ?? findOomKill(client, task),
       ),
     mayStart: (uid) => limiter.mayStart(uid),
     isPlaceWanted,
