@@ -1,4 +1,12 @@
-import type { CellExit, LaunchPlan, NetworkReport, PodPlan, PodReach, Tier } from '../../isolation/isolation.js'
+import type {
+  CellExit,
+  LaunchPlan,
+  NetworkReport,
+  PodPlan,
+  PodReach,
+  SnapshotAttachment,
+  Tier,
+} from '../../isolation/isolation.js'
 
 /** Raised whenever a message changes its meaning. A main of another version drains the cradle and starts its own. */
 export const cradleProtocolVersion = 3
@@ -44,6 +52,8 @@ export interface Hello {
 export type CradleRequest =
   | { op: 'preparePod'; pod: PodPlan }
   | { op: 'setNetwork'; podUid: string; network: PodReach }
+  /** Answered with `{}`; a cradle that does not know the request answers null. */
+  | { op: 'attachSnapshot'; podUid: string; snapshot: SnapshotAttachment }
   | { op: 'launch'; plan: LaunchPlan }
   | { op: 'list' }
   /** What was refused to the pods so far; a cradle that does not know the request answers null. */
