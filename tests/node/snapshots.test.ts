@@ -1,24 +1,26 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { chownSync, existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bubblewrapIsolation, type IsolationOptions, processIsolation } from '@corral/node'
 import type { SealRequest } from '@corral/ports'
-import { type Pod, Pods, type Stored, snapshotAnnotation, snapshotCondition } from '@corral/resources'
+import { Namespaces, type Pod, Pods, type Stored, snapshotAnnotation, snapshotCondition } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasPhase, isReady, type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
 
 const repo = '/workspace/repo'
 const home = '/home/agent'
 const volumes = [{ name: 'work', emptyDir: {} }]
-const container = (command = 'echo up; trap "exit 0" TERM; while :; do sleep 0.1; done') => ({
+const container = (
+  command = 'cd "${CORRAL_WORKSPACE:-/workspace}"; trap "exit 0" TERM; while :; do sleep 0.1; rm end 2>/dev/null && exit 1; done',
+) => ({
   name: 'main',
   image: 'busybox',
   command: ['sh', '-c', command],
   volumeMounts: [{ name: 'work', mountPath: '/workspace' }],
 })
 const attached = (pod: Pod) => pod.status?.conditions?.find(({ type }) => type === snapshotCondition)
+const restarts = (pod: Pod): number => pod.status?.containerStatuses?.[0]?.restartCount ?? 0
 const isAttached = (pod: Pod): boolean => attached(pod)?.status === 'True'
-const isRoot = process.getuid?.() === 0
 
 /** What a set-up leaves: files, a program, a link, a directory nobody else may read. */
 const setUp = `mkdir -p ${repo}/node_modules/a ${repo}/src ${home}/.cache && cd ${repo} &&
@@ -30,10 +32,9 @@ interface Tier {
   tier: string
   isolation: (options: IsolationOptions) => ReturnType<typeof bubblewrapIsolation>
   reason: 'Overlay' | 'Copied'
-  options?: Partial<IsolationOptions>
 }
 const tiers: Tier[] = [
-  { tier: 'bubblewrap', isolation: bubblewrapIsolation, reason: isRoot ? 'Overlay' : 'Overlay' },
+  { tier: 'bubblewrap', isolation: bubblewrapIsolation, reason: 'Overlay' },
   { tier: 'process', isolation: processIsolation, reason: 'Copied' },
 ]
 
@@ -63,11 +64,22 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
   const seal = (pod: Stored<Pod>, name: string, more: Partial<SealRequest> = {}) =>
     node.agent.snapshots.seal({ podUid: pod.metadata.uid, name, paths: [repo, home], ...more })
   const remove = async (name: string): Promise<void> => {
+    const pod = await node.client.find(Pods, { namespace: 'default', name })
     await node.client.delete(Pods, { namespace: 'default', name })
     await node.untilGone(name)
+    // The directory goes after the object.
+    const directory = join(node.dataDir, 'pods', pod?.metadata.uid ?? 'none')
+    await expect.poll(() => existsSync(directory)).toBe(false)
   }
   const annotate = (name: string, snapshot: string) =>
-    node.client.patch(Pods, { namespace: 'default', name }, { metadata: { annotations: { [snapshotAnnotation]: snapshot } } })
+    node.client.patch(
+      Pods,
+      { namespace: 'default', name },
+      {
+        type: 'merge',
+        body: { metadata: { annotations: { [snapshotAnnotation]: snapshot } } },
+      },
+    )
 
   it('seals what a build left, ends its pod and shows the snapshot', async () => {
     const pod = await build('build')
@@ -86,7 +98,10 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
   it('gives it to a pod that asks from the start', async () => {
     await node.create(
       'early',
-      { containers: [container(`cat ${hasMounts ? repo : '$CORRAL_WORKSPACE/repo'}/src/one; exec sleep 900`)], volumes },
+      {
+        containers: [container(`cat ${hasMounts ? repo : '$CORRAL_WORKSPACE/repo'}/src/one; exec sleep 900`)],
+        volumes,
+      },
       { annotations: { [snapshotAnnotation]: 'base' } },
     )
     const pod = await node.until('early', (found) => isReady(found) && isAttached(found))
@@ -110,7 +125,11 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
     const changes = `cd ${repo}; echo two > src/one; rm -r node_modules/a; mv private public; chmod 700 run; mkdir -p new/er
       echo n > new/er/n; rm ${home}/.cache/c; mv src sources; rmdir empty; cat sources/one public/p`
     expect(await sh('late', changes)).toBe('two\np\n')
-    await node.create('other', { containers: [container()], volumes }, { annotations: { [snapshotAnnotation]: 'base' } })
+    await node.create(
+      'other',
+      { containers: [container()], volumes },
+      { annotations: { [snapshotAnnotation]: 'base' } },
+    )
     await node.until('other', (found) => isReady(found) && isAttached(found))
     const look = `cd ${repo}; cat src/one private/p; ls node_modules/a | wc -l; stat -c %a run; ls -d new 2>&1 | wc -l; cat ${home}/.cache/c; ls`
     expect(await sh('other', look)).toMatch(/^one\np\n20\n755\n1\ncached\nempty\nlink\n/)
@@ -118,10 +137,10 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
   })
 
   it('attaches it again when the container is started again, with what the pod had changed', async () => {
-    await node.run('late', ['sh', '-c', 'kill -9 -1; kill -TERM 1; true']).catch(() => {})
-    const mainPid = hasMounts ? 'kill -TERM 2' : 'kill -TERM $PPID'
-    await node.run('late', ['sh', '-c', mainPid]).catch(() => {})
-    await node.until('late', (pod) => isReady(pod) && (pod.status?.containerStatuses?.[0]?.restartCount ?? 0) > 0)
+    // The process that holds the overlay is replaced when it is gone.
+    if (hasMounts) for (const { pid } of holders(node.dataDir)) process.kill(pid, 'SIGKILL')
+    await sh('late', 'touch /workspace/end')
+    await node.until('late', (pod) => isReady(pod) && restarts(pod) > 0)
     expect(await sh('late', `cat ${repo}/sources/one ${repo}/link 2>&1 || true`)).toMatch(/^two\n/)
   })
 
@@ -135,12 +154,13 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
   })
 
   it('is still there after the node and its cradle were killed', async () => {
+    const before = restarts(await node.until('late', isReady))
     await node.agent.stop({ endPods: false })
     process.kill(Number(readFileSync(join(node.dataDir, 'cradle', 'cradle.pid'), 'utf8')), 'SIGKILL')
     await expect.poll(() => holders(node.dataDir), { timeout: 60_000 }).toEqual([])
     expect(readFileSync('/proc/self/mountinfo', 'utf8')).not.toContain(node.dataDir)
     await node.restart({ endPods: false, isolation: open(node.dataDir) })
-    await node.until('late', (pod) => isReady(pod) && isAttached(pod))
+    await node.until('late', (pod) => isReady(pod) && isAttached(pod) && restarts(pod) > before)
     expect(await sh('late', `cat ${repo}/sources/one`)).toBe('two\n')
     await remove('late')
     expect(holders(node.dataDir)).toEqual([])
@@ -148,7 +168,11 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
   })
 
   it('waits, and says so, for a snapshot that is not there yet', async () => {
-    await node.create('waits', { containers: [container()], volumes }, { annotations: { [snapshotAnnotation]: 'later' } })
+    await node.create(
+      'waits',
+      { containers: [container()], volumes },
+      { annotations: { [snapshotAnnotation]: 'later' } },
+    )
     const pod = await node.until('waits', (found) => attached(found)?.reason === 'NotFound')
     expect(pod.status?.phase).toBe('Pending')
     await seal(await build('build-later'), 'later')
@@ -165,7 +189,10 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
     expect(await sh('linked', 'ln -s /usr /workspace/repo')).toBe('')
     await annotate('linked', 'base')
     const pod = await node.until('linked', (found) => attached(found)?.status === 'False')
-    expect(attached(pod)).toMatchObject({ reason: 'Failed', message: expect.stringMatching(/\/workspace\/repo: .*(symbolic|directory)/) })
+    expect(attached(pod)).toMatchObject({
+      reason: 'Failed',
+      message: expect.stringMatching(/\/workspace\/repo: .*(symbolic|directory)/),
+    })
     expect(await sh('linked', 'rm /workspace/repo')).toBe('')
     await node.until('linked', isAttached)
     await remove('linked')
@@ -173,6 +200,7 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
 
   it('refuses a snapshot of another namespace', async () => {
     const where = { namespace: 'elsewhere', name: 'foreign' }
+    await node.client.create(Namespaces, { metadata: { name: 'elsewhere' } })
     await node.client.create(Pods, {
       metadata: { ...where, annotations: { [snapshotAnnotation]: 'base' } },
       spec: { containers: [container()], volumes, nodeName: 'node-under-test', terminationGracePeriodSeconds: 0 },
@@ -187,7 +215,12 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
   it.each<{ when: string; request: Partial<SealRequest>; code: string; message: RegExp }>([
     { when: 'a name leads elsewhere', request: { name: '../x' }, code: 'Invalid', message: /no name for a snapshot/ },
     { when: 'a path is not absolute', request: { paths: ['repo'] }, code: 'Invalid', message: /not an absolute path/ },
-    { when: 'a path lies in another', request: { paths: [home, `${home}/x`] }, code: 'Invalid', message: /lies inside/ },
+    {
+      when: 'a path lies in another',
+      request: { paths: [home, `${home}/x`] },
+      code: 'Invalid',
+      message: /lies inside/,
+    },
     { when: 'a path is the host', request: { paths: ['/usr'] }, code: 'NotFound', message: /not in a directory/ },
     { when: 'the name is taken', request: { name: 'base' }, code: 'AlreadyExists', message: /exists already/ },
   ])('refuses to seal and lets the pod go on when $when', async ({ request, code, message }) => {
@@ -207,8 +240,12 @@ describe.each(tiers)('snapshots on the $tier tier', ({ tier, isolation, reason }
 s=socket.socket(socket.AF_UNIX); s.bind("socket")
 os.setxattr("marked", "user.overlay.opaque", b"y"); os.setxattr("marked", "user.kept", b"y")'`,
     )
+    const isRoot = process.getuid?.() === 0
+    const made = join(node.dataDir, 'pods', pod.metadata.uid, 'volumes', 'work', 'repo', 'device')
+    const { hostUid } = JSON.parse(readFileSync(join(node.dataDir, 'pods', pod.metadata.uid, 'record.json'), 'utf8'))
+    if (isRoot) execFileSync('sh', ['-c', `mknod ${made} c 1 3 && chown ${hostUid}:${hostUid} ${made}`])
     const { stripped } = await seal(pod, 'dirty', { paths: [repo] })
-    expect(stripped).toEqual({ setuid: 1, devices: 0, sockets: 1, attributes: 1 })
+    expect(stripped).toEqual({ setuid: 1, devices: isRoot ? 1 : 0, sockets: 1, attributes: 1 })
     const tree = join(node.dataDir, 'snapshots', 'dirty', 'tree-0')
     expect(lstatSync(join(tree, 'setuid')).mode & 0o7777).toBe(0o755)
     expect(readdirSync(tree).sort()).toEqual(['marked', 'pipe', 'setuid'])
@@ -218,6 +255,21 @@ os.setxattr("marked", "user.overlay.opaque", b"y"); os.setxattr("marked", "user.
     await node.agent.snapshots.remove('dirty')
   })
 
+  it.skipIf(process.getuid?.() !== 0)(
+    'names the file that belongs to somebody else (root needed to make one)',
+    async () => {
+      const pod = await build('foreign')
+      const file = join(node.dataDir, 'pods', pod.metadata.uid, 'volumes', 'work', 'repo', 'src', 'one')
+      chownSync(file, 0, 0)
+      await expect(seal(pod, 'foreign')).rejects.toMatchObject({
+        code: 'ForeignOwner',
+        message: '/workspace/repo/src/one does not belong to the pod; every file of a snapshot must',
+      })
+      expect(node.agent.snapshots.find('foreign')).toBe(undefined)
+      await remove('foreign')
+    },
+  )
+
   it.each<{ when: string; script: string; code: string; message: string }>([
     {
       when: 'a file holds a secret, across two pieces of it',
@@ -225,12 +277,24 @@ os.setxattr("marked", "user.overlay.opaque", b"y"); os.setxattr("marked", "user.
       code: 'SecretFound',
       message: '/workspace/repo/big',
     },
-    { when: 'a link holds it', script: `mkdir ${repo}; ln -s a-hunter22-hunter22 ${repo}/l`, code: 'SecretFound', message: '/workspace/repo/l' },
-    { when: 'the path is a link', script: 'ln -s /usr /workspace/repo', code: 'Invalid', message: 'a link leads to it' },
+    {
+      when: 'a link holds it',
+      script: `mkdir ${repo}; ln -s a-hunter22-hunter22 ${repo}/l`,
+      code: 'SecretFound',
+      message: '/workspace/repo/l',
+    },
+    {
+      when: 'the path is a link',
+      script: 'ln -s /usr /workspace/repo',
+      code: 'Invalid',
+      message: 'a link leads to it',
+    },
     { when: 'there is no such directory', script: 'true', code: 'NotFound', message: 'no directory /workspace/repo' },
   ])('makes no snapshot when $when', async ({ script, code, message }) => {
     const pod = await build('spoilt', script)
-    const refusal = await seal(pod, 'spoilt', { paths: [repo], secrets: ['hunter22-hunter22'] }).catch((error: unknown) => error)
+    const refusal = await seal(pod, 'spoilt', { paths: [repo], secrets: ['hunter22-hunter22'] }).catch(
+      (error: unknown) => error,
+    )
     expect(refusal).toMatchObject({ code, message: expect.stringContaining(message) })
     expect(String(refusal)).not.toContain('hunter22-')
     expect(existsSync(join(node.dataDir, 'snapshots', 'spoilt'))).toBe(false)
@@ -239,13 +303,15 @@ os.setxattr("marked", "user.overlay.opaque", b"y"); os.setxattr("marked", "user.
 })
 
 /** Processes that hold overlays of pods of this data directory. */
-function holders(dataDir: string): string[] {
+function holders(dataDir: string): { pid: number; line: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
         const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-        return line[1] === 'attach' && line.some((word) => word.startsWith(dataDir)) ? [line.join(' ')] : []
+        return line[1] === 'attach' && line.some((word) => word.startsWith(dataDir))
+          ? [{ pid: Number(pid), line: line.join(' ') }]
+          : []
       } catch {
         return []
       }

@@ -10,6 +10,8 @@ export interface ProbeReport {
   limits: 'enforced' | 'partial' | 'none'
   /** What was checked, in order. */
   checks: { name: string; passed: boolean; detail?: string }[]
+  /** Whether pods get snapshots copy-on-write; else they are copied, and this says why. */
+  snapshots?: { copyOnWrite: boolean; detail?: string }
   /** When it is not usable: what the operator can do about it. */
   remedy?: string
 }
