@@ -11,7 +11,7 @@ const repo = '/workspace/repo'
 const home = '/home/agent'
 const volumes = [{ name: 'work', emptyDir: {} }]
 const container = (
-  command = 'cd "${CORRAL_WORKSPACE:-/workspace}"; trap "exit 0" TERM; while :; do sleep 0.1; rm end 2>/dev/null && exit 1; done',
+  command = 'test -z "$CORRAL_WORKSPACE" || cd "$CORRAL_WORKSPACE"; test -n "$CORRAL_WORKSPACE" || cd /workspace; trap "exit 0" TERM; while :; do sleep 0.1; rm end 2>/dev/null && exit 1; done',
 ) => ({
   name: 'main',
   image: 'busybox',

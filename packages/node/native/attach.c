@@ -28,6 +28,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "protocol.h"
@@ -60,24 +61,36 @@ static bool put(pid_t pid, const char *name, const char *text) {
   return written;
 }
 
-/* A user namespace in which the id `from` on the disk stands for `to`; every other id is nobody there. It is made with a
- * child that never has to run: on a busy machine each turn it waited for would count. */
+/* A user namespace in which the id `from` on the disk stands for `to`; every other id is nobody there. */
 static int id_map(unsigned from, unsigned to) {
-  signal(SIGCHLD, SIG_IGN); /* Ended, it is reaped by the kernel. */
-  pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
-  if (child < 0) fail("make user namespace", NULL);
-  if (child == 0)
-    for (;;) pause();
+  int made[2], done[2];
+  if (pipe2(made, O_CLOEXEC) || pipe2(done, O_CLOEXEC)) fail("pipe", NULL);
+  pid_t child = fork();
+  if (child < 0) fail("fork", NULL);
+  char byte = 0;
+  if (child == 0) {
+    close(done[1]);
+    if (unshare(CLONE_NEWUSER)) _exit(errno);
+    if (write(made[1], "m", 1) == 1 && read(done[0], &byte, 1) < 0) _exit(1);
+    _exit(0);
+  }
+  close(made[1]);
+  close(done[0]);
+  if (read(made[0], &byte, 1) != 1) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    errno = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EIO;
+    fail("make user namespace", NULL);
+  }
   char map[64], path[64];
   snprintf(map, sizeof map, "%u %u 1", from, to);
-  bool mapped = put(child, "uid_map", map) && put(child, "gid_map", map);
-  int number = errno;
+  if (!put(child, "uid_map", map) || !put(child, "gid_map", map)) fail("map ids", map);
   snprintf(path, sizeof path, "/proc/%d/ns/user", (int)child);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (mapped && fd < 0) number = errno;
-  kill(child, SIGKILL);
-  errno = number;
-  if (!mapped || fd < 0) fail("map ids", map);
+  if (fd < 0) fail("open", path);
+  close(made[0]);
+  close(done[1]);
+  waitpid(child, NULL, 0);
   return fd;
 }
 
