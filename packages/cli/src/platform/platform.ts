@@ -212,6 +212,7 @@ async function assemble(
       mirror.service,
     ],
     ...usageThread(),
+    supervisorPath: runtime.supervisor ?? null,
     onDiskChecked: () => thawPods(directory.path),
     onDiskPressure: (problem) => {
       diskProblem = problem

@@ -61,6 +61,7 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
       mirror.service,
     ],
     ...usageThread(),
+    supervisorPath: runtime.supervisor ?? null,
     onDiskChecked: () => thawPods(directory.path),
     kubeletPort: options.kubeletPort,
     hostIP: '127.0.0.1',
