@@ -12,6 +12,7 @@ import { publishResult } from './publish.js'
 import { checkPush } from './push-check.js'
 import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
 import { readTextFile } from './read-text-file.js'
+import { readTextFiles } from './read-text-files.js'
 import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js'
 import { type ReachableRepository, withReachable } from './repository-view.js'
 import { type PreparedSubmodule, prepareSubmodules, type SubmoduleDepth } from './submodules.js'
@@ -28,10 +29,18 @@ export interface PreparedRepository extends BaseBundle {
   commit: string
   /** The environment file of the commit the work started from, never of an agent's own commit. */
   environmentFile?: { text: string; commit: string }
+  /** Other files of that commit; absent where there is none such. */
+  baseFiles?: BaseFiles
   /** Parents before what lies in them. */
   submodules: PreparedSubmodule[]
   /** Contents of the Git LFS files of the base, where they were asked for. */
   lfs: LfsObject[]
+}
+
+export interface BaseFiles {
+  commit: string
+  /** Those of these paths that are plain files of a usual size, in this order. */
+  read(paths: readonly string[]): Promise<{ path: string; text: string }[]>
 }
 
 export interface AcceptedResult {
@@ -189,11 +198,19 @@ export function createRepository(options: RepositoryOptions): Repository {
           onProgress,
         }),
       )
-      const environmentFile = await readEnvironmentFile(git, {
-        mirror: base.directory,
-        commit: continues ? continues.result?.baseCommit : commit,
-        signal,
-      })
+      const filesFrom = continues ? continues.result?.baseCommit : commit
+      const environmentFile = await readEnvironmentFile(git, { mirror: base.directory, commit: filesFrom, signal })
+      const baseFiles = filesFrom && {
+        commit: filesFrom,
+        read: (paths: readonly string[]) =>
+          readTextFiles(git, {
+            mirror: base.directory,
+            commit: filesFrom,
+            paths,
+            maxBytes: maxEnvironmentFileBytes,
+            signal,
+          }),
+      }
       const submodules = await prepareSubmodules({
         git,
         lock,
@@ -217,7 +234,15 @@ export function createRepository(options: RepositoryOptions): Repository {
             onProgress,
           })
         : []
-      return { ...(base.branch ? { branch: base.branch } : {}), commit, ...bundle, ...environmentFile, submodules, lfs }
+      return {
+        ...(base.branch ? { branch: base.branch } : {}),
+        commit,
+        ...bundle,
+        ...environmentFile,
+        ...(baseFiles ? { baseFiles } : {}),
+        submodules,
+        lfs,
+      }
     },
     async shallowCommits(url) {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))
