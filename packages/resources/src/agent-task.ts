@@ -390,6 +390,7 @@ export const agentTaskStatusSchema = z
             .enum(['NotAllowed', 'TooManyNames', 'Unresolved', 'ForbiddenAddress', 'Unreachable'])
             .describe('Why it was not reached.'),
           count: int32().min(0).describe('How often it was asked for.'),
+          process: z.string().exactOptional().describe('The process that asked first, where it could be seen.'),
         }),
       )
       .exactOptional()

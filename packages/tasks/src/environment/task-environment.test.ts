@@ -266,8 +266,14 @@ describe('refused names', () => {
       refusedConnections: 0,
     })
     const pod = { metadata: { annotations: { 'corral.dev/egress-refused': value } } }
-    expect(refusedNames(pod)).toEqual(['cdn.example'])
-    expect(refusalEvent('cdn.example')).toMatchObject({
+    expect(refusedNames(pod).map(({ host }) => host)).toEqual(['cdn.example'])
+    const task = { spec, status: { environment: { commit: 'c', source: 'f' } } }
+    expect(refusalEvent({ host: 'cdn.example', process: 'node install.mjs' }, task)).toMatchObject({
+      message: expect.stringMatching(
+        /cdn\.example, asked for by node install\.mjs; .*corral env grant '\/srv\/repo one' cdn\.example:443/,
+      ),
+    })
+    expect(refusalEvent({ host: 'cdn.example' }, { spec })).toMatchObject({
       type: 'warning',
       code: 'EgressRefused',
       message: expect.stringContaining('--allow cdn.example:443'),
