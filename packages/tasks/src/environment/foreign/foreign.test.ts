@@ -45,8 +45,8 @@ describe('copilot-setup-steps', () => {
     { what: 'a condition', text: '      - {run: x, if: always()}\n', says: 'steps[0].if is not supported' },
     {
       what: 'an expression',
-      text: '      - run: echo ${{ secrets.TOKEN }}\n',
-      says: 'steps[0].run has the expression ${{ secrets.TOKEN }}',
+      text: `      - run: echo $\{{ secrets.TOKEN }}\n`,
+      says: `steps[0].run has the expression $\{{ secrets.TOKEN }}`,
     },
     {
       what: 'a range of versions',
