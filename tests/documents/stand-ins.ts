@@ -43,6 +43,11 @@ export const standIns: readonly StandIn[] = [
     as: 'leave out',
   },
   {
+    when: /corral env tools (install|--add)/,
+    reason: 'needs a toolchain on the machine or a registry; tests/platform/toolchains does it',
+    as: 'leave out',
+  },
+  {
     when: /corral env init$/,
     reason: 'another example has written the file already',
     as: (text) => `${text} --force`,

@@ -96,13 +96,17 @@ export {
   type TreeEntry,
   treeEntrySchema,
 } from './daemon-files-api.js'
+export { secretName, type ToolName, toolNames } from './environment-fields.js'
 export {
   askedEgress,
+  type BackgroundCommand,
   type EnvironmentRequest,
+  type EnvironmentService,
   environmentFilePath,
   environmentFileSchema,
   environmentJsonSchema,
   environmentRequest,
+  laterFields,
   maxEnvironmentFileBytes,
 } from './environment-file.js'
 export { type ErrorCode, type ErrorCodeEntry, errorCodeEntry, errorCodes, isErrorCode } from './error-codes.js'

@@ -149,6 +149,11 @@ const taskRequestFields = z.strictObject({
   timeout_seconds: z.number().int().min(1).max(taskLimits.maxTimeoutSeconds).optional(),
   files: z.array(injectedFileSchema).max(taskLimits.files).optional(),
   setup: plainText(taskLimits.commandCharacters).optional(),
+  /** The part of the repository's environment to set up, one of `parts` of its file. */
+  part: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be lower-case letters, digits and dashes')
+    .optional(),
   /** Time the set-up command has; 20 minutes without it. */
   setup_timeout_seconds: z.number().int().min(1).max(taskLimits.maxTimeoutSeconds).optional(),
   /** How often the state of the work is taken out while the agent runs; 120 without it, 0 for never. */

@@ -76,6 +76,8 @@ export const taskViewSchema = z.object({
   egress: z.array(z.string()).optional(),
   /** What the task tried to reach and was not allowed to or could not, with the number of times. */
   refused: z.array(refusedHostSchema).optional(),
+  /** The file of the repository its environment comes from, such as `.corral/environment.yaml`. */
+  environment_file: z.string().max(1_000).optional(),
   labels: z.record(z.string(), z.string()).optional(),
   author: z.object({ name: z.string(), email: z.string() }).optional(),
   committer: z.object({ name: z.string(), email: z.string() }).optional(),

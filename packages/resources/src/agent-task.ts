@@ -68,6 +68,23 @@ const checksStatusSchema = z.object({
   repairsMs: int64().min(0).exactOptional().describe('Time the agent used for repairs.'),
 })
 
+const toolSchema = z.object({
+  name: z.string().describe('Such as go.'),
+  version: z.string().describe('The version that is used.'),
+  wantedBy: z.string().describe('The file that asks for it.'),
+  bin: z.string().describe('Its directory for PATH; empty where it is on PATH by itself.'),
+  env: z.record(z.string(), z.string()).exactOptional().describe('Variables it needs.'),
+})
+
+const backgroundSchema = z.object({
+  name: z.string().describe('What it is called.'),
+  run: z.string().exactOptional().describe('Its command.'),
+  use: z.string().exactOptional().describe('The ready-made service it is instead.'),
+  port: int32().min(1).max(65_535).exactOptional().describe('It is ready once it listens there.'),
+  timeoutSeconds: int32().min(1).describe('How long it may take to be ready.'),
+  env: z.record(z.string(), z.string()).exactOptional().describe('Variables for it.'),
+})
+
 const specFields = {
   repository: repositorySchema.describe('The repository to work on.'),
   baseBranch: branchName().exactOptional().describe('Branch to start from; the default branch where unset.'),
@@ -143,6 +160,7 @@ const specFields = {
     .exactOptional()
     .describe('Files written into the checkout before the agent runs.'),
   setup: z.string().exactOptional().describe('Command to run before the agent; .corral/setup of the repository else.'),
+  part: z.string().exactOptional().describe('The part of the environment of the repository to set up.'),
   setupTimeoutSeconds: int32()
     .min(1)
     .exactOptional()
@@ -363,6 +381,7 @@ export const agentTaskStatusSchema = z
             .enum(['NotAllowed', 'TooManyNames', 'Unresolved', 'ForbiddenAddress', 'Unreachable'])
             .describe('Why it was not reached.'),
           count: int32().min(0).describe('How often it was asked for.'),
+          process: z.string().exactOptional().describe('The process that asked first, where it could be seen.'),
         }),
       )
       .exactOptional()
@@ -370,9 +389,31 @@ export const agentTaskStatusSchema = z
     environment: z
       .object({
         commit: z.string().describe('The commit its file was read from.'),
+        source: z.string().exactOptional().describe('The file it was read from.'),
         setup: z.string().exactOptional().describe('The set-up script.'),
         env: z.record(z.string(), z.string()).exactOptional().describe('Variables for set-up and the agent.'),
         path: z.array(z.string()).exactOptional().describe('Directories of the repository that come first on PATH.'),
+        tools: z
+          .array(toolSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Toolchains that come first on PATH.' }),
+        services: z
+          .array(backgroundSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Services that run beside the work.' }),
+        start: z
+          .array(backgroundSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Commands that run beside the agent.' }),
+        secrets: z
+          .array(
+            z.object({
+              name: z.string().describe('Of a secret of the platform.'),
+              env: z.string().describe('The variable set-up finds it in.'),
+            }),
+          )
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Secrets that set-up is given.' }),
         setupEgress: z.array(z.string()).exactOptional().describe('What set-up may reach.'),
         egress: z.array(z.string()).exactOptional().describe('What the agent may reach.'),
       })

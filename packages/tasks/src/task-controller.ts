@@ -25,6 +25,7 @@ import type { TaskRecords } from './records/task-records.js'
 import type { Repository } from './repository/repository.js'
 import type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
 import { findWorkspace, type Workspace } from './sandbox/workspace.js'
+import type { SecretStore } from './secrets/secret-store.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from './steps/agent-steps.js'
 import { repositoryStep } from './steps/repository-step.js'
 import { collectStep, pushStep } from './steps/result-steps.js'
@@ -54,7 +55,9 @@ export interface TaskControllerOptions {
   /** Whether nodes let a task reach addresses by name, as ours do: a task that asks for it ends where this is false. */
   hasEgressByName?: boolean
   /** What environment files may open, per repository; nothing but the package mirror where left out. */
-  environmentGrants?: Pick<EnvironmentGrants, 'egressOf'>
+  environmentGrants?: Pick<EnvironmentGrants, 'of'>
+  /** Where secrets that repositories were granted are kept. */
+  secrets?: Pick<SecretStore, 'find'>
   /** Told whenever it changes: how long sandboxes of tasks are needed should this process go away; undefined for none. */
   onSandboxesNeeded?(until: Date | undefined): void
   metrics?: TaskMetrics & { controller?: ControllerMetrics }
@@ -298,7 +301,8 @@ async function runStep(
     enterPhase: (phase) => enterPhase(options, task, phase, signal),
     packageClients: options.packageClients,
     watchRefusals: () => watchRefusals(context, options.client),
-    grantedEgress: async (repository) => (await options.environmentGrants?.egressOf(repository)) ?? [],
+    grantedTo: async (repository) => (await options.environmentGrants?.of(repository)) ?? { egress: [], secrets: [] },
+    findSecret: async (name) => options.secrets?.find(name),
     findModel: () => findModel(task, options.providers),
     ...run,
     whySandboxEnded: () => whySandboxEnded(task, options),

@@ -62,6 +62,7 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
           }
         : {}),
       ...(request.setup ? { setup: request.setup } : {}),
+      ...(request.part ? { part: request.part } : {}),
       ...(request.setup_timeout_seconds ? { setupTimeoutSeconds: request.setup_timeout_seconds } : {}),
       ...(request.checkpoint_seconds === undefined ? {} : { checkpointSeconds: request.checkpoint_seconds }),
       ...checksSpec(request),
@@ -119,6 +120,7 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
         }
       : {}),
     ...(spec.setup ? { setup: spec.setup } : {}),
+    ...(spec.part ? { part: spec.part } : {}),
     ...(spec.setupTimeoutSeconds ? { setup_timeout_seconds: spec.setupTimeoutSeconds } : {}),
     ...(spec.checkpointSeconds === undefined ? {} : { checkpoint_seconds: spec.checkpointSeconds }),
     ...checksRequest(spec),

@@ -35,6 +35,7 @@ export function taskView(task: Stored<AgentTask>, queue?: { position: number; re
       egress: status?.egress ?? spec.egress,
       checks: checksView(task),
       refused: status?.refused,
+      environment_file: status?.environment?.source,
       labels: metadata.labels,
       project: spec.project,
       author: spec.author,

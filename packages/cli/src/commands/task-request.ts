@@ -38,6 +38,7 @@ export interface TaskOptions extends CommonOptions {
   lfs?: boolean
   timeout?: number
   setup?: string
+  part?: string
   allow?: string[]
   allowSetup?: string[]
   pool?: string
@@ -104,6 +105,7 @@ export function withTask(command: Command): Command {
     .option('--lfs', 'bring the contents of Git LFS files in and store the agent’s with it, with your credentials')
     .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseDurationSeconds)
     .option('--setup <cmd>', 'command to run before the agent (default: .corral/setup of the repository)')
+    .option('--part <name>', 'part of the repository to set up, one of `parts` of its environment file')
     .option(
       '--allow <host:port>',
       'let set-up and the agent reach this address, or with "packages" the package mirror; may be repeated',
@@ -164,6 +166,7 @@ export function taskRequest(
     ...(options.lfs ? { lfs: true } : {}),
     ...(options.timeout ? { timeout_seconds: options.timeout } : {}),
     ...(options.setup ? { setup: options.setup } : {}),
+    ...(options.part ? { part: options.part } : {}),
     ...checksRequest(options),
     ...(options.artifact ? { artifacts: options.artifact } : {}),
     ...(options.allow ? { egress: options.allow } : {}),
@@ -205,6 +208,7 @@ const optionOf: Readonly<Record<string, string>> = {
   base_branch: '--base',
   timeout_seconds: '--timeout',
   setup: '--setup',
+  part: '--part',
   artifacts: '--artifact',
   checks: '--check',
   check_rounds: '--check-rounds',

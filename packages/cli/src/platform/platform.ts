@@ -197,7 +197,7 @@ async function assemble(
     isolation,
     dataDir: directory.path,
     nodeName: 'corral',
-    images: daemonImages(runtime, directory.agents),
+    images: daemonImages(runtime, directory),
     services: [
       {
         names: [

@@ -51,7 +51,7 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
     isolation,
     dataDir: directory.path,
     nodeName: options.name,
-    images: daemonImages(runtime, directory.agents),
+    images: daemonImages(runtime, directory),
     services: [
       {
         names: [brokerService, `${brokerService}.${platformNamespace}`],

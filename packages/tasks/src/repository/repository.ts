@@ -12,6 +12,7 @@ import { publishResult } from './publish.js'
 import { checkPush } from './push-check.js'
 import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
 import { readTextFile } from './read-text-file.js'
+import { readTextFiles } from './read-text-files.js'
 import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js'
 import { type ReachableRepository, withReachable } from './repository-view.js'
 import { type PreparedSubmodule, prepareSubmodules, type SubmoduleDepth } from './submodules.js'
@@ -30,10 +31,18 @@ export interface PreparedRepository extends BaseBundle {
   environmentFile?: { text: string; commit: string }
   /** Contents of files in earlier commits are not part of the bundle: the repository is too large for that. */
   isPartial: boolean
+  /** Other files of that commit; absent where there is none such. */
+  baseFiles?: BaseFiles
   /** Parents before what lies in them. */
   submodules: PreparedSubmodule[]
   /** Contents of the Git LFS files of the base, where they were asked for. */
   lfs: LfsObject[]
+}
+
+export interface BaseFiles {
+  commit: string
+  /** Those of these paths that are plain files of a usual size, in this order. */
+  read(paths: readonly string[]): Promise<{ path: string; text: string }[]>
 }
 
 export interface AcceptedResult {
@@ -196,12 +205,24 @@ export function createRepository(options: RepositoryOptions): Repository {
           onProgress,
         }),
       )
+      const filesFrom = continues ? continues.result?.baseCommit : commit
       const environmentFile = await readEnvironmentFile(git, {
         mirror: base.directory,
-        commit: continues ? continues.result?.baseCommit : commit,
+        commit: filesFrom,
         path: more.environmentFile,
         signal,
       })
+      const baseFiles = filesFrom && {
+        commit: filesFrom,
+        read: (paths: readonly string[]) =>
+          readTextFiles(git, {
+            mirror: base.directory,
+            commit: filesFrom,
+            paths,
+            maxBytes: maxEnvironmentFileBytes,
+            signal,
+          }),
+      }
       const submodules = await prepareSubmodules({
         git,
         lock,
@@ -225,8 +246,16 @@ export function createRepository(options: RepositoryOptions): Repository {
             onProgress,
           })
         : []
-      const { branch, isPartial } = base
-      return { ...(branch ? { branch } : {}), commit, isPartial, ...bundle, ...environmentFile, submodules, lfs }
+      return {
+        ...(base.branch ? { branch: base.branch } : {}),
+        commit,
+        isPartial: base.isPartial,
+        ...bundle,
+        ...environmentFile,
+        ...(baseFiles ? { baseFiles } : {}),
+        submodules,
+        lfs,
+      }
     },
     async shallowCommits(url) {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import type { DaemonClient } from '@corral/protocol'
 import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
-import { taskEnvironment } from '../environment/task-environment.js'
+import { declaredEnvironment, withTools } from '../environment/declared-environment.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import type { ContinuedWork } from '../repository/continued-base.js'
 import { resultRef } from '../repository/quarantine.js'
@@ -41,9 +41,7 @@ export const repositoryStep: Step = async (context) => {
     signal,
     onProgress: progressEvents(context),
   })
-  const { environmentFile } = prepared
-  const declared =
-    environmentFile && taskEnvironment(task, environmentFile, await context.grantedEgress(task.spec.repository.url))
+  const declared = await declaredEnvironment(context, prepared)
   await record.keepFile('bundle-in', prepared.bundlePath)
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
@@ -86,14 +84,18 @@ export const repositoryStep: Step = async (context) => {
   }
   await checkOutSubmodules(daemon, workspace, prepared.submodules, context)
   await injectFiles(daemon, workspace, task.spec.files ?? [], context)
+  const environment = await withTools(declared, daemon, context, prepared.commit)
   const size = (await record.find('bundle-in'))?.sizeBytes ?? 0
   const from = prepared.branch ?? 'detached HEAD'
   const baseBranch = task.spec.continues?.baseBranch ?? prepared.branch
-  const warnings = sourceWarnings(prepared.facts, {
-    hasSubmodules: prepared.submodules.length > 0,
-    hasLfs: task.spec.repository.lfs === true,
-    isPartial: prepared.isPartial,
-  })
+  const warnings = [
+    ...sourceWarnings(prepared.facts, {
+      hasSubmodules: prepared.submodules.length > 0,
+      hasLfs: task.spec.repository.lfs === true,
+      isPartial: prepared.isPartial,
+    }),
+    ...environment.warnings,
+  ]
   return {
     condition: 'RepositoryReady',
     reason: 'CheckedOut',
@@ -101,10 +103,11 @@ export const repositoryStep: Step = async (context) => {
     status: {
       ...(baseBranch ? { baseBranch } : {}),
       baseCommit: prepared.commit,
-      ...declared,
+      ...environment.status,
       ...(warnings.length > 0 ? { warnings: mergeWarnings(task.status?.warnings ?? [], warnings) } : {}),
     },
     events: [
+      ...environment.events,
       ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
       {
         type: 'stage',

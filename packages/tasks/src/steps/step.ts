@@ -7,6 +7,7 @@ import type { StageCondition } from '../agent-task/stages.js'
 import type { PhaseNetwork } from '../environment/network-phase.js'
 import type { PackageClients } from '../environment/package-clients.js'
 import type { NetworkPhase } from '../environment/phase-egress.js'
+import type { GrantedToRepository } from '../environment/task-environment.js'
 import type { RefusalWatch } from '../environment/watch-refusals.js'
 import type { EventLog } from '../event-log/event-log.js'
 import type { TaskRecord } from '../records/task-records.js'
@@ -41,7 +42,9 @@ export interface StepContext {
   /** See `watchRefusals`. */
   watchRefusals(): RefusalWatch
   /** What the operator lets environment files of this repository open. */
-  grantedEgress(repository: string): Promise<string[]>
+  grantedTo(repository: string): Promise<GrantedToRepository>
+  /** A secret of the platform, for set-up. */
+  findSecret(name: string): Promise<string | undefined>
   /** How package clients reach the mirror, where the platform has one. */
   readonly packageClients: PackageClients | undefined
   readonly signal: AbortSignal
