@@ -14,15 +14,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 let scratch: TemporaryDirectory
 let platform: PlatformProcess
 
-/** A user with an identity and a signing key of their own. */
+/** A user with a signing key. */
 beforeAll(async () => {
   scratch = temporaryDirectory()
   const key = join(scratch.path, 'key')
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'test', '-f', key])
   writeFileSync(join(scratch.path, 'signers'), `jane@example.com ${readFileSync(`${key}.pub`, 'utf8')}`)
   const config = join(scratch.path, 'gitconfig')
-  const user = `[user]\n\tname = Jane Doe\n\temail = jane@example.com\n\tsigningkey = ${key}.pub\n`
-  writeFileSync(config, `${user}[gpg]\n\tformat = ssh\n`)
+  writeFileSync(config, `[user]\n\tsigningkey = ${key}.pub\n[gpg]\n\tformat = ssh\n`)
   platform = await startPlatformProcess({ env: { GIT_CONFIG_GLOBAL: config } })
 })
 afterAll(async () => {
@@ -39,6 +38,8 @@ async function corral(args: string[], extra: { stdin?: string; env?: Record<stri
 
 it('a project is made, used, changed and removed by command line, HTTP and kubectl', async () => {
   const repo = await gitRepository(join(scratch.path, 'repo'))
+  await repo.git('config', 'user.name', 'Jane Doe')
+  await repo.git('config', 'user.email', 'jane@example.com')
   const made = await corral([
     ...['project', 'create', 'shop', '--repo', repo.path, '--base', 'main', '--json'],
     ...['--command', 'printf "%s|" "$CORRAL_PROMPT" >> NOTES.md', '--instructions', 'Be kind.'],
