@@ -83,7 +83,7 @@ describe.concurrent('a task that succeeds', () => {
     expect(await repo.git('rev-parse', `${task.branch}^`)).toBe(task.base_commit)
     expect(
       await repo.git('log', '-1', '--format=%an <%ae>|%s|%(trailers:key=Corral-Task,valueonly)', task.branch!),
-    ).toBe(`Corral <corral@localhost>|Add a greeting|${task.id}`)
+    ).toBe(`Test <test@localhost>|Add a greeting|${task.id}`)
     await repo.git('branch', '-D', task.branch!)
     expect(await repo.fingerprint()).toBe(before)
     await expectLogToAgree(task)

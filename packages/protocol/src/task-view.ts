@@ -82,7 +82,6 @@ export const taskViewSchema = z.object({
   author: z.object({ name: z.string(), email: z.string() }).optional(),
   committer: z.object({ name: z.string(), email: z.string() }).optional(),
   sign: z.boolean().optional(),
-  environment_file: z.string().optional(),
   runtime_class_name: z.string().optional(),
   minimum_tier: z.enum(isolationTiers).optional(),
   timeout_seconds: z.number().int(),

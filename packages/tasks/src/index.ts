@@ -10,6 +10,7 @@ export { createModelProviders, type ModelProviders } from './broker/model-provid
 export { filePrices, type Prices } from './broker/price-file.js'
 export { createProviderHolds, type ProviderHolds } from './broker/provider-holds.js'
 export { createTaskTokens, type TaskTokens } from './broker/task-token.js'
+export { configuredIdentity } from './commits/identity.js'
 export { type DrainOptions, type DrainResult, drainTasks } from './drain-tasks.js'
 export {
   type ElectedTaskController,

@@ -80,6 +80,10 @@ export function addPartCommands(program: Command): void {
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
     .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
+    .option(
+      '--author <"name <email>">',
+      'who commits where neither task nor project says (default: Corral <corral@localhost>)',
+    )
     .option('--local-repositories', 'let tasks name repositories on the disk of this machine, by path or file://')
     .option(
       '--parts <list>',

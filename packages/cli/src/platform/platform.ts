@@ -5,6 +5,7 @@ import { inProcessKubeClient } from '@corral/kube'
 import { type Isolation, isSandboxTier, pickIsolation, startNode, type Tier, thawPods } from '@corral/node'
 import { type Logger, systemClock } from '@corral/ports'
 import { embeddedCrds } from '@corral/resources'
+import { configuredIdentity, createGit, writeGlobalConfig } from '@corral/tasks'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { confineGit } from './confine-git.js'
 import { daemonImages } from './daemon-image.js'
@@ -161,6 +162,7 @@ async function assemble(
   stops.push(() => isolation.close({ endPods: !keepsSandboxes }))
   let isReady = false
   let diskProblem: string | undefined
+  const git = createGit({ globalConfig: await writeGlobalConfig(directory.git, env), env })
   const tasks = await startTaskPlatform({
     client,
     directory,
@@ -174,6 +176,7 @@ async function assemble(
     maxConcurrent: options.maxConcurrent,
     defaultAgent: options.defaultAgent,
     localRepositories: true,
+    findIdentity: (path) => configuredIdentity(git, path),
     isInstalled: (program) => isInstalled(program, directory.agents),
     isolation: isolation.tier,
     confine: confineGit(isolation, env.PATH),

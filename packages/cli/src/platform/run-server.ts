@@ -3,6 +3,7 @@ import { systemClock } from '@corral/ports'
 import { createProbeApp, type HttpServer, listen, type ProbeOptions } from '@corral/server'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { untilStopSignal } from '../commands/common.js'
+import { identityFrom } from '../commands/identity-option.js'
 import { jsonLogger } from '../output/logger.js'
 import type { ListenAddress } from '../output/parse-address.js'
 import {
@@ -29,6 +30,7 @@ export interface ServerCommandOptions extends PartOptions {
   maxTasks: number
   agent: string
   localRepositories?: boolean
+  author?: string
   parts: readonly TaskPart[]
   metricsAddress?: ListenAddress
   tokenFile?: string
@@ -41,6 +43,7 @@ export interface ServerCommandOptions extends PartOptions {
 
 /** `corral server`. */
 export async function runServer(options: ServerCommandOptions): Promise<void> {
+  const author = options.author ? identityFrom('--author', options.author) : undefined
   const stop = untilStopSignal()
   const directory = dataDirectoryOf(options)
   prepareDataDirectory(directory)
@@ -73,6 +76,7 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
     maxConcurrent: options.maxTasks,
     defaultAgent: options.agent,
     localRepositories: options.localRepositories ?? false,
+    ...(author ? { findIdentity: async () => author } : {}),
     registry,
     ...(options.brokerSecretFile
       ? { brokerSecret: readSecretFile(options.brokerSecretFile, '--broker-secret-file') }

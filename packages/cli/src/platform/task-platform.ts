@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from '@corral/agent-sandbox-sdk'
 import type { KubeClient } from '@corral/kube'
 import type { Clock, Logger } from '@corral/ports'
+import type { GitIdentity } from '@corral/protocol'
 import type { HttpServer } from '@corral/server'
 import {
   type Confine,
@@ -43,6 +44,8 @@ export interface TaskPlatformOptions {
   defaultAgent: string
   /** Whether tasks may name repositories on this machine's disk. */
   localRepositories: boolean
+  /** See `TaskServiceOptions`. */
+  findIdentity?(path: string | undefined): Promise<GitIdentity | undefined>
   /** See `TaskServiceOptions`. */
   isInstalled?(program: string): Promise<boolean>
   isolation?: string

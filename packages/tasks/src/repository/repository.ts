@@ -15,6 +15,7 @@ import { readTextFile } from './read-text-file.js'
 import { readTextFiles } from './read-text-files.js'
 import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js'
 import { type ReachableRepository, withReachable } from './repository-view.js'
+import { type SignRequest, signCommits } from './sign-commits.js'
 import { type PreparedSubmodule, prepareSubmodules, type SubmoduleDepth } from './submodules.js'
 
 export interface DiffStat {
@@ -62,6 +63,8 @@ export interface Repository {
   accept(request: AcceptRequest): Promise<AcceptedResult>
   /** Commits at which the history of a shallow repository ends; none for a complete one. */
   shallowCommits(url: string): Promise<string[]>
+  /** Makes the commits of an accepted result anew, signed with the key of the platform's user. */
+  sign(request: SignRequest): Promise<{ commit: string; bundlePath: string }>
   /** Puts the accepted commit on its branch. Safe to repeat: same commit, same ref. */
   publish(request: PublishRequest): Promise<void>
 }
@@ -261,6 +264,7 @@ export function createRepository(options: RepositoryOptions): Repository {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))
     },
     accept,
+    sign: (request) => signCommits({ ...request, git }),
     async publish(request) {
       const location = parseRepositoryUrl(request.url)
       await reach(location, 'write', request.signal, async (reachable) => {

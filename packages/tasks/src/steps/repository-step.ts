@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import type { DaemonClient } from '@corral/protocol'
 import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
+import { identitiesOf } from '../commits/identity.js'
 import { declaredEnvironment, withTools } from '../environment/declared-environment.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import type { ContinuedWork } from '../repository/continued-base.js'
@@ -16,7 +17,7 @@ import { checkOutSubmodules } from './check-out-submodules.js'
 import { checkpointParts } from './checkpoints.js'
 import { placeLfsObjects } from './lfs-step.js'
 import { progressEvents } from './progress-events.js'
-import { author, branchOf, type Step, type StepContext } from './step.js'
+import { branchOf, type Step, type StepContext } from './step.js'
 
 /**
  * Brings the repository in: fetched outside with the user's credentials, carried in as a bundle, cloned from it on a new
@@ -52,6 +53,8 @@ export const repositoryStep: Step = async (context) => {
     await daemon.writeFile(bundle, record.read('bundle-in'), { mkdirs: true, signal })
     await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
     const work = await bringFormerWork(context, daemon, workspace)
+    const { author, committer } = identitiesOf(task)
+    const isOther = author.name !== committer.name || author.email !== committer.email
     const lfs = await placeLfsObjects(context, daemon, workspace, prepared.lfs)
     const result = await runCommand(
       daemon,
@@ -76,6 +79,7 @@ export const repositoryStep: Step = async (context) => {
           ...lfs,
           AUTHOR_NAME: author.name,
           AUTHOR_EMAIL: author.email,
+          ...(isOther ? { COMMITTER_NAME: committer.name, COMMITTER_EMAIL: committer.email } : {}),
         },
       },
       { signal, isRepeatable: true, timeoutMs: 10 * 60_000, timeoutCode: 'CloneFailed' },

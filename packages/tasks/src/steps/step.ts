@@ -73,8 +73,6 @@ export interface StepOutcome {
 
 export type Step = (context: StepContext) => Promise<StepOutcome>
 
-export const author: { name: string; email: string } = { name: 'Corral', email: 'corral@localhost' }
-
 /** The branch a task's work goes to. */
 export function branchOf(task: Stored<AgentTask>): string {
   return task.spec.newBranch ?? `corral/${task.metadata.name}`
