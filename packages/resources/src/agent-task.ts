@@ -32,6 +32,7 @@ const continuationSchema = z.object({
   baseBranch: z.string().exactOptional().describe('The branch its work started from.'),
   baseCommit: z.string().exactOptional().describe('The commit its work started from.'),
   sessionId: z.string().exactOptional().describe('The session of the agent, which is resumed.'),
+  claimName: z.string().exactOptional().describe('The claim of its sandbox, where that was held.'),
 })
 
 const checkSchema = z.object({
@@ -75,6 +76,34 @@ const checksStatusSchema = z.object({
   repairsMs: int64().min(0).exactOptional().describe('Time the agent used for repairs.'),
 })
 
+const agentSchema = z.object({
+  name: z.string().min(1).describe('An agent the platform knows, as `corral agent list` shows them.'),
+  command: z.string().exactOptional().describe('Command line of agents that are one.'),
+  model: z.string().exactOptional().describe('Model the agent shall use; its own choice where unset.'),
+  effort: z.string().exactOptional().describe('How hard the model shall think, in the words of the agent.'),
+  args: z.array(z.string()).exactOptional().describe('More arguments for the program of the agent.'),
+  provider: z
+    .string()
+    .exactOptional()
+    .describe('Provider or named endpoint of the model; the agent’s own where unset.'),
+  options: z
+    .record(z.string(), z.string())
+    .exactOptional()
+    .describe('Options only this agent has, each value as JSON.'),
+})
+
+/** Attempts at the same thing. Every one names them all, so that any of them is enough to make the others. */
+const groupSchema = z.object({
+  name: z.string().describe('The name all attempts share.'),
+  number: int32().min(1).describe('Which of them this is, counted from 1.'),
+  branch: z.string().describe('The branch that was asked for; it goes to the attempt that is picked.'),
+  agents: z.array(agentSchema).min(1).describe('Who makes each attempt.'),
+  pick: int32()
+    .min(1)
+    .exactOptional()
+    .describe('Set on a task that only pushes the attempt that was picked: how often that was done.'),
+})
+
 const specFields = {
   repository: z
     .object({
@@ -95,23 +124,7 @@ const specFields = {
   baseBranch: branchName().exactOptional().describe('Branch to start from; the default branch where unset.'),
   newBranch: branchName().exactOptional().describe('Branch for the work; corral/<name of the task> where unset.'),
   prompt: z.string().min(1).describe('What the agent shall do.'),
-  agent: z
-    .object({
-      name: z.string().min(1).describe('An agent the platform knows, as `corral agent list` shows them.'),
-      command: z.string().exactOptional().describe('Command line of agents that are one.'),
-      model: z.string().exactOptional().describe('Model the agent shall use; its own choice where unset.'),
-      effort: z.string().exactOptional().describe('How hard the model shall think, in the words of the agent.'),
-      args: z.array(z.string()).exactOptional().describe('More arguments for the program of the agent.'),
-      provider: z
-        .string()
-        .exactOptional()
-        .describe('Provider or named endpoint of the model; the agent’s own where unset.'),
-      options: z
-        .record(z.string(), z.string())
-        .exactOptional()
-        .describe('Options only this agent has, each value as JSON.'),
-    })
-    .describe('Who does the work.'),
+  agent: agentSchema.describe('Who does the work.'),
   instructions: z
     .string()
     .exactOptional()
@@ -192,7 +205,9 @@ const specFields = {
   holdSandboxSeconds: int32()
     .min(0)
     .exactOptional()
-    .describe('How long the sandbox is kept while the task waits for a decision; 300 where unset.'),
+    .describe(
+      'How long the sandbox is kept while the task waits for a decision (300 where unset), and after its end for a follow-up (0 where unset).',
+    ),
   planExpirySeconds: int32()
     .min(1)
     .exactOptional()
@@ -240,6 +255,7 @@ const specFields = {
     .exactOptional()
     .describe('How it repeats it.'),
   continues: continuationSchema.exactOptional().describe('The ended task this one goes on from.'),
+  group: groupSchema.exactOptional().describe('The attempts this task is one of.'),
   idempotencyKey: z.string().exactOptional().describe('Digest of the request this task was made from.'),
 }
 
@@ -299,6 +315,10 @@ export const agentTaskStatusSchema = z
           .boolean()
           .exactOptional()
           .describe('It is kept until the task is deleted: work in it could not be taken out.'),
+        heldUntil: dateTime()
+          .exactOptional()
+          .describe('Until when it is held for a follow-up, unless that has it or it was let go before.'),
+        takenFrom: z.string().exactOptional().describe('The task that held it before.'),
       })
       .exactOptional()
       .describe('Where the task runs or ran.'),

@@ -6,6 +6,7 @@ import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Registry } from 'prom-client'
 import { type Access, createAccess } from './access.js'
+import { addAttemptRoutes } from './attempt-routes.js'
 import { byteStream } from './byte-stream.js'
 import { compressJson } from './compress-json.js'
 import { eventBody, eventContentType, eventFormat } from './event-stream.js'
@@ -113,15 +114,21 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const reserved = reservedLabelIn(await context.req.json())
     if (reserved) throw new CorralError('Invalid', `labels.${reserved}: its name is reserved and cannot be a label`)
     const key = context.req.header('idempotency-key')
-    const { task, isReplay } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    const { task, isReplay, group } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
     if (isReplay) context.header('idempotent-replay', 'true')
     context.header('location', `/tasks/${task.id}`)
-    return context.json({ id: task.id, status: task.status }, 201)
+    const attempts = group ? { group: group.name, tasks: group.tasks } : {}
+    return context.json({ id: task.id, status: task.status, ...attempts }, 201)
   })
   app.openapi(listTasksRoute, async (context) => {
-    const { status, limit, after } = context.req.valid('query')
+    const { status, group, limit, after } = context.req.valid('query')
     return context.json(
-      await tasks.list({ ...(status ? { status } : {}), ...(limit ? { limit } : {}), ...(after ? { after } : {}) }),
+      await tasks.list({
+        ...(status ? { status } : {}),
+        ...(group ? { group } : {}),
+        ...(limit ? { limit } : {}),
+        ...(after ? { after } : {}),
+      }),
       200,
     )
   })
@@ -184,6 +191,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       }) as never,
   )
   addResultRoutes(app, tasks)
+  addAttemptRoutes(app, tasks, refuseWhenFull)
 
   if (options.platform) addPlatformHandlers(app, options.platform, tasks, refuseWhenFull)
   addWebHandlers(app, access.sessions, { version: options.version, ...options.session })

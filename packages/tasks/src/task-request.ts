@@ -2,6 +2,7 @@ import type { CreateTaskRequest } from '@corral/protocol'
 import type { AgentTask, Stored } from '@corral/resources'
 import { agentChoiceFrom } from './agent-spec.js'
 import { taskFinalizer } from './agent-task/plan.js'
+import { groupLabel } from './attempts/group.js'
 import { checksRequest, checksSpec } from './checks/check-request.js'
 import { acceptedAtAnnotation } from './task-page.js'
 
@@ -14,6 +15,8 @@ export interface TaskIdentity {
   retryOf: string | undefined
   retry: AgentTask['spec']['retry'] | undefined
   continues: AgentTask['spec']['continues'] | undefined
+  /** The attempts the task is one of. */
+  group?: AgentTask['spec']['group'] | undefined
   /** See `acceptedAtAnnotation`. */
   acceptedAt: string
 }
@@ -29,7 +32,7 @@ export function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): Ag
       namespace: identity.namespace,
       finalizers: [taskFinalizer],
       annotations: { [acceptedAtAnnotation]: identity.acceptedAt },
-      ...(request.labels ? { labels: request.labels } : {}),
+      ...labelsOf(request, identity),
     },
     spec: {
       repository: {
@@ -75,6 +78,7 @@ export function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): Ag
       ...(identity.retryOf ? { retryOf: identity.retryOf } : {}),
       ...(identity.retry ? { retry: identity.retry } : {}),
       ...(identity.continues ? { continues: identity.continues } : {}),
+      ...(identity.group ? { group: identity.group } : {}),
       ...(identity.fingerprint ? { idempotencyKey: identity.fingerprint } : {}),
     },
   }
@@ -122,8 +126,20 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CreateTaskRe
     ...(spec.mode ? { mode: spec.mode } : {}),
     ...(spec.holdSandboxSeconds === undefined ? {} : { hold_sandbox_seconds: spec.holdSandboxSeconds }),
     ...(spec.planExpirySeconds ? { plan_expiry_seconds: spec.planExpirySeconds } : {}),
-    ...(metadata.labels ? { labels: metadata.labels } : {}),
+    ...ownLabels(metadata.labels),
   }
+}
+
+/** The label of a group is the platform's: what goes on from an attempt belongs to none. */
+function labelsOf({ labels }: CreateTaskRequest, { group }: TaskIdentity): { labels?: Record<string, string> } {
+  const own = ownLabels(labels)
+  return group ? { labels: { ...own.labels, [groupLabel]: group.name } } : own
+}
+
+function ownLabels(labels: Record<string, string> | undefined): { labels?: Record<string, string> } {
+  if (!labels) return {}
+  const { [groupLabel]: _group, ...own } = labels
+  return Object.keys(own).length > 0 ? { labels: own } : {}
 }
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { findAgent } from '@corral/agents'
 import type { KubeClient } from '@corral/kube'
 import type {
+  AgentChoice,
   CreateTaskRequest,
   MessageDelivery,
   PlanVerdict,
@@ -14,7 +15,10 @@ import type {
 import { type AgentTask, AgentTasks, isAlreadyExists, isConflict, isNotFound, type Stored } from '@corral/resources'
 import { agentSpecOf, checkMcpServers } from './agent-spec.js'
 import { isFinished, phaseOf } from './agent-task/stages.js'
+import { type AttemptService, type CreatedTask, createAttemptService } from './attempts/attempt-service.js'
+import { makeSiblings } from './attempts/attempts.js'
 import { checkProvider, type ModelProviders } from './broker/model-providers.js'
+import { type HeldService, releaseSandbox } from './held/release.js'
 import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
 import { checkDecision } from './plan-approval/plan-decision.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
@@ -34,14 +38,19 @@ import { withMessage } from './thread/queued-messages.js'
 import { takeBranch } from './thread/take-branch.js'
 
 /** Tasks as people and tools see them. Every call names a task by its id; `TaskNotFound` where there is none. */
-export interface TaskService extends TaskResults {
-  /** Accepts a task. With the same `idempotencyKey` a repeat answers the first one's task. */
-  create(
-    request: CreateTaskRequest,
-    options?: { idempotencyKey?: string },
-  ): Promise<{ task: TaskView; isReplay: boolean }>
+export interface TaskService extends TaskResults, AttemptService, HeldService {
+  /**
+   * Accepts a task, or all of several attempts, of which `task` is the first. With the same `idempotencyKey` a repeat
+   * answers the first one's task.
+   */
+  create(request: CreateTaskRequest, options?: { idempotencyKey?: string }): Promise<CreatedTask>
   get(id: string): Promise<TaskView>
-  list(options?: { status?: TaskPhase; limit?: number; after?: string }): Promise<{ tasks: TaskView[]; next?: string }>
+  list(options?: {
+    status?: TaskPhase
+    group?: string
+    limit?: number
+    after?: string
+  }): Promise<{ tasks: TaskView[]; next?: string }>
   cancel(id: string): Promise<TaskView>
   /** A new task that begins where the named one failed, with what that one kept. The named one does not change. */
   retry(
@@ -118,16 +127,22 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   const queueOf = (task: Stored<AgentTask>, queue = phaseOf(task) === 'QUEUED' ? options.queue?.() : undefined) =>
     phaseOf(task) === 'QUEUED' ? queue?.get(task.metadata.uid) : undefined
 
+  /** The agent a choice stands for, where it can do what the request asks for. */
+  const checkedAgent = async (choice: AgentChoice | undefined, request: CreateTaskRequest) => {
+    const agent = agentSpecOf(choice ?? options.defaultAgent)
+    checkMode(agent, request.mode)
+    await checkAgent(agent, request.sandbox, options)
+    return agent
+  }
+
   const create = async (
     request: CreateTaskRequest,
     idempotencyKey: string | undefined,
-    { name = nameFor(idempotencyKey), retry, continues }: Beginning = {},
-  ): Promise<{ task: TaskView; isReplay: boolean }> => {
-    const agent = agentSpecOf(request.agent ?? options.defaultAgent)
+    { name = nameFor(idempotencyKey), retry, continues, group, asked = request }: Beginning = {},
+  ): Promise<CreatedTask> => {
     await checkRequest(request, options)
-    checkMode(agent, request.mode)
-    await checkAgent(agent, request.sandbox, options)
-    const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(request, retry, continues))) : undefined
+    const agent = await checkedAgent(request.agent, request)
+    const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(asked, retry, continues))) : undefined
     const acceptedAt = nextAcceptedAt()
     const task = taskFrom(request, {
       name,
@@ -137,20 +152,29 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       retryOf: retry?.of,
       retry: retry?.spec,
       continues,
+      group,
       acceptedAt,
     })
     try {
       const stored = await client.create(AgentTasks, task)
       options.metrics?.created()
-      return { task: taskView(stored), isReplay: false }
+      return { task: taskView(stored), isReplay: false, ...(await siblingsOf(stored, retry)) }
     } catch (error) {
       if (!idempotencyKey || !isAlreadyExists(error)) throw error
       const first = await getTask(name)
       if (first.spec.idempotencyKey !== fingerprint)
         throw new TaskError('IdempotencyKeyReused', `this Idempotency-Key was used for another request (task ${name})`)
-      return { task: taskView(first), isReplay: true }
+      return { task: taskView(first), isReplay: true, ...(await siblingsOf(first, retry)) }
     }
   }
+
+  const siblingsOf = async (
+    first: Stored<AgentTask>,
+    retry: Beginning['retry'],
+  ): Promise<Pick<CreatedTask, 'group'>> =>
+    first.spec.group && !retry
+      ? { group: { name: first.spec.group.name, tasks: await makeSiblings(client, first) } }
+      : {}
 
   const sendToEnded = async (
     former: Stored<AgentTask>,
@@ -180,16 +204,25 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     }
   }
 
+  const attempts = createAttemptService({
+    ...{ client, namespace, getTask, checkedAgent, create },
+    checkRequest: (request) => checkRequest(request, options),
+    nameOf: (idempotencyKey) => nameFor(idempotencyKey).replace(/^task-/, 'group-'),
+  })
+
   return {
-    create: (request, { idempotencyKey } = {}) => create(request, idempotencyKey),
+    create: (request, { idempotencyKey } = {}) =>
+      request.attempts ? attempts.create(request, idempotencyKey) : create(request, idempotencyKey),
     async get(id) {
       const task = await getTask(id)
       return taskView(task, queueOf(task))
     },
-    async list({ status, limit = 100, after } = {}) {
+    async list({ status, group, limit = 100, after } = {}) {
       const { items } = await client.list(AgentTasks, { namespace })
       const queue = options.queue?.()
-      const { page, next } = taskPage(items, { limit, after, includes: (task) => !status || phaseOf(task) === status })
+      const includes = (task: AgentTask): boolean =>
+        (!status || phaseOf(task) === status) && (!group || task.spec.group?.name === group)
+      const { page, next } = taskPage(items, { limit, after, includes })
       return { tasks: page.map((task) => taskView(task, queueOf(task, queue))), ...(next ? { next } : {}) }
     },
     async cancel(id) {
@@ -206,7 +239,13 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     async retry(id, wanted = {}, { idempotencyKey } = {}) {
       const task = await getTask(id)
       const retry = retryOf(task, wanted)
-      return create(retry.request, idempotencyKey, { retry, continues: task.spec.continues })
+      const { group, continues } = task.spec
+      // A pick that failed is picked again, not repeated: only then it is known what it may replace.
+      if (group?.pick)
+        throw new TaskError('RetryNotPossible', `task ${id} only pushes the attempt ${task.spec.retryOf ?? ''}`, {
+          hint: `Pick it again: \`corral task pick ${task.spec.retryOf ?? 'ID'}\`.`,
+        })
+      return create(retry.request, idempotencyKey, { retry, continues, group })
     },
     async message(id, message, { idempotencyKey } = {}) {
       const name = nameFor(idempotencyKey)
@@ -250,6 +289,9 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       const task = await getTask(id)
       return agentLogs(records.of(task.metadata.uid), agentRunOf(task).number)
     },
+    group: attempts.group,
+    pick: attempts.pick,
+    release: async (id) => taskView(await releaseSandbox(client, () => getTask(id))),
     ...createTaskResults({ getTask, records, trees: options.trees }),
   }
 }
@@ -259,6 +301,9 @@ interface Beginning {
   name?: string
   retry?: Pick<Retry, 'of' | 'spec'>
   continues?: AgentTask['spec']['continues'] | undefined
+  group?: AgentTask['spec']['group'] | undefined
+  /** What was asked for, where that became more than one task. */
+  asked?: CreateTaskRequest
 }
 
 /** Without a beginning the request alone, as it was before there were any. */
