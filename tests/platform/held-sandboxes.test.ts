@@ -232,7 +232,7 @@ describe('a sandbox that is held after its task', () => {
     const three = await send(two.id, 'three')
     expect(three, JSON.stringify(three.cause)).toMatchObject({ status: 'SUCCEEDED', branch: one.branch })
     expect(await repo.show(one.branch!, 'said.txt')).toBe('one\ntwo\nthree')
-    await tidy(three.id)
+    await tidy(two.id, three.id)
     await waitUntil('every claim is gone', async () => {
       const { items } = await (await platform.kube()).list(SandboxClaims, { namespace })
       return items.length === 0

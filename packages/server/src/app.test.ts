@@ -36,6 +36,9 @@ beforeEach(() => {
       return { task: view, isReplay: false }
     },
     decide: async () => view,
+    group: async (name) => ({ name, branch: 'b', tasks: [view] }),
+    pick: async () => ({ task: view, isReplay: false }),
+    release: async () => view,
     message: async (id, message) => {
       created.push({ id, message })
       return { task: view, isReplay: false }
