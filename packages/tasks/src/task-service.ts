@@ -3,7 +3,9 @@ import { findAgent } from '@corral/agents'
 import type { KubeClient } from '@corral/kube'
 import type {
   AgentChoice,
+  CompleteTaskRequest,
   CreateTaskRequest,
+  GitIdentity,
   MessageDelivery,
   PlanVerdict,
   RetryTaskRequest,
@@ -12,15 +14,26 @@ import type {
   TaskPhase,
   TaskView,
 } from '@corral/protocol'
-import { type AgentTask, AgentTasks, isAlreadyExists, isConflict, isNotFound, type Stored } from '@corral/resources'
+import {
+  type AgentTask,
+  AgentTasks,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  projectLabel,
+  type Stored,
+} from '@corral/resources'
 import { agentSpecOf, checkMcpServers } from './agent-spec.js'
 import { isFinished, phaseOf } from './agent-task/stages.js'
 import { type AttemptService, type CreatedTask, createAttemptService } from './attempts/attempt-service.js'
 import { makeSiblings } from './attempts/attempts.js'
+import { attemptName } from './attempts/group.js'
 import { checkProvider, type ModelProviders } from './broker/model-providers.js'
 import { type HeldService, releaseSandbox } from './held/release.js'
 import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
 import { checkDecision } from './plan-approval/plan-decision.js'
+import { completeRequest } from './project/project-request.js'
+import { checkTier, sandboxWithRuntime } from './project/sandbox-choice.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
 import { gitLfsMissing } from './repository/lfs-objects.js'
 import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
@@ -48,6 +61,7 @@ export interface TaskService extends TaskResults, AttemptService, HeldService {
   list(options?: {
     status?: TaskPhase
     group?: string
+    project?: string
     limit?: number
     after?: string
   }): Promise<{ tasks: TaskView[]; next?: string }>
@@ -101,6 +115,10 @@ export interface TaskServiceOptions {
   hasEgressByName?: boolean
   /** Whether sandboxes of the default pool have this program; absent where nobody can tell before one runs. */
   isInstalled?(program: string): Promise<boolean>
+  /** The isolation tier of sandboxes, where the platform knows it. */
+  isolation?: string | undefined
+  /** Who commits where neither request nor project says: absent, Corral does. `path` is a repository on this machine. */
+  findIdentity?(path: string | undefined): Promise<GitIdentity | undefined>
   /** Reads files of results; absent: only their patches are known. */
   trees?: TreeReader
   /** Whether git of this machine has git-lfs; absent where nobody can tell. */
@@ -128,20 +146,22 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     phaseOf(task) === 'QUEUED' ? queue?.get(task.metadata.uid) : undefined
 
   /** The agent a choice stands for, where it can do what the request asks for. */
-  const checkedAgent = async (choice: AgentChoice | undefined, request: CreateTaskRequest) => {
+  const checkedAgent = async (choice: AgentChoice | undefined, request: CompleteTaskRequest) => {
     const agent = agentSpecOf(choice ?? options.defaultAgent)
     checkMode(agent, request.mode)
-    await checkAgent(agent, request.sandbox, options)
-    return agent
+    const sandbox = await sandboxWithRuntime(client, namespace, request)
+    await checkAgent(agent, sandbox, options)
+    return { agent, sandbox }
   }
 
   const create = async (
-    request: CreateTaskRequest,
+    wanted: CompleteTaskRequest,
     idempotencyKey: string | undefined,
-    { name = nameFor(idempotencyKey), retry, continues, group, asked = request }: Beginning = {},
+    { name = nameFor(idempotencyKey), retry, continues, group, asked = wanted }: Beginning = {},
   ): Promise<CreatedTask> => {
-    await checkRequest(request, options)
-    const agent = await checkedAgent(request.agent, request)
+    await checkRequest(wanted, options)
+    const { agent, sandbox } = await checkedAgent(wanted.agent, wanted)
+    const request = { ...(await identityFor(wanted, options)), ...wanted, ...(sandbox ? { sandbox } : {}) }
     const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(asked, retry, continues))) : undefined
     const acceptedAt = nextAcceptedAt()
     const task = taskFrom(request, {
@@ -176,6 +196,18 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       ? { group: { name: first.spec.group.name, tasks: await makeSiblings(client, first) } }
       : {}
 
+  /** A repeat finds its task also when the project has changed or gone since. */
+  const createAsked = async (asked: CreateTaskRequest, idempotencyKey: string | undefined): Promise<CreatedTask> => {
+    if (asked.project !== undefined && idempotencyKey !== undefined) {
+      const name = asked.attempts ? attemptName(groupNameFor(idempotencyKey), 1) : nameFor(idempotencyKey)
+      const first = await client.find(AgentTasks, { namespace, name })
+      if (first && first.spec.idempotencyKey === digest(JSON.stringify(asked)))
+        return { task: taskView(first), isReplay: true, ...(await siblingsOf(first, undefined)) }
+    }
+    const request = await completeRequest(client, namespace, asked)
+    return asked.attempts ? attempts.create(request, asked, idempotencyKey) : create(request, idempotencyKey, { asked })
+  }
+
   const sendToEnded = async (
     former: Stored<AgentTask>,
     message: TaskMessageRequest,
@@ -205,20 +237,21 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   }
 
   const attempts = createAttemptService({
-    ...{ client, namespace, getTask, checkedAgent, create },
+    ...{ client, namespace, getTask, create },
+    checkedAgent: async (choice, request) => (await checkedAgent(choice, request)).agent,
     checkRequest: (request) => checkRequest(request, options),
-    nameOf: (idempotencyKey) => nameFor(idempotencyKey).replace(/^task-/, 'group-'),
+    nameOf: groupNameFor,
   })
 
   return {
-    create: (request, { idempotencyKey } = {}) =>
-      request.attempts ? attempts.create(request, idempotencyKey) : create(request, idempotencyKey),
+    create: (request, { idempotencyKey } = {}) => createAsked(request, idempotencyKey),
     async get(id) {
       const task = await getTask(id)
       return taskView(task, queueOf(task))
     },
-    async list({ status, group, limit = 100, after } = {}) {
-      const { items } = await client.list(AgentTasks, { namespace })
+    async list({ status, group, project, limit = 100, after } = {}) {
+      const ofProject = project === undefined ? {} : { labelSelector: `${projectLabel}=${project}` }
+      const { items } = await client.list(AgentTasks, { namespace, ...ofProject })
       const queue = options.queue?.()
       const includes = (task: AgentTask): boolean =>
         (!status || phaseOf(task) === status) && (!group || task.spec.group?.name === group)
@@ -302,7 +335,7 @@ interface Beginning {
   retry?: Pick<Retry, 'of' | 'spec'>
   continues?: AgentTask['spec']['continues'] | undefined
   group?: AgentTask['spec']['group'] | undefined
-  /** What was asked for, where that became more than one task. */
+  /** The request as it came, where a project added to it. */
   asked?: CreateTaskRequest
 }
 
@@ -317,9 +350,10 @@ function fingerprinted(
 }
 
 /** Refuses what can be known to fail now, so that nobody waits for a sandbox to be told. */
-async function checkRequest(request: CreateTaskRequest, options: TaskServiceOptions): Promise<void> {
+async function checkRequest(request: CompleteTaskRequest, options: TaskServiceOptions): Promise<void> {
   const location = parseRepositoryUrl(request.repo)
   checkMcpServers(request.mcp_servers ?? [], request.egress ?? [])
+  checkTier(request.minimum_tier, options.isolation)
   if (request.sandbox?.pool && request.sandbox.template)
     throw new TaskError('Invalid', 'sandbox: name a pool or a template, not both')
   if ((request.egress?.length || request.setup_egress?.length) && options.hasEgressByName === false)
@@ -337,6 +371,16 @@ async function checkRequest(request: CreateTaskRequest, options: TaskServiceOpti
       hint: 'Give an https:// or ssh:// address, or start the server with --local-repositories.',
     })
   await checkLocalRequest(path, { baseBranch: request.base_branch, newBranch: request.new_branch })
+}
+
+/** Who commits where the request does not say, so that the task keeps it whatever is configured later. */
+async function identityFor(
+  { repo, author, committer }: CompleteTaskRequest,
+  { findIdentity }: TaskServiceOptions,
+): Promise<Pick<CreateTaskRequest, 'author' | 'committer'>> {
+  if (author && committer) return {}
+  const identity = await findIdentity?.(localPathOf(parseRepositoryUrl(repo)))
+  return identity ? { author: identity, committer: identity } : {}
 }
 
 /** Refuses a plan of an agent that could change something meanwhile. */
@@ -387,6 +431,8 @@ async function checkAgent(
 function nameFor(idempotencyKey: string | undefined): string {
   return nameFrom(idempotencyKey ? createHash('sha256').update(idempotencyKey).digest() : randomBytes(16))
 }
+
+const groupNameFor = (idempotencyKey: string | undefined): string => nameFor(idempotencyKey).replace(/^task-/, 'group-')
 
 /** `task-` and ten characters that spell no word and read well aloud. */
 function nameFrom(bytes: Uint8Array): string {

@@ -53,16 +53,20 @@ export function addTaskCommand(program: Command): Command {
     .summary('tasks, newest first')
     .option('--status <phase>', `only these: ${taskPhases.join(', ')}`, parsePhase)
     .option('--group <name>', 'only attempts of this group')
+    .option('--project <name>', 'only tasks of this project')
     .option('--limit <n>', 'at most this many', parseCount)
-    .action(async (options: CommonOptions & { status?: TaskPhase; group?: string; limit?: number }) => {
-      const client = await connect(options)
-      const page = await client.list({
-        ...(options.status ? { status: options.status } : {}),
-        ...(options.group ? { group: options.group } : {}),
-        ...(options.limit ? { limit: options.limit } : {}),
-      })
-      print(page, options, ({ tasks }) => (tasks.length === 0 ? 'no tasks' : taskTable(tasks)))
-    })
+    .action(
+      async (options: CommonOptions & { status?: TaskPhase; group?: string; project?: string; limit?: number }) => {
+        const client = await connect(options)
+        const page = await client.list({
+          ...(options.status ? { status: options.status } : {}),
+          ...(options.group ? { group: options.group } : {}),
+          ...(options.project ? { project: options.project } : {}),
+          ...(options.limit ? { limit: options.limit } : {}),
+        })
+        print(page, options, ({ tasks }) => (tasks.length === 0 ? 'no tasks' : taskTable(tasks)))
+      },
+    )
 
   withPlatform(task.command('get').argument('<id>'))
     .summary('one task')
@@ -180,6 +184,7 @@ function taskText(task: TaskView): string {
   const rows: [string, string | undefined][] = [
     ['id', task.id],
     ['status', task.status],
+    ['project', task.project],
     ['repo', task.repo],
     ['agent', task.agent.name],
     ['base', task.base_commit ? `${task.base_branch} (${task.base_commit.slice(0, 12)})` : task.base_branch],

@@ -1,5 +1,12 @@
 import type { KubeClient } from '@corral/kube'
-import type { AgentChoice, CreateTaskRequest, GroupView, PickTaskRequest, TaskView } from '@corral/protocol'
+import type {
+  AgentChoice,
+  CompleteTaskRequest,
+  CreateTaskRequest,
+  GroupView,
+  PickTaskRequest,
+  TaskView,
+} from '@corral/protocol'
 import { type AgentTask, AgentTasks, isAlreadyExists, type Stored } from '@corral/resources'
 import type { Retry } from '../task-retry.js'
 import { taskView } from '../task-view.js'
@@ -30,11 +37,11 @@ export interface AttemptOptions {
   namespace: string
   getTask(id: string): Promise<Stored<AgentTask>>
   /** The agent a choice stands for, where it can do what the request asks for. */
-  checkedAgent(choice: AgentChoice | undefined, request: CreateTaskRequest): Promise<AgentTask['spec']['agent']>
-  checkRequest(request: CreateTaskRequest): Promise<void>
+  checkedAgent(choice: AgentChoice | undefined, request: CompleteTaskRequest): Promise<AgentTask['spec']['agent']>
+  checkRequest(request: CompleteTaskRequest): Promise<void>
   /** Makes one task; the first of a group makes its siblings as well. */
   create(
-    request: CreateTaskRequest,
+    request: CompleteTaskRequest,
     idempotencyKey: string | undefined,
     beginning: {
       name: string
@@ -49,19 +56,23 @@ export interface AttemptOptions {
 
 export function createAttemptService(options: AttemptOptions): AttemptService & {
   /** Everything is checked before the first one is made: of several attempts there are all or none. */
-  create(request: CreateTaskRequest, idempotencyKey: string | undefined): Promise<CreatedTask>
+  create(
+    request: CompleteTaskRequest,
+    asked: CreateTaskRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<CreatedTask>
 } {
   const { client, namespace, getTask, checkedAgent, checkRequest, create } = options
   const list = async (): Promise<Stored<AgentTask>[]> => (await client.list(AgentTasks, { namespace })).items
   return {
-    async create(request, idempotencyKey) {
+    async create(request, asked, idempotencyKey) {
       const agents: Group['agents'] = []
       for (const attempt of request.attempts ?? [])
         agents.push(await checkedAgent(attempt.agent ?? request.agent, request))
       const first = firstAttempt(request, { name: options.nameOf(idempotencyKey), agents })
       const branches = agents.map((_, index) => attemptBranch(first.group, index + 1))
       for (const branch of [first.group.branch, ...branches]) await checkRequest({ ...request, new_branch: branch })
-      return create(first.request, idempotencyKey, { name: first.name, group: first.group, asked: request })
+      return create(first.request, idempotencyKey, { name: first.name, group: first.group, asked })
     },
     group: async (name) => groupView(await list(), name),
     async pick(id, { force } = {}) {

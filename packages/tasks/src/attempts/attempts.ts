@@ -1,5 +1,5 @@
 import type { KubeClient } from '@corral/kube'
-import type { CreateTaskRequest, GroupView } from '@corral/protocol'
+import type { CompleteTaskRequest, GroupView } from '@corral/protocol'
 import { type AgentTask, AgentTasks, isAlreadyExists, type Stored } from '@corral/resources'
 import { phaseOf } from '../agent-task/stages.js'
 import { TaskError } from '../task-error.js'
@@ -12,13 +12,13 @@ const maxBranchCharacters = 190
 /** The first attempt of a request that asks for several: the others are made from it. */
 export interface FirstAttempt {
   name: string
-  request: CreateTaskRequest
+  request: CompleteTaskRequest
   group: Group
 }
 
 /** `agents` has one for every attempt. Throws `Invalid` where a branch of theirs would have too long a name. */
 export function firstAttempt(
-  { attempts = [], ...request }: CreateTaskRequest,
+  { attempts = [], ...request }: CompleteTaskRequest,
   { name, agents }: { name: string; agents: Group['agents'] },
 ): FirstAttempt {
   const branch = request.new_branch ?? `corral/${name}`
