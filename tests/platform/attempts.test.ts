@@ -109,7 +109,7 @@ describe('several attempts', () => {
     {
       when: 'an agent of theirs is unknown',
       body: { attempts: [writes('a'), { agent: { name: 'nobody' } }] },
-      code: 'Invalid',
+      code: 'UnknownAgent',
     },
     { when: 'there is only one', body: { attempts: [writes('a')] }, code: 'Invalid' },
     { when: 'a branch of theirs cannot be', body: { new_branch: 'x'.repeat(195) }, code: 'Invalid' },
