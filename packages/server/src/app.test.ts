@@ -197,6 +197,7 @@ describe('reading', () => {
     const document = (await (await app.request('/openapi.json')).json()) as { openapi: string; paths: object }
     expect(document.openapi).toBe('3.1.0')
     expect(Object.keys(document.paths).sort()).toEqual([
+      '/groups/{name}',
       '/healthz',
       '/metrics',
       '/readyz',
@@ -214,7 +215,9 @@ describe('reading', () => {
       '/tasks/{id}/files/{path}',
       '/tasks/{id}/logs',
       '/tasks/{id}/messages',
+      '/tasks/{id}/pick',
       '/tasks/{id}/reject',
+      '/tasks/{id}/release',
       '/tasks/{id}/retry',
       '/tasks/{id}/revise',
       '/tasks/{id}/terminal',

@@ -241,7 +241,7 @@ function optionWords(problem: string): string {
 
 /** One agent, or one for every attempt: they take turns where there are more attempts. */
 function agentsOf(options: TaskOptions): Pick<CreateTaskRequest, 'agent' | 'attempts'> {
-  const named = typeof options.agent === 'string' ? [options.agent] : (options.agent ?? [])
+  const named = [options.agent ?? []].flat()
   const choices = (named.length === 0 ? [undefined] : named).map((name) => agentChoice(name, options))
   const attempts = attemptsOf(choices, options.attempts)
   if (attempts) return { attempts }
