@@ -58,6 +58,11 @@ export const standIns: readonly StandIn[] = [
     as: 'leave out',
   },
   {
+    when: /corral task (compare|pick|release) /,
+    reason: 'is about attempts, or a sandbox that is held; tests/platform/attempts and held-sandboxes do them',
+    as: 'leave out',
+  },
+  {
     when: /corral up(?!.*( -d| --detach|&$))/,
     reason: 'stays in the foreground',
     as: 'another terminal',

@@ -1,5 +1,6 @@
 import { isolationTiers, planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
 import * as z from 'zod'
+import { taskGroupSchema } from './attempt-api.js'
 import { taskChecksSchema } from './check-api.js'
 import {
   diffStatSchema,
@@ -70,6 +71,10 @@ export const taskViewSchema = z.object({
       name: z.string().optional(),
       pod: z.string().optional(),
       isolation: z.string().optional(),
+      /** While it is held for a follow-up: until when. */
+      held_until: time.optional(),
+      /** The task that held it for this one. */
+      taken_from: z.string().optional(),
     })
     .optional(),
   usage: usageSchema.optional(),
@@ -110,6 +115,8 @@ export const taskViewSchema = z.object({
   continues: z.string().optional(),
   /** The first task of the conversation this one belongs to. */
   thread: z.string().optional(),
+  /** The attempts this task is one of: `GET /groups/{name}`. */
+  group: taskGroupSchema.optional(),
   /** Whether the agent's session is kept, so that a follow-up goes on with it. */
   session: z.object({ id: z.string(), size_bytes: z.number().int().nonnegative() }).optional(),
   last_event_sequence: z.number().int().nonnegative().optional(),

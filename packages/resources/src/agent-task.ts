@@ -31,6 +31,7 @@ const continuationSchema = z.object({
   baseBranch: z.string().exactOptional().describe('The branch its work started from.'),
   baseCommit: z.string().exactOptional().describe('The commit its work started from.'),
   sessionId: z.string().exactOptional().describe('The session of the agent, which is resumed.'),
+  claimName: z.string().exactOptional().describe('The claim of its sandbox, where that was held.'),
 })
 
 const checksStatusSchema = z.object({
@@ -83,6 +84,18 @@ const backgroundSchema = z.object({
   port: int32().min(1).max(65_535).exactOptional().describe('It is ready once it listens there.'),
   timeoutSeconds: int32().min(1).describe('How long it may take to be ready.'),
   env: z.record(z.string(), z.string()).exactOptional().describe('Variables for it.'),
+})
+
+/** Attempts at the same thing. Every one names them all, so that any of them is enough to make the others. */
+const groupSchema = z.object({
+  name: z.string().describe('The name all attempts share.'),
+  number: int32().min(1).describe('Which of them this is, counted from 1.'),
+  branch: z.string().describe('The branch that was asked for; it goes to the attempt that is picked.'),
+  agents: z.array(agentSchema).min(1).describe('Who makes each attempt.'),
+  pick: int32()
+    .min(1)
+    .exactOptional()
+    .describe('Set on a task that only pushes the attempt that was picked: how often that was done.'),
 })
 
 const specFields = {
@@ -201,7 +214,9 @@ const specFields = {
   holdSandboxSeconds: int32()
     .min(0)
     .exactOptional()
-    .describe('How long the sandbox is kept while the task waits for a decision; 300 where unset.'),
+    .describe(
+      'How long the sandbox is kept while the task waits for a decision (300 where unset), and after its end for a follow-up (0 where unset).',
+    ),
   planExpirySeconds: int32()
     .min(1)
     .exactOptional()
@@ -249,6 +264,7 @@ const specFields = {
     .exactOptional()
     .describe('How it repeats it.'),
   continues: continuationSchema.exactOptional().describe('The ended task this one goes on from.'),
+  group: groupSchema.exactOptional().describe('The attempts this task is one of.'),
   idempotencyKey: z.string().exactOptional().describe('Digest of the request this task was made from.'),
 }
 
@@ -308,6 +324,10 @@ export const agentTaskStatusSchema = z
           .boolean()
           .exactOptional()
           .describe('It is kept until the task is deleted: work in it could not be taken out.'),
+        heldUntil: dateTime()
+          .exactOptional()
+          .describe('Until when it is held for a follow-up, unless that has it or it was let go before.'),
+        takenFrom: z.string().exactOptional().describe('The task that held it before.'),
       })
       .exactOptional()
       .describe('Where the task runs or ran.'),

@@ -18,6 +18,8 @@ import type { EnvironmentGrants } from './environment/environment-grants.js'
 import { enterPhase } from './environment/network-phase.js'
 import type { PackageClients } from './environment/package-clients.js'
 import { watchRefusals } from './environment/watch-refusals.js'
+import { createHeldLimit, defaultMaxHeld } from './held/held-limit.js'
+import { holdLeftMs } from './held/hold.js'
 import { isAwaitingApproval } from './plan-approval/await-approval.js'
 import { suspendStep } from './plan-approval/suspend-step.js'
 import { checkSandbox } from './project/sandbox-choice.js'
@@ -49,6 +51,8 @@ export interface TaskControllerOptions {
   holds?: ProviderHolds
   /** Tasks that may hold a sandbox at once; 0 admits none. */
   maxConcurrent: number
+  /** Sandboxes of ended tasks that may be held for follow-ups at once; 5 where left out. */
+  maxHeld?: number
   isolation?: string
   /** How package clients inside reach the package mirror, where the platform has one. */
   packageClients?: PackageClients
@@ -116,6 +120,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     const provider = providerNameOf(task)
     return provider !== undefined && options.holds?.heldUntil(provider) !== undefined
   }
+  const heldLimit = createHeldLimit({ limit: options.maxHeld ?? defaultMaxHeld, now: () => clock.now() })
   const limiter = createConcurrencyLimiter({ limit: options.maxConcurrent, isHeld })
   const isPlaceWanted = (): boolean => limiter.inOrder().length > 0 && limiter.admissible().size === 0
   /** Tasks that hold a sandbox while a person decides: another task may need their place. */
@@ -127,6 +132,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   const tellNeeded = sandboxesNeeded(() => tasks.list(), options)
   const onTask = (task: Stored<AgentTask>): void => {
     limiter.observe(task)
+    for (const uid of heldLimit.observe(task)) wake(uid)
     tellNeeded()
     queue.add(keyOf(task))
     if (isAwaitingApproval(task) && !isFinished(task)) undecided.add(task.metadata.uid)
@@ -138,6 +144,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     runner.forget(task.metadata.uid)
     options.usage.forget(task.metadata.uid)
     limiter.forget(task.metadata.uid)
+    heldLimit.forget(task.metadata.uid)
     undecided.delete(task.metadata.uid)
     tellNeeded()
     wakeWaiting()
@@ -151,6 +158,8 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   const ownerKeys = controllingOwner(AgentTasks)
   const onClaim = (claim: Parameters<typeof ownerKeys>[0]): void => {
     for (const key of ownerKeys(claim)) queue.add(key)
+    // The task it is named after learns that its held sandbox went to a follow-up.
+    if (tasks.get(keyOf(claim))) queue.add(keyOf(claim))
   }
   claims.subscribe({ add: onClaim, update: onClaim, delete: onClaim })
 
@@ -166,6 +175,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
       ),
     mayStart: (uid) => limiter.mayStart(uid),
     isPlaceWanted,
+    isHeldOverLimit: (uid) => heldLimit.isOver(uid),
     usageOf: (uid) => options.usage.total(uid),
     budgetRefusalOf: (uid) => options.usage.budgetRefusal(uid),
     finished: (task, code) => options.metrics?.finished(task, code),
@@ -241,14 +251,18 @@ const neededStepMs = 60_000
 
 /** Many changes at once are looked at once. */
 function sandboxesNeeded(
-  list: () => readonly AgentTask[],
+  list: () => readonly Stored<AgentTask>[],
   { clock, onSandboxesNeeded }: Pick<TaskControllerOptions, 'clock' | 'onSandboxesNeeded'>,
 ): () => void {
   let toldMs = 0
   let isWaiting = false
   const tell = (): void => {
     isWaiting = false
-    const untilMs = Math.max(0, ...list().map((task) => sandboxNeededUntilMs(task, clock.now()) ?? 0))
+    const now = clock.now()
+    const heldUntilMs = (leftMs: number | undefined): number => (leftMs === undefined ? 0 : now.getTime() + leftMs)
+    const needMs = (task: Stored<AgentTask>): number =>
+      sandboxNeededUntilMs(task, now) ?? heldUntilMs(holdLeftMs(task, now))
+    const untilMs = Math.max(0, ...list().map(needMs))
     if (untilMs === toldMs || (untilMs !== 0 && toldMs !== 0 && Math.abs(untilMs - toldMs) < neededStepMs)) return
     toldMs = untilMs
     onSandboxesNeeded?.(untilMs === 0 ? undefined : new Date(untilMs))
@@ -292,7 +306,8 @@ async function runStep(
     record: options.records.of(uid),
     former: task.spec.retry ? options.records.of(task.spec.retry.uid) : undefined,
     continued: task.spec.continues ? options.records.of(task.spec.continues.uid) : undefined,
-    findFormerPrompt: () => findFormerPrompt(task, options),
+    findFormer: () => findFormer(task, options),
+    findFormerPrompt: async () => (await findFormer(task, options))?.spec.prompt,
     adapter,
     agentOptions,
     repository: options.repository,
@@ -339,13 +354,13 @@ async function findModel(
   return { provider, isUsable: await providers.isUsable(provider) }
 }
 
-async function findFormerPrompt(
+async function findFormer(
   { spec, metadata }: Stored<AgentTask>,
   { client }: TaskControllerOptions,
-): Promise<string | undefined> {
+): Promise<Stored<AgentTask> | undefined> {
   const { namespace = 'default' } = metadata
   const former = spec.continues && (await client.find(AgentTasks, { namespace, name: spec.continues.task }))
-  return former?.metadata.uid === spec.continues?.uid ? former?.spec.prompt : undefined
+  return former?.metadata.uid === spec.continues?.uid ? former : undefined
 }
 
 /** The reason Kubernetes gives for the last end of a container in the task's pod, e.g. `OOMKilled`. */

@@ -79,6 +79,7 @@ export function addPartCommands(program: Command): void {
     .option('--broker-port <port>', 'port of the model broker', parsePort, brokerServicePort)
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
     .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
+    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .option(
       '--author <"name <email>">',

@@ -12,6 +12,7 @@ import {
 import { type Command, InvalidArgumentError } from 'commander'
 import { CliError } from '../cli-error.js'
 import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
+import { attemptsOf, parseAttempts } from './attempt-options.js'
 import { checksRequest, parseRounds } from './check-options.js'
 import { type CommonOptions, withPlatform } from './common.js'
 import { identityFrom } from './identity-option.js'
@@ -23,7 +24,9 @@ export interface TaskOptions extends CommonOptions {
   author?: string
   committer?: string
   sign?: boolean
-  agent?: string
+  /** One, or several for attempts. */
+  agent?: string | string[]
+  attempts?: number
   command?: string
   model?: string
   effort?: string
@@ -83,7 +86,16 @@ export function withTask(command: Command): Command {
     .option('--no-push-failed', 'do not push a branch whose checks still fail')
     .option('--artifact <path>', 'keep this file or directory of the checkout with the task; may be repeated', collect)
     .option('--include-uncommitted', 'take uncommitted and untracked files along, as a first commit')
-    .option('--agent <name>', 'agent that does the work; `corral agent list` shows them')
+    .option(
+      '--agent <name>',
+      'agent that does the work; `corral agent list` shows them; repeated: each makes an attempt',
+      collect,
+    )
+    .option(
+      '--attempts <n>',
+      'let agents try it so often, each on a branch of its own (see `corral task compare`)',
+      parseAttempts,
+    )
     .option(
       '--command <cmd>',
       'command line of the agents command and acp; the prompt is in $CORRAL_PROMPT and $CORRAL_PROMPT_FILE',
@@ -117,7 +129,7 @@ export function withTask(command: Command): Command {
     .option('--plan', 'let the agent plan first and wait for your approval before it changes anything')
     .option(
       '--hold <duration>',
-      'how long the sandbox is kept while the task waits for you, such as 10m (default: 5m)',
+      'how long the sandbox is kept for you, such as 10m: for a follow-up after the task (default: not), for an answer before its end (default: 5m)',
       parseDurationSeconds,
     )
     .option('--author <"name <email>">', 'author of the commits (default: you, as git is configured)')
@@ -149,7 +161,7 @@ export function taskRequest(
   options: TaskOptions,
   files: CreateTaskRequest['files'] = [],
 ): CreateTaskRequest {
-  const agent = agentChoice(options)
+  const { agent, attempts } = agentsOf(options)
   const repo = repoOf(options)
   const request = {
     ...(repo === undefined ? {} : { repo }),
@@ -160,6 +172,7 @@ export function taskRequest(
     ...(files.length > 0 ? { files } : {}),
     task: prompt,
     ...(agent ? { agent } : {}),
+    ...(attempts ? { attempts } : {}),
     ...(options.branch ? { new_branch: options.branch } : {}),
     ...(options.base ? { base_branch: options.base } : {}),
     ...(options.submodules ? { submodules: options.submodules } : {}),
@@ -230,6 +243,15 @@ function optionWords(problem: string): string {
   })
 }
 
+/** One agent, or one for every attempt: they take turns where there are more attempts. */
+function agentsOf(options: TaskOptions): Pick<CreateTaskRequest, 'agent' | 'attempts'> {
+  const named = [options.agent ?? []].flat()
+  const choices = (named.length === 0 ? [undefined] : named).map((name) => agentChoice(name, options))
+  const attempts = attemptsOf(choices, options.attempts)
+  if (attempts) return { attempts }
+  return choices[0] ? { agent: choices[0] } : {}
+}
+
 /** The repository that is meant; undefined where the project names it. */
 function repoOf({ repo, project }: TaskOptions): string | undefined {
   if (repo !== undefined) return absoluteRepo(repo)
@@ -237,8 +259,8 @@ function repoOf({ repo, project }: TaskOptions): string | undefined {
 }
 
 /** What the options say of the agent; the agent itself checks them on the platform. */
-function agentChoice(options: TaskOptions): AgentChoice | undefined {
-  const { agent, command, model, effort, agentArg, provider } = options
+function agentChoice(agent: string | undefined, options: TaskOptions): AgentChoice | undefined {
+  const { command, model, effort, agentArg, provider } = options
   const given = {
     ...(command ? { command } : {}),
     ...(model ? { model } : {}),

@@ -20,6 +20,7 @@ interface UpOptions {
   isolation?: Tier
   allowProcess?: boolean
   maxTasks: number
+  maxHeld: number
   warm: number
   agent: string
   packageCache: number
@@ -54,6 +55,7 @@ export function addUpCommand(program: Command): void {
     )
     .option('--allow-process', 'go on without a sandbox where none works (not for code you do not trust)')
     .option('--max-tasks <n>', 'tasks that run at once; the rest queue', parseCount, 10)
+    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
     .option('--warm <n>', 'sandboxes kept ready', parseCount, 2)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .addOption(packageCacheOption())
@@ -93,6 +95,7 @@ async function up(options: UpOptions): Promise<void> {
     ...(options.isolation ? { isolation: options.isolation } : {}),
     ...(options.allowProcess ? { allowProcess: true } : {}),
     maxConcurrent: options.maxTasks,
+    maxHeld: options.maxHeld,
     warmSandboxes: options.warm,
     defaultAgent: options.agent,
     packageCacheBytes: options.packageCache,

@@ -44,6 +44,7 @@ export interface PlatformOptions {
   /** Fall back to the `process` tier where nothing better works, instead of refusing to start. */
   allowProcess?: boolean
   maxConcurrent: number
+  maxHeld?: number
   warmSandboxes: number
   defaultAgent: string
   /** What the package mirror may keep on disk. */
@@ -174,6 +175,7 @@ async function assemble(
     token,
     election: { identity: electionIdentity(directory), ...quietElection },
     maxConcurrent: options.maxConcurrent,
+    ...(options.maxHeld === undefined ? {} : { maxHeld: options.maxHeld }),
     defaultAgent: options.defaultAgent,
     localRepositories: true,
     findIdentity: (path) => configuredIdentity(git, path),

@@ -75,6 +75,7 @@ export async function startControllerPart(
       providers,
       holds,
       maxConcurrent: options.maxConcurrent,
+      ...(options.maxHeld === undefined ? {} : { maxHeld: options.maxHeld }),
       packageClients: packageClients(),
       environmentGrants: fileEnvironmentGrants(directory.environmentGrants),
       secrets: fileSecretStore(directory.secrets),

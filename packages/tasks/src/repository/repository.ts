@@ -1,4 +1,5 @@
 import { branchNameProblem, environmentFilePath, maxEnvironmentFileBytes } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
 import type { Confine } from '../git/confine.js'
 import type { Git } from '../git/git.js'
 import { TaskError } from '../task-error.js'
@@ -65,6 +66,11 @@ export interface Repository {
   shallowCommits(url: string): Promise<string[]>
   /** Makes the commits of an accepted result anew, signed with the key of the platform's user. */
   sign(request: SignRequest): Promise<{ commit: string; bundlePath: string }>
+  /**
+   * Whether a branch is not there yet or stands at this commit, so that work on top of it can be pushed. False where it
+   * moved on; throws where a push is known to fail.
+   */
+  isBranchAt(request: { url: string; branch: string; commit: string; signal: AbortSignal }): Promise<boolean>
   /** Puts the accepted commit on its branch. Safe to repeat: same commit, same ref. */
   publish(request: PublishRequest): Promise<void>
 }
@@ -265,6 +271,20 @@ export function createRepository(options: RepositoryOptions): Repository {
     },
     accept,
     sign: (request) => signCommits({ ...request, git }),
+    async isBranchAt({ url, branch, commit, signal }) {
+      checkBranchName('newBranch', branch)
+      const location = parseRepositoryUrl(url)
+      const mirror = mirrors.directoryOf(location)
+      try {
+        await reach(location, 'read', signal, (reachable) =>
+          checkPush({ git, location: reachable, mirror, branch, isBaseBranch: false, own: [commit], signal }),
+        )
+        return true
+      } catch (error) {
+        if (errorCode(error) !== 'BranchExists') throw error
+        return false
+      }
+    },
     async publish(request) {
       const location = parseRepositoryUrl(request.url)
       await reach(location, 'write', request.signal, async (reachable) => {

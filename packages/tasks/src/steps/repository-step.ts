@@ -4,8 +4,8 @@ import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
 import { identitiesOf } from '../commits/identity.js'
 import { declaredEnvironment, withTools } from '../environment/declared-environment.js'
+import { checkedOutMarker, goOnInPlace } from '../held/in-place.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
-import type { ContinuedWork } from '../repository/continued-base.js'
 import { resultRef } from '../repository/quarantine.js'
 import { sourceWarnings } from '../repository/source-facts.js'
 import { baseRefOf, scratchFiles } from '../sandbox/collected-work.js'
@@ -13,6 +13,7 @@ import { runCommand } from '../sandbox/run-command.js'
 import { checkoutScript, excludeScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
+import { continuedWork } from '../thread/continued-work.js'
 import { checkOutSubmodules } from './check-out-submodules.js'
 import { checkpointParts } from './checkpoints.js'
 import { placeLfsObjects } from './lfs-step.js'
@@ -21,9 +22,12 @@ import { branchOf, type Step, type StepContext } from './step.js'
 
 /**
  * Brings the repository in: fetched outside with the user's credentials, carried in as a bundle, cloned from it on a new
- * branch; then the request's files are written. A marker in the sandbox makes a repeat do nothing.
+ * branch; then the request's files are written. A marker in the sandbox makes a repeat do nothing. In a sandbox that the
+ * former task held all of that may be there already.
  */
-export const repositoryStep: Step = async (context) => {
+export const repositoryStep: Step = async (context) => (await goOnInPlace(context)) ?? bringIn(context)
+
+const bringIn: Step = async (context) => {
   const { task, record, signal } = context
   const { continues } = task.spec
   const inherited = continues?.commit === undefined ? continues?.baseCommit : undefined
@@ -48,7 +52,7 @@ export const repositoryStep: Step = async (context) => {
   const workspace = await context.findWorkspace()
   const bundle = `${workspace.scratch}/in.bundle`
   const packIndex = `${workspace.scratch}/in.idx`
-  const marker = `${workspace.scratch}/checked-out-${task.metadata.uid}`
+  const marker = checkedOutMarker(workspace.scratch, task.metadata.uid)
   if (!(await daemon.statFile(marker, { signal }))) {
     await daemon.writeFile(bundle, record.read('bundle-in'), { mkdirs: true, signal })
     await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
@@ -120,19 +124,6 @@ export const repositoryStep: Step = async (context) => {
         detail: `${from} at ${prepared.commit.slice(0, 12)}, ${size} bytes as a bundle, on branch ${branchOf(task)}`,
       },
     ],
-  }
-}
-
-/** The work this task goes on from; undefined where the former task left none, or there is no former one. */
-async function continuedWork({ task, continued }: StepContext): Promise<ContinuedWork | undefined> {
-  const { commit, branch, baseCommit } = task.spec.continues ?? {}
-  if (!commit) return undefined
-  const hasResult = baseCommit !== undefined && (await continued?.find('bundle-out')) !== undefined
-  return {
-    commit,
-    branch,
-    takesAdditions: branchOf(task) === branch,
-    result: hasResult && continued ? { bundlePath: await continued.localFile('bundle-out'), baseCommit } : undefined,
   }
 }
 

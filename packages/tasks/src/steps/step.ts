@@ -27,6 +27,8 @@ export interface StepContext {
   readonly former: TaskRecord | undefined
   /** What is kept of the task this one goes on from. */
   readonly continued: TaskRecord | undefined
+  /** That task itself; undefined where it is gone. */
+  findFormer(): Promise<Stored<AgentTask> | undefined>
   /** What that task was asked for; undefined where it is gone. */
   findFormerPrompt(): Promise<string | undefined>
   readonly adapter: AgentAdapter
