@@ -44,6 +44,8 @@ export interface PlatformOptions {
   allowProcess?: boolean
   maxConcurrent: number
   warmSandboxes: number
+  /** Processes and threads one sandbox may have. */
+  podPids?: number
   defaultAgent: string
   /** What the package mirror may keep on disk. */
   packageCacheBytes: number
@@ -197,6 +199,7 @@ async function assemble(
     isolation,
     dataDir: directory.path,
     nodeName: 'corral',
+    ...(options.podPids === undefined ? {} : { pidsLimit: options.podPids }),
     images: daemonImages(runtime, directory.agents),
     services: [
       {
