@@ -52,7 +52,7 @@ function fill(volume: string, directories: number): void {
 
 it('a volume that goes while its pod still exchanges directories for links takes nothing of the host with it', async () => {
   const claims = claimDirectories(scratch.path)
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 1; round++) {
     const volume = await claims.claim(`c${round}`, process.getuid?.() ?? 0)
     fill(volume, 4)
     // What it puts there while it is removed may keep the directory; it goes when the claim is looked at again.
