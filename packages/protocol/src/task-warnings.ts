@@ -70,10 +70,18 @@ export const taskWarnings = {
     'Add it to .gitignore, or let the agent commit it.',
   ),
   LargeFile: row('The result contains a large file.', 'Check that it belongs into the repository.'),
+  GeneratedFile: row(
+    'The result adds what tools make: dependencies, build products or caches.',
+    'Add it to .gitignore unless it belongs into the repository.',
+  ),
   ConflictMarkers: row('A file has conflict markers left in it.', 'Resolve the conflict before you merge.'),
   FiltersNotApplied: row(
     'The repository names clean and smudge filters that are not applied in the sandbox.',
     'Files they apply to are as git stores them.',
+  ),
+  HistoryPartial: row(
+    'The repository is very large: the sandbox has its whole history, but contents of earlier versions of files are left out.',
+    'Commands that read them (`git log -p`, `git blame`) fail there.',
   ),
   SubmodulesNotFetched: row(
     'The repository has submodules, which are empty in the sandbox.',

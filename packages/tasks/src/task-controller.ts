@@ -5,7 +5,7 @@ import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQ
 import { agentOf, providerNameOf } from './agent-spec.js'
 import { createConcurrencyLimiter } from './agent-task/admission.js'
 import { type StepName, sandboxNeededUntilMs } from './agent-task/plan.js'
-import { findDeletion, findEviction, withEviction } from './agent-task/pod-eviction.js'
+import { findDeletion, findEviction, findOomKill, withEviction } from './agent-task/pod-eviction.js'
 import { taskReconciler } from './agent-task/reconciler.js'
 import { isFinished } from './agent-task/stages.js'
 import { createStepRunner } from './agent-task/step-runner.js'
@@ -20,6 +20,7 @@ import type { PackageClients } from './environment/package-clients.js'
 import { watchRefusals } from './environment/watch-refusals.js'
 import { isAwaitingApproval } from './plan-approval/await-approval.js'
 import { suspendStep } from './plan-approval/suspend-step.js'
+import { checkSandbox } from './project/sandbox-choice.js'
 import type { TaskRecords } from './records/task-records.js'
 import type { Repository } from './repository/repository.js'
 import type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
@@ -157,7 +158,8 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
       withEviction(
         runStep(step, task, { reason, endMessage, signal, progress }, options),
-        async () => (await findEviction(client, task)) ?? findDeletion(client, task),
+        async () =>
+          (await findEviction(client, task)) ?? (await findDeletion(client, task)) ?? findOomKill(client, task),
       ),
     mayStart: (uid) => limiter.mayStart(uid),
     isPlaceWanted,
@@ -304,6 +306,7 @@ async function runStep(
     log: options.log.child({ task: task.metadata.name, step: name }),
   }
   try {
+    if (name === 'repository') await checkSandbox(options.client, task, options.isolation)
     return await withBudget(await steps[name](context), task, options.usage)
   } finally {
     await session?.then((open) => open.close()).catch(() => undefined)

@@ -28,6 +28,8 @@ export interface PreparedRepository extends BaseBundle {
   commit: string
   /** The environment file of the commit the work started from, never of an agent's own commit. */
   environmentFile?: { text: string; commit: string }
+  /** Contents of files in earlier commits are not part of the bundle: the repository is too large for that. */
+  isPartial: boolean
   /** Parents before what lies in them. */
   submodules: PreparedSubmodule[]
   /** Contents of the Git LFS files of the base, where they were asked for. */
@@ -72,6 +74,8 @@ export interface PrepareRequest {
   submodules?: SubmoduleDepth | undefined
   /** Brings the contents of Git LFS files, which are read with the user's credentials. */
   lfs?: boolean | undefined
+  /** Another path of the environment file, which then has to be there. */
+  environmentFile?: string | undefined
   signal: AbortSignal
   /** Takes what git says while it works: `Receiving objects:  45% (450/1000), 12.3 MiB | 2.1 MiB/s`. */
   onProgress?: ((line: string) => void) | undefined
@@ -108,6 +112,8 @@ export interface RepositoryOptions {
   /** How a git that reads what a sandbox sent is started; without it only the limits of a process hold it. */
   confine?: Confine
   limits?: Partial<QuarantineLimits>
+  /** Size of a repository from which on its mirror is partial. */
+  partialAboveBytes?: number
   /** Where confined git is looked for. */
   path?: string | undefined
 }
@@ -121,6 +127,7 @@ export function createRepository(options: RepositoryOptions): Repository {
     git,
     lock,
     ...(options.fetchTimeoutMs ? { fetchTimeoutMs: options.fetchTimeoutMs } : {}),
+    ...(options.partialAboveBytes === undefined ? {} : { partialAboveBytes: options.partialAboveBytes }),
   })
   const reach = <T>(
     location: RepositoryLocation,
@@ -175,7 +182,7 @@ export function createRepository(options: RepositoryOptions): Repository {
             own: [start, ...ownCommits],
             signal,
           })
-        return fetched
+        return { ...fetched, isPartial: await mirrors.complete(location, start, { signal, onProgress }) }
       })
       const commit = baseCommit ?? base.commit
       const bundle = await lock.run(base.directory, () =>
@@ -192,6 +199,7 @@ export function createRepository(options: RepositoryOptions): Repository {
       const environmentFile = await readEnvironmentFile(git, {
         mirror: base.directory,
         commit: continues ? continues.result?.baseCommit : commit,
+        path: more.environmentFile,
         signal,
       })
       const submodules = await prepareSubmodules({
@@ -217,7 +225,8 @@ export function createRepository(options: RepositoryOptions): Repository {
             onProgress,
           })
         : []
-      return { ...(base.branch ? { branch: base.branch } : {}), commit, ...bundle, ...environmentFile, submodules, lfs }
+      const { branch, isPartial } = base
+      return { ...(branch ? { branch } : {}), commit, isPartial, ...bundle, ...environmentFile, submodules, lfs }
     },
     async shallowCommits(url) {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))
@@ -237,21 +246,20 @@ export function createRepository(options: RepositoryOptions): Repository {
 
 async function readEnvironmentFile(
   git: Git,
-  place: { mirror: string; commit: string | undefined; signal: AbortSignal },
+  place: { mirror: string; commit: string | undefined; path: string | undefined; signal: AbortSignal },
 ): Promise<Pick<PreparedRepository, 'environmentFile'>> {
-  const { commit } = place
+  const { commit, path = environmentFilePath } = place
   if (commit === undefined) return {}
-  const file = await readTextFile(git, {
-    ...place,
-    commit,
-    path: environmentFilePath,
-    maxBytes: maxEnvironmentFileBytes,
-  })
+  const file = await readTextFile(git, { ...place, commit, path, maxBytes: maxEnvironmentFileBytes })
+  if (!file && place.path !== undefined)
+    throw new TaskError('EnvironmentInvalid', `there is no file ${path} at ${commit.slice(0, 12)}`, {
+      hint: 'Name the environment file by its path from the root of the repository, or leave it out.',
+    })
   if (!file) return {}
   if ('text' in file) return { environmentFile: { text: file.text, commit } }
   throw new TaskError(
     'EnvironmentInvalid',
-    `${environmentFilePath} has ${file.sizeBytes} bytes; ${maxEnvironmentFileBytes} are the most`,
+    `${path} has ${file.sizeBytes} bytes; ${maxEnvironmentFileBytes} are the most`,
   )
 }
 

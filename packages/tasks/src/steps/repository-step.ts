@@ -33,6 +33,7 @@ export const repositoryStep: Step = async (context) => {
     newBranch: branchOf(task),
     submodules: task.spec.repository.submodules,
     lfs: task.spec.repository.lfs,
+    environmentFile: task.spec.environmentFile,
     ...(baseCommit ? { baseCommit } : {}),
     ownCommits: task.spec.retry?.replaces ?? [],
     continues: await continuedWork(context),
@@ -65,6 +66,7 @@ export const repositoryStep: Step = async (context) => {
           BASE_COMMIT: prepared.commit,
           BASE_BRANCH: prepared.branch ?? '',
           SHALLOW: (await context.repository.shallowCommits(task.spec.repository.url)).join('\n'),
+          PARTIAL: prepared.isPartial ? 'yes' : '',
           USES_LFS: prepared.facts.usesLfs ? 'yes' : '',
           PACK_NAME: prepared.pack.name,
           PACK_OFFSET: String(prepared.pack.offsetBytes),
@@ -90,6 +92,7 @@ export const repositoryStep: Step = async (context) => {
   const warnings = sourceWarnings(prepared.facts, {
     hasSubmodules: prepared.submodules.length > 0,
     hasLfs: task.spec.repository.lfs === true,
+    isPartial: prepared.isPartial,
   })
   return {
     condition: 'RepositoryReady',
