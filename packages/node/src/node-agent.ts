@@ -39,7 +39,7 @@ export interface NodeOptions {
   /** Where the API server finds this node's streaming routes; absent when they are served in process. */
   kubeletPort?: number
   hostIP?: string
-  /** Processes one pod may have. */
+  /** Processes and threads one pod may have; 1024 where absent. */
   pidsLimit?: number
   version?: string
   /** `disk/usage-thread` as one JavaScript file: counts what pods take. Without it this thread counts. */
@@ -75,7 +75,11 @@ export interface NodeAgent {
   stop(options: NodeStopOptions): Promise<void>
 }
 
-const defaultPidsLimit = 4096
+/**
+ * Every process of a sandbox maps the same C library as those of the others, and the kernel keeps one queue of those who
+ * fork, start and end for each such file: a start in another sandbox waits behind as many as a fork bomb may have.
+ */
+const defaultPidsLimit = 1024
 const registerTries = 6
 const firstRetryMs = 100
 const defaultUpkeepMs = 30_000

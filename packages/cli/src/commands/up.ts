@@ -6,7 +6,7 @@ import { findPlatform } from '../client/find-platform.js'
 import { platformLogOf, startInBackground } from '../client/start-platform.js'
 import { pc } from '../output/colors.js'
 import type { LogLevel } from '../output/logger.js'
-import { collected, parseCount, parseDurationSeconds, parsePort } from '../output/parse-duration.js'
+import { collected, parseCount, parseDurationSeconds, parsePids, parsePort } from '../output/parse-duration.js'
 import { dataDirectoryOf, readReady } from '../platform/data-directory.js'
 import { untilIdle } from '../platform/until-idle.js'
 import { examples, packageCacheOption, untilStopSignal } from './common.js'
@@ -22,6 +22,7 @@ interface UpOptions {
   maxTasks: number
   maxHeld: number
   warm: number
+  podPids?: number
   agent: string
   packageCache: number
   idleExit?: number
@@ -57,6 +58,7 @@ export function addUpCommand(program: Command): void {
     .option('--max-tasks <n>', 'tasks that run at once; the rest queue', parseCount, 10)
     .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
     .option('--warm <n>', 'sandboxes kept ready', parseCount, 2)
+    .option('--pod-pids <n>', 'processes and threads one sandbox may have (default: 1024)', parsePids)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .addOption(packageCacheOption())
     .option('--idle-exit <duration>', 'end after this long without a task', parseDurationSeconds)
@@ -97,6 +99,7 @@ async function up(options: UpOptions): Promise<void> {
     maxConcurrent: options.maxTasks,
     maxHeld: options.maxHeld,
     warmSandboxes: options.warm,
+    ...(options.podPids === undefined ? {} : { podPids: options.podPids }),
     defaultAgent: options.agent,
     packageCacheBytes: options.packageCache,
     env: process.env,

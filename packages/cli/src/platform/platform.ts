@@ -46,6 +46,8 @@ export interface PlatformOptions {
   maxConcurrent: number
   maxHeld?: number
   warmSandboxes: number
+  /** Processes and threads one sandbox may have. */
+  podPids?: number
   defaultAgent: string
   /** What the package mirror may keep on disk. */
   packageCacheBytes: number
@@ -202,6 +204,7 @@ async function assemble(
     isolation,
     dataDir: directory.path,
     nodeName: 'corral',
+    ...(options.podPids === undefined ? {} : { pidsLimit: options.podPids }),
     images: daemonImages(runtime, directory),
     services: [
       {

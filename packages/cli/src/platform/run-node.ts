@@ -20,6 +20,7 @@ export interface NodeCommandOptions extends PartOptions {
   kubeletPort: number
   broker?: string
   packageCache: number
+  podPids?: number
   clientCa?: string
   isolation?: 'bubblewrap' | 'process'
 }
@@ -51,6 +52,7 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
     isolation,
     dataDir: directory.path,
     nodeName: options.name,
+    ...(options.podPids === undefined ? {} : { pidsLimit: options.podPids }),
     images: daemonImages(runtime, directory),
     services: [
       {
