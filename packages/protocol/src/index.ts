@@ -1,4 +1,6 @@
 export {
+  type AskPolicy,
+  askPolicies,
   isFinalPhase,
   type PlanVerdict,
   planVerdicts,
@@ -30,7 +32,9 @@ export {
   taskChecksSchema,
 } from './check-api.js'
 export {
+  type AnswerQuestionRequest,
   type ApprovePlanRequest,
+  answerQuestionRequestSchema,
   approvePlanRequestSchema,
   type MessageDelivery,
   messageDeliverySchema,
@@ -207,6 +211,7 @@ export {
 export { summaryOf, type TaskSummary, taskSummarySchema, titleOf } from './task-summary.js'
 export {
   type TaskList,
+  type TaskQuestion,
   type TaskTimes,
   type TaskView,
   taskListSchema,

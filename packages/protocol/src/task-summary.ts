@@ -3,7 +3,7 @@ import { type TaskView, taskViewSchema } from './task-view.js'
 
 /** A row of a list of tasks: the task without what only its own page shows, such as the prompt and the command. */
 export const taskSummarySchema = taskViewSchema
-  .omit({ task: true, instructions: true, mcp_servers: true, egress: true, refused: true })
+  .omit({ task: true, instructions: true, mcp_servers: true, egress: true, refused: true, questions: true })
   .extend({
     /** The first line of the prompt. */
     title: z.string(),
@@ -16,7 +16,17 @@ export type TaskSummary = z.infer<typeof taskSummarySchema>
 const titleCharacters = 200
 
 export function summaryOf(view: TaskView): TaskSummary {
-  const { task, instructions: _, mcp_servers: __, egress: ___, refused: ____, agent, plan, ...rest } = view
+  const {
+    task,
+    instructions: _,
+    mcp_servers: __,
+    egress: ___,
+    refused: ____,
+    questions: _____,
+    agent,
+    plan,
+    ...rest
+  } = view
   const { name, model } = agent
   return {
     ...rest,

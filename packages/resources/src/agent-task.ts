@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { branchNameRules, repositoryUrlRules } from './agent-task-rules.js'
 import { conditionSchema, dateTime, int32, int64, typeMeta } from './schema-parts.js'
 import {
+  askPolicies,
   defaultCheckpointSeconds,
   defaultSetupTimeoutSeconds,
   defaultTaskTimeoutSeconds,
@@ -21,7 +22,47 @@ export const agentTaskFileSchema = z.object({
 
 const branchName = () => z.string().min(1).max(200).meta({ 'x-kubernetes-validations': branchNameRules })
 
-const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages']
+const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages', 'answers']
+
+const answerSchema = z.object({
+  question: z.string().describe('The id of the question.'),
+  option: z.string().exactOptional().describe('The id of the option that was chosen.'),
+  text: z.string().exactOptional().describe('What was answered, where it is none of the options.'),
+  at: dateTime().describe('When it was given.'),
+})
+
+/** What the agent asks while it runs. */
+const inputStatusSchema = z.object({
+  run: z.string().describe('The run of the agent that asks.'),
+  waitedMs: int64().min(0).describe('How long this run has waited for answers that it got.'),
+  waitingSince: dateTime().exactOptional().describe('Since when it waits; unset while it does not.'),
+  questions: z
+    .array(
+      z.object({
+        id: z.string().describe('Names it in its task.'),
+        kind: z.enum(['permission', 'input']).describe('Whether it asks for a permission or for something to know.'),
+        text: z.string().describe('What is asked.'),
+        options: z
+          .array(
+            z.object({
+              id: z.string().describe('Names it in an answer.'),
+              label: z.string().describe('What it says.'),
+            }),
+          )
+          .exactOptional()
+          .describe('What can be answered; any text where there are none.'),
+        askedAt: dateTime().describe('When it was asked.'),
+        expiresAt: dateTime().describe('Until when it waits for an answer.'),
+        settledAt: dateTime().exactOptional().describe('When it was settled; unset while it waits.'),
+        outcome: z
+          .enum(['answered', 'withdrawn', 'expired'])
+          .exactOptional()
+          .describe('How it was settled; unset while it waits.'),
+        answer: z.string().exactOptional().describe('What was answered.'),
+      }),
+    )
+    .meta({ 'x-kubernetes-list-type': 'atomic', description: 'The latest ones, in the order they were asked.' }),
+})
 
 const continuationSchema = z.object({
   task: z.string().describe('Its name.'),
@@ -214,11 +255,21 @@ const specFields = {
         text: z.string().describe('What was said.'),
         mode: z.enum(taskModes).exactOptional().describe('The mode of the follow-up.'),
         newBranch: z.string().exactOptional().describe('The branch of the follow-up.'),
+        steer: z.boolean().exactOptional().describe('To be given to the agent while it runs, if it still reads it.'),
         at: dateTime().describe('When it was said.'),
       }),
     )
     .exactOptional()
-    .describe('What was said while the task ran; it becomes a follow-up when the task has ended.'),
+    .describe('What was said while the task ran; what the agent did not read becomes a follow-up when it has ended.'),
+  ask: z
+    .enum(askPolicies)
+    .exactOptional()
+    .describe('What the agent asks a person: input for what it wants to know, always for permissions too; never else.'),
+  questionExpirySeconds: int32()
+    .min(1)
+    .exactOptional()
+    .describe('How long a question waits for an answer; a day where unset.'),
+  answers: z.array(answerSchema).exactOptional().describe('What the agent was answered, the latest last.'),
   cancelRequested: z.boolean().exactOptional().describe('Set to true to end the task; work done so far is kept.'),
   keepSandbox: z.boolean().exactOptional().describe('Keep the sandbox of a failed task until the task is deleted.'),
   retryOf: z.string().exactOptional().describe('The task this one repeats.'),
@@ -354,6 +405,11 @@ export const agentTaskStatusSchema = z
       })
       .exactOptional()
       .describe('The plan of the agent.'),
+    input: inputStatusSchema.exactOptional().describe('What the agent asked in its latest run.'),
+    readMessages: z
+      .array(z.string())
+      .exactOptional()
+      .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Messages the agent took up while it ran, by id.' }),
     session: z
       .object({
         id: z.string().describe('The agent’s own name for it.'),
