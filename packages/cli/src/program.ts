@@ -21,6 +21,7 @@ import { addSandboxCommand } from './commands/sandbox.js'
 import { addSecretCommand } from './commands/secret.js'
 import { addStatusCommand } from './commands/status.js'
 import { addTaskCommand } from './commands/task.js'
+import { addTaskAnswer } from './commands/task-answer.js'
 import { addTaskOutput } from './commands/task-output.js'
 import { addTaskPlan } from './commands/task-plan.js'
 import { addTaskSend } from './commands/task-send.js'
@@ -63,6 +64,7 @@ With a coding agent:
   addTaskOutput(task)
   addTaskPlan(task)
   addTaskSend(task)
+  addTaskAnswer(task)
   addTaskTake(task)
   addTaskShell(task)
   addSandboxCommand(program)

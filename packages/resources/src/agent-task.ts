@@ -33,8 +33,7 @@ const answerSchema = z.object({
 
 /** What the agent asks while it runs. */
 const inputStatusSchema = z.object({
-  run: z.string().describe('The run of the agent that asks.'),
-  waitedMs: int64().min(0).describe('How long this run has waited for answers that it got.'),
+  waitedMs: int64().min(0).describe('How long the agent has waited for answers so far, the wait that lasts left out.'),
   waitingSince: dateTime().exactOptional().describe('Since when it waits; unset while it does not.'),
   questions: z
     .array(
@@ -405,7 +404,7 @@ export const agentTaskStatusSchema = z
       })
       .exactOptional()
       .describe('The plan of the agent.'),
-    input: inputStatusSchema.exactOptional().describe('What the agent asked in its latest run.'),
+    input: inputStatusSchema.exactOptional().describe('What the agent asked.'),
     readMessages: z
       .array(z.string())
       .exactOptional()

@@ -36,6 +36,7 @@ beforeEach(() => {
       return { task: view, isReplay: false }
     },
     decide: async () => view,
+    answer: async () => view,
     message: async (id, message) => {
       created.push({ id, message })
       return { task: view, isReplay: false }
@@ -201,6 +202,7 @@ describe('reading', () => {
       '/stream',
       '/tasks',
       '/tasks/{id}',
+      '/tasks/{id}/answers',
       '/tasks/{id}/approve',
       '/tasks/{id}/artifacts',
       '/tasks/{id}/artifacts/{name}',

@@ -38,6 +38,7 @@ beforeAll(async () => {
     cancel: async () => view,
     retry: async () => ({ task: view, isReplay: false }),
     decide: async () => view,
+    answer: async () => view,
     message: async () => ({ task: view, isReplay: false }),
     remove: async () => view,
     async events(id) {

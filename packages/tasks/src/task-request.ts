@@ -72,6 +72,8 @@ export function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): Ag
       ...(request.mode ? { mode: request.mode } : {}),
       ...(request.hold_sandbox_seconds === undefined ? {} : { holdSandboxSeconds: request.hold_sandbox_seconds }),
       ...(request.plan_expiry_seconds ? { planExpirySeconds: request.plan_expiry_seconds } : {}),
+      ...(request.ask ? { ask: request.ask } : {}),
+      ...(request.question_expiry_seconds ? { questionExpirySeconds: request.question_expiry_seconds } : {}),
       ...(identity.retryOf ? { retryOf: identity.retryOf } : {}),
       ...(identity.retry ? { retry: identity.retry } : {}),
       ...(identity.continues ? { continues: identity.continues } : {}),
@@ -122,6 +124,8 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CreateTaskRe
     ...(spec.mode ? { mode: spec.mode } : {}),
     ...(spec.holdSandboxSeconds === undefined ? {} : { hold_sandbox_seconds: spec.holdSandboxSeconds }),
     ...(spec.planExpirySeconds ? { plan_expiry_seconds: spec.planExpirySeconds } : {}),
+    ...(spec.ask ? { ask: spec.ask } : {}),
+    ...(spec.questionExpirySeconds ? { question_expiry_seconds: spec.questionExpirySeconds } : {}),
     ...(metadata.labels ? { labels: metadata.labels } : {}),
   }
 }

@@ -4,6 +4,7 @@ import { agentChoiceFrom } from './agent-spec.js'
 import { isFinished, phaseOf, stage } from './agent-task/stages.js'
 import { checksView } from './checks/task-checks.js'
 import { decisionOf, type PlanDecision } from './plan-approval/plan-decision.js'
+import { messagesView, questionsView } from './questions/talk-view.js'
 import { branchOf } from './steps/step.js'
 
 /** A task as the API shows it: snake_case, the phase derived from the conditions. */
@@ -41,7 +42,9 @@ export function taskView(task: Stored<AgentTask>, queue?: { position: number; re
       mode: spec.mode,
       hold_sandbox_seconds: spec.holdSandboxSeconds,
       plan: status?.plan && planView(status.plan, decisionOf(task)),
-      messages: spec.messages?.map(({ id, text, at }) => ({ id, task: text, at })),
+      messages: messagesView(task),
+      ask: spec.ask,
+      questions: questionsView(task),
       continues: spec.continues?.task,
       thread: spec.continues?.thread,
       session: status?.session && { id: status.session.id, size_bytes: status.session.sizeBytes },

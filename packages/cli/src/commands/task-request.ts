@@ -3,13 +3,15 @@ import { resolve } from 'node:path'
 import { agentAdapters, commandLineAgentName, findAgent } from '@corral/agents'
 import {
   type AgentChoice,
+  type AskPolicy,
+  askPolicies,
   type CreateTaskRequest,
   createTaskRequestSchema,
   credentialHint,
   credentialInUrl,
   issueWords,
 } from '@corral/protocol'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CliError } from '../cli-error.js'
 import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
 import { checksRequest, parseRounds } from './check-options.js'
@@ -39,6 +41,7 @@ export interface TaskOptions extends CommonOptions {
   template?: string
   keep?: boolean
   plan?: boolean
+  ask?: AskPolicy
   hold?: number
   promptFile?: string
   file?: string[]
@@ -104,6 +107,12 @@ export function withTask(command: Command): Command {
     .option('--pool <name>', 'sandbox pool')
     .option('--template <name>', 'sandbox template')
     .option('--plan', 'let the agent plan first and wait for your approval before it changes anything')
+    .addOption(
+      new Option(
+        '--ask <what>',
+        'let the agent ask you: "input" for what it wants to know, "always" for every permission too',
+      ).choices([...askPolicies]),
+    )
     .option(
       '--hold <duration>',
       'how long the sandbox is kept while the task waits for you, such as 10m (default: 5m)',
@@ -158,6 +167,7 @@ export function taskRequest(
       : {}),
     ...(options.keep ? { keep_sandbox: true } : {}),
     ...(options.plan ? { mode: 'plan' as const } : {}),
+    ...(options.ask ? { ask: options.ask } : {}),
     ...(options.hold === undefined ? {} : { hold_sandbox_seconds: options.hold }),
     ...(options.instructions ? { instructions: options.instructions } : {}),
     ...(options.maxTokens || options.maxCost

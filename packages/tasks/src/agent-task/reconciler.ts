@@ -13,6 +13,7 @@ import {
 } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
 import { performWaiting } from '../plan-approval/perform-waiting.js'
+import { recordTalk } from '../questions/record-talk.js'
 import { continueThread } from '../thread/continue-thread.js'
 import { claimFor, poolOf } from './claim.js'
 import { finishTask } from './finish.js'
@@ -137,6 +138,8 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
     case 'releaseSandbox':
     case 'nextRun':
       return performWaiting(action, task, ports)
+    case 'recordTalk':
+      return recordTalk(action.report, task, ports)
     case 'continueThread':
       return continueThread(task, ports)
     case 'startAgain': {
