@@ -1,7 +1,7 @@
 /**
  * A small agent of the Agent Client Protocol that asks, as a file for the repository of a test. It writes every prompt of its
  * session to `told.txt`. "ask" in a prompt: it asks for permission and writes what was chosen to `chosen.txt`. "wait" in a prompt:
- * its turn lasts until the file `go` is in the work tree.
+ * its turn lasts until the file `go` is in the work tree, or ends with it at `die`.
  */
 export const askingAgentSource = String.raw`
 import { createInterface } from 'node:readline'
@@ -24,7 +24,8 @@ const ask = () =>
 async function turn(id, text) {
   appendFileSync('told.txt', text + '\n')
   say('working')
-  while (text.includes('wait') && !existsSync('go')) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (text.includes('wait') && !existsSync('go')) if (existsSync('die')) process.exit(3)
+    else await new Promise((resolve) => setTimeout(resolve, 20))
   rmSync('go', { force: true })
   for (const _ of text.matchAll(/ask/g)) appendFileSync('chosen.txt', (await ask()) + '\n')
   say('Done.')

@@ -184,11 +184,11 @@ describe('a message to a task whose agent runs', () => {
 
   it('becomes the follow-up where the agent ended before it read it, and where it is about the follow-up', async () => {
     const repo = await repository()
-    const id = await create(repo, 'wait', { agent: { ...askingAgent, command: 'node agent.mjs & wait $!; exit 3' } })
+    const id = await create(repo, 'wait')
     await until(id, 'the agent', ({ status }) => status === 'RUNNING')
     expect(await send(id, 'on a branch', { new_branch: 'other' })).toMatchObject({ json: { delivery: 'queued' } })
     expect(await send(id, 'never read')).toMatchObject({ json: { delivery: 'steered' } })
-    await inSandbox(id, 'pkill -f agent.mjs || kill $(pgrep -f agent.mjs)')
+    await inSandbox(id, 'cd /workspace/repo && touch die')
     const ended = await platform.api.untilEnded(id)
     expect(ended.messages).toMatchObject([{ delivery: 'queued' }, { delivery: 'steered', read: false }])
     let next: TaskView | undefined
