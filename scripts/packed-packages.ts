@@ -12,6 +12,7 @@ export interface PublicPackage {
   version: string
   folder: string
   private?: boolean
+  exports: Record<string, unknown>
   dependencies?: Record<string, string>
 }
 
@@ -63,7 +64,8 @@ export function checkPackedPackages(root: string, packed: readonly PackedPackage
         symlinkSync(join(root, 'node_modules', dependency), link)
       }
     }
-    for (const { name } of packed) {
+    const entries = packed.flatMap(({ name, exports }) => Object.keys(exports).map((entry) => join(name, entry)))
+    for (const name of entries.filter((entry) => !entry.endsWith('.json'))) {
       const script = `const all = await import(${JSON.stringify(name)}); if (Object.keys(all).length === 0) throw new Error('it exports nothing')`
       try {
         run(process.execPath, ['--input-type=module', '--eval', script], project)

@@ -7,7 +7,9 @@ import type { Context } from '../harness/context.js'
 import { anyKubectl, findKubectl, type RunResult, runProgram } from '../harness/kubectl.js'
 
 /** What the virtual environment holds. */
-export const pythonPackages = ['kubernetes==34.1.0', 'k8s-agent-sandbox==1.0.8']
+export const pythonPackages: readonly string[] = ['kubernetes==34.1.0', 'k8s-agent-sandbox==1.0.8']
+/** The same client with its asynchronous side and the protocol of `sandboxd`. */
+const judgePackages: readonly string[] = ['kubernetes==34.1.0', 'k8s-agent-sandbox[async,grpc]==1.0.8']
 const here = dirname(fileURLToPath(import.meta.url))
 const installTimeoutMs = 900_000
 let environment: Promise<string> | undefined
@@ -46,9 +48,14 @@ function kubectlDirectory(t: Context): string {
   return directory
 }
 
+/** The interpreter with every side of upstream's client; skips where Python or pip is missing. */
+export function judgePython(): Promise<string> {
+  return ensureEnvironment(judgePackages)
+}
+
 /** The interpreter of a virtual environment in the cache, made when missing. */
-async function ensureEnvironment(): Promise<string> {
-  const name = pythonPackages.join('+').replaceAll('==', '-')
+async function ensureEnvironment(packages: readonly string[] = pythonPackages): Promise<string> {
+  const name = packages.join('+').replace(/==|[[\],]+/g, '-')
   const directory = join(oracleCache(), 'python', name)
   const python = join(directory, 'bin', 'python')
   if (existsSync(join(directory, 'complete'))) return python
@@ -66,7 +73,7 @@ async function ensureEnvironment(): Promise<string> {
   try {
     await run('python3', ['-m', 'venv', half])
     const install = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
-    await run(join(half, 'bin', 'python'), [...install, ...pythonPackages])
+    await run(join(half, 'bin', 'python'), [...install, ...packages])
     mkdirSync(join(half, 'complete'))
     if (!existsSync(join(directory, 'complete'))) rmSync(directory, { recursive: true, force: true })
     if (!existsSync(directory)) renameSync(half, directory)

@@ -20,3 +20,18 @@ it('the clients of protocol can be bundled for a browser, without the schemas of
   const ours = Object.keys(metafile.inputs).filter((path) => path.startsWith('packages/resources/'))
   expect(ours).toEqual(['packages/resources/src/task-words.ts'])
 })
+
+it('the entry of the SDK for browsers can be bundled without anything of Node', async () => {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['packages/sdk/src/browser.ts'],
+    platform: 'browser',
+    conditions: ['corral-source'],
+    format: 'esm',
+    bundle: true,
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  })
+  expect(Object.keys(metafile.inputs)).toContain('packages/resources/src/index.ts')
+})

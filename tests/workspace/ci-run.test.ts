@@ -1,8 +1,18 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { FileResult } from '../../scripts/second-try.js'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -63,14 +73,100 @@ describe('.ci/run', () => {
     )
   })
 
-  it('tries nothing else twice', () => {
+  it('tries no step twice without writing it down', () => {
     const text = readFileSync(join(root, '.ci/run'), 'utf8')
-    expect([...text.matchAll(/^\s*twice (.*)$/gm)].map(([, command]) => command)).toEqual([
-      'npm run --silent conformance:real',
-      'npm run --silent conformance:controller',
-    ])
     expect(text).not.toMatch(/(\S.*) \|\| \1/)
-    for (const config of ['vitest.config.ts', 'vitest.agents.config.ts'])
+    for (const config of ['vitest.config.ts', 'vitest.agents.config.ts', 'vitest.web.config.ts'])
       expect(readFileSync(join(root, config), 'utf8')).not.toMatch(/\bretry\b/)
+  })
+})
+
+/** A stand-in for vitest: each run writes the next report of `reports` and ends with whether a file in it failed. */
+describe('scripts/failed-files-again.ts', () => {
+  let directory: string
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'corral-again-'))
+  })
+  afterEach(() => rmSync(directory, { recursive: true, force: true }))
+
+  const file = (name: string, status: string): FileResult => ({
+    name,
+    status,
+    assertionResults: [{ fullName: `${name} works`, status }],
+  })
+  const numbered = (count: number, status: string): FileResult[] =>
+    Array.from({ length: count }, (_, index) => file(`${index}.test.ts`, status))
+
+  it.each<{
+    when: string
+    runs: (FileResult[] | undefined)[]
+    status: number
+    calls: string[]
+    log: string
+    report: string[]
+  }>([
+    {
+      when: 'everything passes',
+      runs: [numbered(2, 'passed')],
+      status: 0,
+      calls: [''],
+      log: '',
+      report: ['passed', 'passed'],
+    },
+    {
+      when: 'one file passes at its second try',
+      runs: [[file('a.test.ts', 'passed'), file('b.test.ts', 'failed')], [file('b.test.ts', 'passed')]],
+      status: 0,
+      calls: ['', 'b.test.ts'],
+      log: 'b.test.ts',
+      report: ['passed', 'passed'],
+    },
+    {
+      when: 'one file fails twice',
+      runs: [[file('a.test.ts', 'passed'), file('b.test.ts', 'failed')], [file('b.test.ts', 'failed')]],
+      status: 1,
+      calls: ['', 'b.test.ts'],
+      log: '',
+      report: ['passed', 'failed'],
+    },
+    {
+      when: 'six files fail',
+      runs: [numbered(6, 'failed')],
+      status: 1,
+      calls: [''],
+      log: '',
+      report: Array(6).fill('failed'),
+    },
+    { when: 'it fails before it has a report', runs: [undefined], status: 1, calls: [''], log: '', report: [] },
+  ])('when $when', ({ runs, status, calls, log, report }) => {
+    for (const [index, results] of runs.entries()) {
+      if (results)
+        writeFileSync(
+          join(directory, `run-${index}.json`),
+          JSON.stringify({ testResults: results.map((each) => ({ ...each, name: join(directory, each.name) })) }),
+        )
+    }
+    const suite = join(directory, 'suite.sh')
+    writeFileSync(
+      suite,
+      `n=$(cat calls 2>/dev/null | wc -l); echo "$*" >> calls; [ -f run-$n.json ] || exit 1; cp run-$n.json report.json; ! grep -q '"failed"' run-$n.json`,
+    )
+    const script = join(root, 'scripts/failed-files-again.ts')
+    const ran = spawnSync(join(root, 'node_modules/.bin/tsx'), [script, 'report.json', 'sh', suite], {
+      cwd: directory,
+      encoding: 'utf8',
+      env: { ...process.env, CORRAL_SECOND_TRIES: join(directory, 'log') },
+    })
+    const text = (name: string): string => {
+      const path = join(directory, name)
+      return existsSync(path) ? readFileSync(path, 'utf8') : ''
+    }
+    expect(ran.status).toBe(status)
+    expect(text('calls').trimEnd().split('\n')).toEqual(calls)
+    expect(text('log').trim().split(/\s+/).at(-1)).toBe(log)
+    const kept = text('report.json')
+      ? (JSON.parse(text('report.json')) as { testResults: FileResult[] }).testResults
+      : []
+    expect(kept.map((each) => each.status)).toEqual(report)
   })
 })

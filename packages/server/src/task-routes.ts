@@ -5,6 +5,7 @@ import {
   createTaskResponseSchema,
   errorBodySchema,
   messageDeliverySchema,
+  projectNameSchema,
   rejectPlanRequestSchema,
   retryTaskRequestSchema,
   revisePlanRequestSchema,
@@ -60,6 +61,7 @@ export const listTasksRoute = createRoute({
   request: {
     query: z.object({
       status: taskPhaseSchema.optional(),
+      project: projectNameSchema.optional(),
       limit: z.coerce.number().int().min(1).max(500).optional(),
       after: z.string().max(253).optional(),
     }),

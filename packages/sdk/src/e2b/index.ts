@@ -1,0 +1,26 @@
+export { SandboxError } from '../sandbox-error.js'
+export {
+  CommandHandle,
+  type CommandResult,
+  type CommandStartOptions,
+  Commands,
+  type OutputCallbacks,
+  type ProcessInfo,
+} from './commands.js'
+export { CommandExitError, InvalidArgumentError, NotFoundError, TimeoutError } from './errors.js'
+export {
+  type EntryInfo,
+  Filesystem,
+  type FilesystemEvent,
+  type FileType,
+  type WatchHandle,
+  type WriteEntry,
+} from './filesystem.js'
+export { Pty, type PtyHandle, type PtyOptions } from './pty.js'
+export {
+  Sandbox,
+  Sandbox as default,
+  type SandboxConnectOptions,
+  type SandboxCreateOptions,
+  type SandboxInfo,
+} from './sandbox.js'

@@ -1,0 +1,228 @@
+import { AgentSandboxClient, type AgentSandboxClientOptions } from '../agent-sandbox-client.js'
+import { SandboxError } from '../sandbox-error.js'
+import type { SandboxHandle, SandboxMetrics } from '../sandbox-handle.js'
+import { Commands } from './commands.js'
+import { asE2b, NotFoundError } from './errors.js'
+import { Filesystem } from './filesystem.js'
+import { Pty } from './pty.js'
+
+/** How the cluster is reached: options of `AgentSandboxClient`, or a client of the caller's, who also closes it. */
+export interface SandboxConnectOptions {
+  readonly client?: AgentSandboxClient
+  readonly cluster?: AgentSandboxClientOptions
+}
+
+export interface SandboxCreateOptions extends SandboxConnectOptions {
+  /** How long it lives; 300 s without it, as in E2B. */
+  readonly timeoutMs?: number
+  readonly envs?: Readonly<Record<string, string>>
+  readonly metadata?: Readonly<Record<string, string>>
+}
+
+export interface SandboxInfo {
+  readonly sandboxId: string
+  readonly templateId: string
+  readonly metadata: Readonly<Record<string, string>>
+  readonly startedAt: Date
+  readonly endAt: Date | undefined
+}
+
+const marker = { 'corral.dev/e2b': 'true' }
+const metadataKey = 'corral.dev/e2b-metadata'
+const defaultPool = 'default'
+const defaultTimeoutMs = 300_000
+
+/**
+ * The surface of E2B's `Sandbox` on an Agent Sandbox cluster, so that code written for it moves by changing its import. A
+ * template is the name of a SandboxWarmPool; a sandbox's id is the name of its SandboxClaim. What has no counterpart
+ * (`getHost`: there is no public address) fails with `Unsupported` and says what to use instead.
+ */
+export class Sandbox implements AsyncDisposable {
+  readonly sandboxId: string
+  readonly commands: Commands
+  readonly files: Filesystem
+  readonly pty: Pty
+  /** The same sandbox with everything this SDK can do. */
+  readonly handle: SandboxHandle
+  readonly #client: AgentSandboxClient
+  readonly #isOurs: boolean
+
+  private constructor(sandboxId: string, handle: SandboxHandle, client: AgentSandboxClient, isOurs: boolean) {
+    this.sandboxId = sandboxId
+    this.handle = handle
+    this.#client = client
+    this.#isOurs = isOurs
+    this.commands = new Commands(handle)
+    this.files = new Filesystem(handle)
+    this.pty = new Pty(handle)
+  }
+
+  static create(options?: SandboxCreateOptions): Promise<Sandbox>
+  static create(template: string, options?: SandboxCreateOptions): Promise<Sandbox>
+  static async create(first?: string | SandboxCreateOptions, second?: SandboxCreateOptions): Promise<Sandbox> {
+    const pool = typeof first === 'string' ? first : defaultPool
+    const options = (typeof first === 'string' ? second : first) ?? {}
+    return withClient(options, async (client, isOurs) => {
+      const owned = await client.sandboxes.create({
+        pool,
+        ttlMs: options.timeoutMs ?? defaultTimeoutMs,
+        labels: marker,
+        annotations: { [metadataKey]: JSON.stringify(options.metadata ?? {}) },
+        ...(options.envs ? { env: options.envs } : {}),
+      })
+      const id = owned.claimName ?? owned.name
+      // The sandbox lives until its time is over or `kill`, not until the end of a scope.
+      owned.detach()
+      return new Sandbox(id, await client.sandboxes.get(id), client, isOurs)
+    })
+  }
+
+  /** A sandbox that exists, by its id; its life is extended where `timeoutMs` is given. */
+  static async connect(
+    sandboxId: string,
+    options: SandboxConnectOptions & { timeoutMs?: number } = {},
+  ): Promise<Sandbox> {
+    return withClient(options, async (client, isOurs) => {
+      const handle = await client.sandboxes.get(sandboxId)
+      if ((await handle.status()).phase === 'Suspended') await handle.resume()
+      if (options.timeoutMs) await handle.extend(options.timeoutMs)
+      return new Sandbox(sandboxId, handle, client, isOurs)
+    })
+  }
+
+  /** Every sandbox made through this facade, with `metadata` those that carry all of it. */
+  static async list(
+    options: SandboxConnectOptions & { query?: { metadata?: Readonly<Record<string, string>> } } = {},
+  ): Promise<SandboxInfo[]> {
+    const wanted = Object.entries(options.query?.metadata ?? {})
+    return withOwnClient(options, async (client) => {
+      const found: SandboxInfo[] = []
+      const labelSelector = Object.entries(marker)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(',')
+      for await (const claim of client.claims.list({ labelSelector })) {
+        const info = infoOf(claim)
+        if (wanted.every(([key, value]) => info.metadata[key] === value)) found.push(info)
+      }
+      return found
+    })
+  }
+
+  /** Whether there was one to kill. */
+  static async kill(sandboxId: string, options: SandboxConnectOptions = {}): Promise<boolean> {
+    return withOwnClient(options, async (client) => {
+      if (!(await client.claims.find(sandboxId))) return false
+      await client.claims.delete(sandboxId)
+      return true
+    })
+  }
+
+  /** Ends it; whether there was one to end. */
+  async kill(): Promise<boolean> {
+    const killed = await Sandbox.kill(this.sandboxId, { client: this.#client })
+    await this.close()
+    return killed
+  }
+
+  /** Lets go of the connection; the sandbox lives on. */
+  async close(): Promise<void> {
+    this.handle.detach()
+    if (this.#isOurs) await this.#client.close()
+  }
+
+  /** It ends this long from now. */
+  async setTimeout(timeoutMs: number): Promise<void> {
+    await asE2b(() => this.handle.extend(timeoutMs))
+  }
+
+  async isRunning(): Promise<boolean> {
+    try {
+      return (await this.handle.status()).phase === 'Running'
+    } catch (error) {
+      if (error instanceof SandboxError && error.code === 'NotFound') return false
+      throw error
+    }
+  }
+
+  async getInfo(): Promise<SandboxInfo> {
+    const claim = await asE2b(() => this.#client.claims.find(this.sandboxId))
+    if (!claim) throw new NotFoundError('NotFound', `there is no sandbox "${this.sandboxId}"`)
+    return infoOf(claim)
+  }
+
+  getMetrics(): Promise<SandboxMetrics> {
+    return asE2b(() => this.handle.metrics())
+  }
+
+  /** Stops the pod and keeps its volumes; `connect` or `resume` start it again. */
+  async pause(): Promise<void> {
+    await asE2b(() => this.handle.suspend())
+  }
+
+  async resume(): Promise<void> {
+    await asE2b(() => this.handle.resume())
+  }
+
+  getHost(port: number): never {
+    throw new SandboxError('Unsupported', `port ${port} of sandbox "${this.sandboxId}" has no public address`, {
+      hint: `Use handle.ports.forward(${port}) for a local one, or handle.ports.fetch(${port}, path) for a request.`,
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+  }
+}
+
+interface ClaimLike {
+  metadata: { name: string; annotations?: Record<string, string>; creationTimestamp?: string }
+  spec: { warmPoolRef?: { name: string }; lifecycle?: { shutdownTime?: string } }
+}
+
+function infoOf(claim: unknown): SandboxInfo {
+  const { metadata, spec } = claim as ClaimLike
+  const end = spec.lifecycle?.shutdownTime
+  return {
+    sandboxId: metadata.name,
+    templateId: spec.warmPoolRef?.name ?? '',
+    metadata: parsed(metadata.annotations?.[metadataKey]),
+    startedAt: new Date(metadata.creationTimestamp ?? 0),
+    endAt: end === undefined ? undefined : new Date(end),
+  }
+}
+
+/** The annotation may have been edited by anybody: what is no record of texts counts as none. */
+function parsed(text: string | undefined): Record<string, string> {
+  try {
+    const value: unknown = JSON.parse(text ?? '{}')
+    const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
+    return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+  } catch {
+    return {}
+  }
+}
+
+async function withClient<T>(
+  options: SandboxConnectOptions,
+  call: (client: AgentSandboxClient, isOurs: boolean) => Promise<T>,
+): Promise<T> {
+  const client = options.client ?? new AgentSandboxClient(options.cluster)
+  try {
+    return await asE2b(() => call(client, !options.client))
+  } catch (error) {
+    if (!options.client) await client.close()
+    throw error
+  }
+}
+
+async function withOwnClient<T>(
+  options: SandboxConnectOptions,
+  call: (client: AgentSandboxClient) => Promise<T>,
+): Promise<T> {
+  const client = options.client ?? new AgentSandboxClient(options.cluster)
+  try {
+    return await asE2b(() => call(client))
+  } finally {
+    if (!options.client) await client.close()
+  }
+}
