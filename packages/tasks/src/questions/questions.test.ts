@@ -1,4 +1,4 @@
-import { findAgent } from '@corral/agents'
+import { type AgentQuestion, findAgent } from '@corral/agents'
 import type { AgentTask, AgentTaskStatus, Condition, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
 import { sandboxNeededUntilMs } from '../agent-task/deadline.js'
@@ -217,10 +217,10 @@ describe('an answer', () => {
 
 describe('what a run is told', () => {
   const adapter = findAgent('claude')!
-  const question = {
+  const question: AgentQuestion = {
     ...{ name: 'q1', id: 'r', kind: 'permission', text: 'may I?', payload: {} },
     choices: [{ id: 'deny', label: 'Deny', allows: false }],
-  } as const
+  }
   const messages = [
     { id: 'm1', text: 'one', at: at(1).toISOString(), steer: true },
     { id: 'm2', text: 'two', at: at(2).toISOString() },
@@ -229,7 +229,7 @@ describe('what a run is told', () => {
   const task = { ...answered, spec: { ...answered.spec, messages } }
 
   it('is what it has not read and the answers to what it asks, under names that stay', () => {
-    const told = (heard: { questions: readonly (typeof question)[]; read: string[] }, run = '1') => [
+    const told = (heard: { questions: readonly AgentQuestion[]; read: string[] }, run = '1') => [
       ...inboxEntries(task, heard, { run, adapter }).keys(),
     ]
     expect(told({ questions: [question], read: [] })).toEqual([
