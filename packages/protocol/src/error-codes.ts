@@ -187,6 +187,10 @@ export const errorCodes = {
     'The plan was revised since it was read.',
     'Read the new one with `corral task plan ID`, then decide again.',
   ),
+  QuestionUnknown: row(409, false, 'The task did not ask such a question.', 'Look at `questions` of the task.'),
+  QuestionAnswered: row(409, false, 'The question was already answered.', 'The message says how.'),
+  QuestionWithdrawn: row(409, false, 'The agent went on without an answer.', 'Send the task a message instead.'),
+  QuestionExpired: row(409, false, 'The question waited too long for an answer.', 'Send the task a message to go on.'),
   PlanExpired: row(409, false, 'The plan waited too long for a decision.', 'Send the task a message to go on.'),
   SandboxNotHeld: row(
     409,

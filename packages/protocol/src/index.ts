@@ -1,4 +1,6 @@
 export {
+  type AskPolicy,
+  askPolicies,
   type IsolationTier,
   isFinalPhase,
   isolationTiers,
@@ -33,7 +35,9 @@ export {
   taskChecksSchema,
 } from './check-api.js'
 export {
+  type AnswerQuestionRequest,
   type ApprovePlanRequest,
+  answerQuestionRequestSchema,
   approvePlanRequestSchema,
   type MessageDelivery,
   messageDeliverySchema,
@@ -234,6 +238,7 @@ export {
 export { summaryOf, type TaskSummary, taskSummarySchema, titleOf } from './task-summary.js'
 export {
   type TaskList,
+  type TaskQuestion,
   type TaskTimes,
   type TaskView,
   taskListSchema,

@@ -1,4 +1,5 @@
 import {
+  askPolicies,
   defaultTaskTimeoutSeconds,
   isolationTiers,
   packagesGrant,
@@ -189,6 +190,18 @@ const taskRequestFields = z.strictObject({
   hold_sandbox_seconds: z.number().int().min(0).max(taskLimits.maxTimeoutSeconds).optional(),
   /** How long a plan waits for a decision; a day without it. */
   plan_expiry_seconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(30 * 24 * 60 * 60)
+    .optional(),
+  /**
+   * What the agent asks a person. `never`, which is the default: everything inside the sandbox is allowed. `input`: it may
+   * ask what it wants to know. `always`: it also asks for every permission. The task is `WAITING_INPUT` meanwhile.
+   */
+  ask: z.enum(askPolicies).optional(),
+  /** How long a question waits for an answer; a day without it. */
+  question_expiry_seconds: z
     .number()
     .int()
     .min(1)

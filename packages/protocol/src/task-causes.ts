@@ -44,6 +44,13 @@ export const taskCauses = {
     'Go on with `corral task send ID "..."`; the agent remembers its plan.',
   ),
 
+  QuestionExpired: failed(
+    'agent',
+    false,
+    'Nobody answered a question of the agent in time.',
+    'Go on with `corral task send ID "..."`; the agent remembers what it asked.',
+  ),
+
   ClaimFailed: failed(
     'claim',
     true,

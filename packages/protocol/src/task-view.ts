@@ -1,4 +1,4 @@
-import { isolationTiers, planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
+import { askPolicies, isolationTiers, planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
 import * as z from 'zod'
 import { taskGroupSchema } from './attempt-api.js'
 import { taskChecksSchema } from './check-api.js'
@@ -29,6 +29,20 @@ export const taskTimesSchema = z.object({
   finished_at: time.optional(),
 })
 export type TaskTimes = z.infer<typeof taskTimesSchema>
+
+export const taskQuestionSchema = z.object({
+  id: z.string(),
+  kind: z.enum(['permission', 'input']),
+  text: z.string(),
+  /** What can be answered; any text where there are none. */
+  options: z.array(z.object({ id: z.string(), label: z.string() })),
+  asked_at: time,
+  expires_at: time,
+  outcome: z.enum(['answered', 'withdrawn', 'expired']).optional(),
+  answer: z.string().optional(),
+  settled_at: time.optional(),
+})
+export type TaskQuestion = z.infer<typeof taskQuestionSchema>
 
 /** A task as the API shows it. The prompt is `task`, as in the request. */
 export const taskViewSchema = z.object({
@@ -108,8 +122,22 @@ export const taskViewSchema = z.object({
       decided_at: time.optional(),
     })
     .optional(),
-  /** What was said while the task ran; it becomes a follow-up when the task has ended. */
-  messages: z.array(z.object({ id: z.string(), task: z.string(), at: time })).optional(),
+  /** What was said while the task ran; what the agent did not read becomes a follow-up when the task has ended. */
+  messages: z
+    .array(
+      z.object({
+        id: z.string(),
+        task: z.string(),
+        at: time,
+        delivery: z.enum(['steered', 'queued']).optional(),
+        /** Whether the agent took it up while it ran. */
+        read: z.boolean().optional(),
+      }),
+    )
+    .optional(),
+  ask: z.enum(askPolicies).optional(),
+  /** What the agent asked; without an outcome a question waits for `POST /tasks/{id}/answers`. */
+  questions: z.array(taskQuestionSchema).optional(),
   hold_sandbox_seconds: z.number().int().optional(),
   /** The task this one goes on from. */
   continues: z.string().optional(),

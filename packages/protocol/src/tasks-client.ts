@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { anySignal } from './any-signal.js'
 import type { PickTaskRequest } from './attempt-api.js'
 import {
+  type AnswerQuestionRequest,
   type ApprovePlanRequest,
   type MessageDelivery,
   messageDeliverySchema,
@@ -177,6 +178,11 @@ export class TasksClient {
   /** Ends the task before anything was done. */
   reject(id: string, request: RejectPlanRequest, options: TaskCallOptions = {}): Promise<TaskView> {
     return this.#json('POST', `${pathOf(id)}/reject`, taskViewSchema, options, { body: JSON.stringify(request) })
+  }
+
+  /** Answers a question the agent waits with. */
+  answer(id: string, request: AnswerQuestionRequest, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('POST', `${pathOf(id)}/answers`, taskViewSchema, options, { body: JSON.stringify(request) })
   }
 
   /** Takes an ended task and its record away; with `force` one that runs is cancelled first. */

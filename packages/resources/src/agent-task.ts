@@ -1,7 +1,9 @@
 import * as z from 'zod'
+import { answerSchema, inputStatusSchema } from './agent-task-input.js'
 import { conditionSchema, dateTime, int32, int64, typeMeta } from './schema-parts.js'
 import { agentSchema, branchName, checkSchema, gitIdentitySchema, repositorySchema } from './task-parts.js'
 import {
+  askPolicies,
   defaultCheckpointSeconds,
   defaultSetupTimeoutSeconds,
   defaultTaskTimeoutSeconds,
@@ -20,7 +22,7 @@ export const agentTaskFileSchema = z.object({
   mode: int32().min(0).max(0o7777).exactOptional().describe('Permission bits; 0644 where unset.'),
 })
 
-const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages']
+const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages', 'answers']
 
 const continuationSchema = z.object({
   task: z.string().describe('Its name.'),
@@ -238,11 +240,21 @@ const specFields = {
         text: z.string().describe('What was said.'),
         mode: z.enum(taskModes).exactOptional().describe('The mode of the follow-up.'),
         newBranch: z.string().exactOptional().describe('The branch of the follow-up.'),
+        steer: z.boolean().exactOptional().describe('To be given to the agent while it runs, if it still reads it.'),
         at: dateTime().describe('When it was said.'),
       }),
     )
     .exactOptional()
-    .describe('What was said while the task ran; it becomes a follow-up when the task has ended.'),
+    .describe('What was said while the task ran; what the agent did not read becomes a follow-up when it has ended.'),
+  ask: z
+    .enum(askPolicies)
+    .exactOptional()
+    .describe('What the agent asks a person: input for what it wants to know, always for permissions too; never else.'),
+  questionExpirySeconds: int32()
+    .min(1)
+    .exactOptional()
+    .describe('How long a question waits for an answer; a day where unset.'),
+  answers: z.array(answerSchema).exactOptional().describe('What the agent was answered, the latest last.'),
   cancelRequested: z.boolean().exactOptional().describe('Set to true to end the task; work done so far is kept.'),
   keepSandbox: z.boolean().exactOptional().describe('Keep the sandbox of a failed task until the task is deleted.'),
   retryOf: z.string().exactOptional().describe('The task this one repeats.'),
@@ -383,6 +395,11 @@ export const agentTaskStatusSchema = z
       })
       .exactOptional()
       .describe('The plan of the agent.'),
+    input: inputStatusSchema.exactOptional().describe('What the agent asked.'),
+    readMessages: z
+      .array(z.string())
+      .exactOptional()
+      .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Messages the agent took up while it ran, by id.' }),
     session: z
       .object({
         id: z.string().describe('The agent’s own name for it.'),

@@ -39,6 +39,7 @@ beforeEach(() => {
     group: async (name) => ({ name, branch: 'b', tasks: [view] }),
     pick: async () => ({ task: view, isReplay: false }),
     release: async () => view,
+    answer: async () => view,
     message: async (id, message) => {
       created.push({ id, message })
       return { task: view, isReplay: false }
@@ -205,6 +206,7 @@ describe('reading', () => {
       '/stream',
       '/tasks',
       '/tasks/{id}',
+      '/tasks/{id}/answers',
       '/tasks/{id}/approve',
       '/tasks/{id}/artifacts',
       '/tasks/{id}/artifacts/{name}',

@@ -19,6 +19,7 @@ import type { PlatformService } from './platform-service.js'
 import { addProjectRoutes } from './project-routes.js'
 import { addResultRoutes } from './result-routes.js'
 import {
+  answerQuestionRoute,
   approvePlanRoute,
   cancelTaskRoute,
   createTaskRoute,
@@ -166,6 +167,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
   )
   app.openapi(rejectPlanRoute, async (context) =>
     context.json(await tasks.decide(context.req.valid('param').id, 'reject', context.req.valid('json')), 202),
+  )
+  app.openapi(answerQuestionRoute, async (context) =>
+    context.json(await tasks.answer(context.req.valid('param').id, context.req.valid('json')), 202),
   )
   app.openapi(removeTaskRoute, async (context) =>
     context.json(

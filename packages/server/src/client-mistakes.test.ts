@@ -41,6 +41,7 @@ beforeAll(async () => {
     group: async (name) => ({ name, branch: 'b', tasks: [view] }),
     pick: async () => ({ task: view, isReplay: false }),
     release: async () => view,
+    answer: async () => view,
     message: async () => ({ task: view, isReplay: false }),
     remove: async () => view,
     async events(id) {

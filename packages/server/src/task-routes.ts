@@ -1,4 +1,5 @@
 import {
+  answerQuestionRequestSchema,
   approvePlanRequestSchema,
   createTaskRequestSchema,
   createTaskResponseSchema,
@@ -139,9 +140,9 @@ export const retryTaskRoute = createRoute({
 export const taskMessageRoute = createRoute({
   method: 'post',
   path: '/tasks/{id}/messages',
-  summary: 'Say the next thing: go on from an ended task, or queue it for the end of one that runs',
+  summary: 'Say the next thing: go on from an ended task, or tell the agent of one that runs',
   description:
-    'The new task works from the former’s commit on its branch, in the same environment, with the agent’s session resumed. A second follow-up to the same task gets a branch of its own. A task that has not ended answers 202: the message is queued and becomes its follow-up.',
+    'The new task works from the former’s commit on its branch, in the same environment, with the agent’s session resumed. A second follow-up to the same task gets a branch of its own. A task that has not ended answers 202: `steered` where the agent is given the message while it runs, else `queued`. What the agent did not read becomes the follow-up.',
   security,
   request: {
     params: id,
@@ -187,6 +188,23 @@ export const rejectPlanRoute = createRoute({
   security,
   request: { params: id, body: { required: true, ...json(rejectPlanRequestSchema, 'Which plan, and why') } },
   responses: decisionAnswers,
+})
+
+export const answerQuestionRoute = createRoute({
+  method: 'post',
+  path: '/tasks/{id}/answers',
+  summary: 'Answer a question of the agent',
+  description: 'Names the `question` and an `option` of it, or an `answer` in words. The agent goes on with it.',
+  security,
+  request: { params: id, body: { required: true, ...json(answerQuestionRequestSchema, 'Which question, and what') } },
+  responses: {
+    202: json(taskViewSchema, 'The answer is taken; the agent is told.'),
+    ...bodyErrors,
+    409: json(
+      errorBodySchema,
+      'No such question waits, it was answered or expired: the code and the message say which.',
+    ),
+  },
 })
 
 export const removeTaskRoute = createRoute({

@@ -4,7 +4,8 @@ import { type AgentTask, AgentTasks, isNotFound, Pods, SandboxClaims, type Store
 import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQueue } from '@corral/runtime'
 import { agentOf, providerNameOf } from './agent-spec.js'
 import { createConcurrencyLimiter } from './agent-task/admission.js'
-import { type StepName, sandboxNeededUntilMs } from './agent-task/plan.js'
+import { sandboxNeededUntilMs } from './agent-task/deadline.js'
+import type { StepName } from './agent-task/plan.js'
 import { findDeletion, findEviction, findOomKill, withEviction } from './agent-task/pod-eviction.js'
 import { taskReconciler } from './agent-task/reconciler.js'
 import { isFinished } from './agent-task/stages.js'
@@ -163,13 +164,23 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   }
   claims.subscribe({ add: onClaim, update: onClaim, delete: onClaim })
 
+  const talkOf = ({ metadata: { uid } }: Stored<AgentTask>): Pick<StepContext, 'report' | 'watchTask'> => ({
+    report: (report) => runner.report(uid, report),
+    watchTask(onChange) {
+      const tell = (task: Stored<AgentTask>): void => {
+        if (task.metadata.uid === uid) onChange(task)
+      }
+      return tasks.subscribe({ add: tell, update: tell })
+    },
+  })
+
   const reconcile = taskReconciler({
     client,
     records: options.records,
     steps: runner,
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
       withEviction(
-        runStep(step, task, { reason, endMessage, signal, progress }, options),
+        runStep(step, task, { reason, endMessage, signal, progress, ...talkOf(task) }, options),
         async () =>
           (await findEviction(client, task)) ?? (await findDeletion(client, task)) ?? findOomKill(client, task),
       ),
@@ -277,7 +288,7 @@ function sandboxesNeeded(
 async function runStep(
   name: StepName,
   task: Stored<AgentTask>,
-  run: Pick<StepContext, 'reason' | 'endMessage' | 'signal' | 'progress'>,
+  run: Pick<StepContext, 'reason' | 'endMessage' | 'signal' | 'progress' | 'report' | 'watchTask'>,
   options: TaskControllerOptions,
 ): Promise<StepOutcome> {
   const { signal } = run
@@ -334,7 +345,7 @@ async function runStep(
 
 /** However the agent took it that its calls were refused, the budget is why it ended. */
 async function withBudget(outcome: StepOutcome, task: Stored<AgentTask>, usage: UsageRecord): Promise<StepOutcome> {
-  const isOwnEnd = outcome.reason === 'Cancelled' || outcome.reason === 'Timeout'
+  const isOwnEnd = ['Cancelled', 'Timeout', 'QuestionExpired'].includes(outcome.reason)
   if (outcome.condition !== 'AgentFinished' || isOwnEnd || !task.spec.limits) return outcome
   const refusal = await usage.budgetRefusal(task.metadata.uid)
   return refusal === undefined ? outcome : { ...outcome, reason: 'BudgetExceeded', message: refusal }

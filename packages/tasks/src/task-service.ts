@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { findAgent } from '@corral/agents'
 import type { KubeClient } from '@corral/kube'
 import type {
   AgentChoice,
+  AnswerQuestionRequest,
   CompleteTaskRequest,
   CreateTaskRequest,
   GitIdentity,
@@ -34,6 +36,7 @@ import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
 import { checkDecision } from './plan-approval/plan-decision.js'
 import { completeRequest } from './project/project-request.js'
 import { checkTier, sandboxWithRuntime } from './project/sandbox-choice.js'
+import { mayStillAsk, withAnswer } from './questions/question-answer.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
 import { gitLfsMissing } from './repository/lfs-objects.js'
 import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
@@ -47,7 +50,7 @@ import { taskFrom } from './task-request.js'
 import { type Retry, retryOf } from './task-retry.js'
 import { taskView } from './task-view.js'
 import { followUpOf } from './thread/follow-up.js'
-import { withMessage } from './thread/queued-messages.js'
+import { deliveryOf, withMessage } from './thread/queued-messages.js'
 import { takeBranch } from './thread/take-branch.js'
 
 /** Tasks as people and tools see them. Every call names a task by its id; `TaskNotFound` where there is none. */
@@ -83,6 +86,8 @@ export interface TaskService extends TaskResults, AttemptService, HeldService {
   ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery>
   /** Decides about the plan a task waits with. 409 where it does not fit: late, twice, or about another revision. */
   decide(id: string, verdict: PlanVerdict, decision: PlanDecisionRequest): Promise<TaskView>
+  /** Answers a question the agent waits with. 409 where it does not fit: late, twice, or to nothing that was asked. */
+  answer(id: string, request: AnswerQuestionRequest): Promise<TaskView>
   /**
    * Takes an ended task away, with its record; with `force` one that runs is cancelled first and its work kept. The
    * answer comes when the deletion is recorded; the task is gone a moment later.
@@ -126,6 +131,9 @@ export interface TaskServiceOptions {
   metrics?: TaskMetrics
 }
 
+/** How long a question is waited for that the record does not hold yet. */
+const questionRecordMs = 2_000
+
 const nameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
 export function createTaskService(options: TaskServiceOptions): TaskService {
@@ -148,7 +156,8 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   /** The agent a choice stands for, where it can do what the request asks for. */
   const checkedAgent = async (choice: AgentChoice | undefined, request: CompleteTaskRequest) => {
     const agent = agentSpecOf(choice ?? options.defaultAgent)
-    checkMode(agent, request.mode)
+    if (request.mode === 'plan') checkCapability(agent, 'plan', 'mode')
+    if (request.ask && request.ask !== 'never') checkCapability(agent, 'ask', 'ask')
     const sandbox = await sandboxWithRuntime(client, namespace, request)
     await checkAgent(agent, sandbox, options)
     return { agent, sandbox }
@@ -226,9 +235,9 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery> => {
     const messages = withMessage(task, message, { id, now: new Date() })
     try {
-      if (messages !== task.spec.messages)
-        await client.update(AgentTasks, { ...task, spec: { ...task.spec, messages } })
-      return { delivery: 'queued', message_id: id }
+      const next = { ...task, spec: { ...task.spec, messages } }
+      if (messages !== task.spec.messages) await client.update(AgentTasks, next)
+      return { delivery: deliveryOf(next, id), message_id: id }
     } catch (error) {
       if (!isConflict(error)) throw error
       const current = await getTask(task.metadata.name)
@@ -298,6 +307,24 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
           return taskView(await client.update(AgentTasks, { ...task, spec }))
         } catch (error) {
           // Somebody else wrote first: what they did decides whether this decision still fits.
+          if (!isConflict(error)) throw error
+        }
+      }
+    },
+    async answer(id, request) {
+      // The event that tells of a question may be read a moment before the record of the task has it.
+      const patientUntilMs = Date.now() + questionRecordMs
+      for (;;) {
+        const task = await getTask(id)
+        if (mayStillAsk(task, request.question) && Date.now() < patientUntilMs) {
+          await sleep(50)
+          continue
+        }
+        const answers = withAnswer(task, request, new Date())
+        try {
+          return taskView(await client.update(AgentTasks, { ...task, spec: { ...task.spec, answers } }))
+        } catch (error) {
+          // Somebody else wrote first: what they did decides whether this answer still fits.
           if (!isConflict(error)) throw error
         }
       }
@@ -383,11 +410,11 @@ async function identityFor(
   return identity ? { author: identity, committer: identity } : {}
 }
 
-/** Refuses a plan of an agent that could change something meanwhile. */
-function checkMode({ name }: AgentTask['spec']['agent'], mode: CreateTaskRequest['mode']): void {
-  const plan = findAgent(name)?.capabilities.plan
-  if (mode !== 'plan' || plan === undefined || plan === true) return
-  throw new TaskError('Invalid', `mode: agent "${name}" cannot plan: ${plan.no}`, {
+/** Refuses what the agent cannot, such as a plan of one that could change something meanwhile. */
+function checkCapability({ name }: AgentTask['spec']['agent'], capability: 'plan' | 'ask', field: string): void {
+  const able = findAgent(name)?.capabilities[capability]
+  if (able === undefined || able === true) return
+  throw new TaskError('Invalid', `${field}: agent "${name}" cannot ${capability}: ${able.no}`, {
     hint: 'docs/agents.md lists what every agent can do.',
   })
 }

@@ -6,6 +6,7 @@ import { groupViewOf } from './attempts/group.js'
 import { checksView } from './checks/task-checks.js'
 import { holdLeftMs } from './held/hold.js'
 import { decisionOf, type PlanDecision } from './plan-approval/plan-decision.js'
+import { messagesView, questionsView } from './questions/talk-view.js'
 import { branchOf } from './steps/step.js'
 
 /** A task as the API shows it: snake_case, the phase derived from the conditions. */
@@ -54,7 +55,9 @@ export function taskView(
       mode: spec.mode,
       hold_sandbox_seconds: spec.holdSandboxSeconds,
       plan: status?.plan && planView(status.plan, decisionOf(task)),
-      messages: spec.messages?.map(({ id, text, at }) => ({ id, task: text, at })),
+      messages: messagesView(task),
+      ask: spec.ask,
+      questions: questionsView(task),
       continues: spec.continues?.task,
       thread: spec.continues?.thread,
       group: spec.group && groupViewOf(spec.group),

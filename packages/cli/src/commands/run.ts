@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { askFollowUp, offersFollowUp } from '../client/ask-follow-up.js'
 import { askAboutPlan } from '../client/ask-plan.js'
+import { askQuestion, waitingQuestion } from '../client/ask-question.js'
 import { ensurePlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
 import { describeEnd, exitCodeOf } from '../output/event-printer.js'
@@ -109,6 +110,7 @@ async function untilEnded(
     if (options.json) process.stdout.write(`${JSON.stringify(event)}\n`)
     else for (const line of live.push(event)) process.stdout.write(`${line}\n`)
     if (event.type === 'plan') await onPlan(client, id, event.revision, options)
+    if (event.type === 'question') await onQuestion(client, id, event.question, options)
   }
   return ended ?? client.get(id)
 }
@@ -126,6 +128,19 @@ async function onPlan(
   say(
     `the task waits for you: \`corral task approve ${id}\`, \`corral task revise ${id} "..."\` or \`corral task reject ${id}\``,
   )
+}
+
+/** A question that waits: asked on a terminal, pointed to elsewhere. */
+async function onQuestion(
+  client: TasksClient,
+  id: string,
+  name: string,
+  options: { json?: boolean; dataDir?: string | undefined },
+): Promise<void> {
+  const question = await waitingQuestion(client, id, name)
+  if (!question) return
+  if (!options.json && process.stdin.isTTY && process.stdout.isTTY) return askQuestion(client, id, question)
+  say(`the task waits for you: \`corral task answer ${id} --question ${name}\``)
 }
 
 /** A platform that went away takes nothing of the task along: says how to find it again. */

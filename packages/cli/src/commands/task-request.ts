@@ -3,13 +3,15 @@ import { resolve } from 'node:path'
 import { agentAdapters, commandLineAgentName, findAgent } from '@corral/agents'
 import {
   type AgentChoice,
+  type AskPolicy,
+  askPolicies,
   type CreateTaskRequest,
   createTaskRequestSchema,
   credentialHint,
   credentialInUrl,
   issueWords,
 } from '@corral/protocol'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CliError } from '../cli-error.js'
 import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
 import { attemptsOf, parseAttempts } from './attempt-options.js'
@@ -48,6 +50,7 @@ export interface TaskOptions extends CommonOptions {
   template?: string
   keep?: boolean
   plan?: boolean
+  ask?: AskPolicy
   hold?: number
   promptFile?: string
   file?: string[]
@@ -127,6 +130,12 @@ export function withTask(command: Command): Command {
     .option('--pool <name>', 'sandbox pool')
     .option('--template <name>', 'sandbox template')
     .option('--plan', 'let the agent plan first and wait for your approval before it changes anything')
+    .addOption(
+      new Option(
+        '--ask <what>',
+        'let the agent ask you: "input" for what it wants to know, "always" for every permission too',
+      ).choices([...askPolicies]),
+    )
     .option(
       '--hold <duration>',
       'how long the sandbox is kept for you, such as 10m: for a follow-up after the task (default: not), for an answer before its end (default: 5m)',
@@ -194,6 +203,7 @@ export function taskRequest(
       : {}),
     ...(options.keep ? { keep_sandbox: true } : {}),
     ...(options.plan ? { mode: 'plan' as const } : {}),
+    ...(options.ask ? { ask: options.ask } : {}),
     ...(options.hold === undefined ? {} : { hold_sandbox_seconds: options.hold }),
     ...(options.instructions ? { instructions: options.instructions } : {}),
     ...(options.maxTokens || options.maxCost

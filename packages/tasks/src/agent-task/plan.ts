@@ -1,22 +1,21 @@
 import type { AgentTask, SandboxClaim, Stored } from '@corral/resources'
-import { defaultTaskTimeoutSeconds, findCondition } from '@corral/resources'
+import { findCondition } from '@corral/resources'
 import { isIncomplete } from '../attempts/group.js'
 import { checksEnding, isPushWithheld, nextCheckMove } from '../checks/check-plan.js'
-import { checksTimeMs } from '../checks/task-checks.js'
 import { egressOf } from '../environment/phase-egress.js'
 import { holdMove, inPlaceReason, isInPlace, type LetGoReason, letGoAnnotation } from '../held/hold.js'
-import { agentRunOf } from '../plan-approval/agent-run.js'
 import { isAwaitingApproval, whileWaiting } from '../plan-approval/await-approval.js'
 import type { PlanDecision } from '../plan-approval/plan-decision.js'
 import { hasProposedPlan } from '../plan-approval/plan-status.js'
+import { questionExpiryMs, type TalkReport, unrecorded } from '../questions/question-status.js'
 import { needsFollowUp } from '../thread/queued-messages.js'
 import { claimFailed, egressUnsupported, hopelessReasons, lost, notReady, runtimeMissing } from './claim-endings.js'
+import { deadlineMs, type EndReason, endingFor, endReason } from './deadline.js'
 import type { PodProblem } from './pod-start.js'
 import {
   endCondition,
   hasFailed,
   hasPassed,
-  isActive,
   isFinished,
   mayHaveStarted,
   type StageCondition,
@@ -48,6 +47,8 @@ export interface StepState {
   aborting?: boolean
   /** Failures in a row. */
   failures?: number
+  /** How the conversation with the agent stands, as the step last said. */
+  report?: TalkReport
 }
 
 export interface TaskWorld {
@@ -72,8 +73,6 @@ export interface TaskWorld {
   budgetRefusal?: string | undefined
   now: Date
 }
-
-export type EndReason = 'Cancelled' | 'Timeout' | 'BudgetExceeded'
 
 export interface Ending {
   /** `Succeeded`, or a cause of `protocol`. */
@@ -101,6 +100,8 @@ export type TaskAction =
   /** Gives the sandbox of a task that waits back. */
   | { kind: 'releaseSandbox' }
   | { kind: 'nextRun'; decision: PlanDecision }
+  /** Records what the agent asks and has read. */
+  | { kind: 'recordTalk'; report: TalkReport }
   /** Makes the follow-up that messages of an ended task wait for. */
   | { kind: 'continueThread' }
   /** Gives the sandbox up and begins with another one. */
@@ -128,6 +129,9 @@ export const taskLimits: {
 
 export const taskFinalizer = 'corral.dev/task'
 
+/** Timers of Node end at once beyond about 24 days. */
+const longestTimerMs = 24 * 60 * 60_000
+
 /** Reasons that say the sandbox is gone or will not come back. */
 const lostReasons = new Set(['PodFailed', 'PodSucceeded', 'ClaimExpired', 'SandboxExpired', 'SandboxMissing'])
 
@@ -140,6 +144,8 @@ export function planTask(world: TaskWorld): TaskPlan {
   if (deleting && !task.metadata.finalizers?.includes(taskFinalizer)) return { actions: [] }
   if (!task.metadata.finalizers?.includes(taskFinalizer)) return { actions: [{ kind: 'addFinalizer' }] }
 
+  const report = unrecorded(task, world.step?.report)
+  if (report) return { actions: [{ kind: 'recordTalk', report }] }
   const end = endReason(world)
   if (isAwaitingApproval(task)) return waitForDecision(world)
   if (!hasPassed(task, 'Admitted')) {
@@ -256,7 +262,8 @@ function whileRunning(world: TaskWorld, end: EndReason | undefined): TaskPlan {
     return { actions: [{ kind: 'runStep', step: 'stop-agent', reason: end }] }
   }
   const plan = withGrace(world, run(world, 'follow-agent'))
-  const leftMs = Math.max(1, deadlineMs(world.task) - world.now.getTime())
+  const untilMs = questionExpiryMs(world.task) ?? deadlineMs(world.task, world.now)
+  const leftMs = Math.min(longestTimerMs, Math.max(1, untilMs - world.now.getTime()))
   return { ...plan, requeueAfterMs: Math.min(leftMs, plan.requeueAfterMs ?? leftMs) }
 }
 
@@ -346,42 +353,6 @@ function record(condition: StageCondition, reason: string, message: string): Tas
   return { actions: [{ kind: 'record', condition, reason, message }] }
 }
 
-/** Why the task should end although nothing failed: the user or the clock says so. */
-export function endReason({
-  task,
-  now,
-  budgetRefusal,
-}: Pick<TaskWorld, 'task' | 'now' | 'budgetRefusal'>): EndReason | undefined {
-  if (task.spec.cancelRequested || task.metadata.deletionTimestamp) return 'Cancelled'
-  if (!hasPassed(task, 'AgentStarted')) return undefined
-  if (now.getTime() >= deadlineMs(task)) return 'Timeout'
-  return budgetRefusal === undefined ? undefined : 'BudgetExceeded'
-}
-
-/** The timeout counts from the moment the agent runs, and what its earlier runs used counts too. */
-export function deadlineMs(task: AgentTask): number {
-  const startedAt = task.status?.times?.runningAt ?? stage(task, 'AgentStarted')?.lastTransitionTime
-  const timeoutSeconds = task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds
-  const { usedMs } = agentRunOf(task)
-  return startedAt ? Date.parse(startedAt) + timeoutSeconds * 1000 - usedMs : Number.POSITIVE_INFINITY
-}
-
-/** Time behind a task's deadline in which its work is collected and pushed. */
-const collectSlackMs = 15 * 60_000
-
-/**
- * Until when a task needs its sandbox should nothing watch over it: its deadline and time to collect its work. Undefined
- * for a task that holds none.
- */
-export function sandboxNeededUntilMs(task: AgentTask, now: Date): number | undefined {
-  if (!isActive(task) || !hasPassed(task, 'SandboxReady')) return undefined
-  const timeoutMs = (task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds) * 1000
-  const endMs = hasPassed(task, 'AgentStarted')
-    ? deadlineMs(task)
-    : now.getTime() + taskLimits.provisioningMs + timeoutMs
-  return Math.max(endMs, now.getTime()) + checksTimeMs(task) + collectSlackMs
-}
-
 /** The sandbox is gone, or has been away longer than a restart of its daemon takes. */
 function isLost(world: TaskWorld): boolean {
   const { claim } = world
@@ -430,18 +401,4 @@ function succeeded(task: AgentTask): Ending {
   const message =
     task.status?.outcome === 'no_changes' ? 'the agent finished without a change' : 'the branch was pushed'
   return { code: 'Succeeded', message }
-}
-
-function endingFor(reason: EndReason, { task, budgetRefusal }: TaskWorld): Ending {
-  switch (reason) {
-    case 'Cancelled':
-      return { code: 'Cancelled', message: 'the task was cancelled' }
-    case 'Timeout':
-      return {
-        code: 'Timeout',
-        message: `the agent ran longer than ${task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds} s`,
-      }
-    case 'BudgetExceeded':
-      return { code: 'BudgetExceeded', message: budgetRefusal ?? 'the task used up its model budget' }
-  }
 }

@@ -15,6 +15,7 @@ import { completeGroup } from '../attempts/complete-group.js'
 import { deleteClaim, findClaim } from '../held/find-claim.js'
 import { noteLetGo, takeClaim } from '../held/take-claim.js'
 import { performWaiting } from '../plan-approval/perform-waiting.js'
+import { recordTalk } from '../questions/record-talk.js'
 import { continueThread } from '../thread/continue-thread.js'
 import { claimFor, poolOf } from './claim.js'
 import { finishTask } from './finish.js'
@@ -156,6 +157,8 @@ async function perform(action: TaskAction, { task, claim }: Found, ports: TaskPo
     case 'releaseSandbox':
     case 'nextRun':
       return performWaiting(action, task, ports)
+    case 'recordTalk':
+      return recordTalk(action.report, task, ports)
     case 'continueThread':
       return continueThread(task, ports)
     case 'startAgain': {

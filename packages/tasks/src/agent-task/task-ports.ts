@@ -3,7 +3,8 @@ import type { Clock, Logger } from '@corral/ports'
 import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
 import type { TaskRecords } from '../records/task-records.js'
 import type { StepOutcome } from '../steps/step.js'
-import type { EndReason, StepName } from './plan.js'
+import type { EndReason } from './deadline.js'
+import type { StepName } from './plan.js'
 import type { StepRunner } from './step-runner.js'
 
 /** The outer edges of the task reconciler. */

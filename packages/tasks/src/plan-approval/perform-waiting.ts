@@ -36,19 +36,19 @@ export async function performWaiting(action: WaitingAction, task: Stored<AgentTa
           ...(decision.remark ? { remark: decision.remark.slice(0, 60_000) } : {}),
         },
       ])
-      await prolongClaim(task, ports)
+      await prolongClaim(task, ports, clock.now())
       return write(nextRun(task, decision, agentEvents, clock.now()))
     }
   }
 }
 
-/** A sandbox that was held gets the time a new one would have. */
-async function prolongClaim(task: Stored<AgentTask>, { client, clock }: TaskPorts): Promise<void> {
+/** A sandbox that was held gets the time that a new one at `from` would have. */
+export async function prolongClaim(task: Stored<AgentTask>, { client }: TaskPorts, from: Date): Promise<void> {
   const { namespace = 'default' } = task.metadata
   const name = claimNameOf(task)
   const claim = await client.find(SandboxClaims, { namespace, name })
   if (!claim || claim.metadata.deletionTimestamp) return
-  const { lifecycle } = claimFor(task, claim.spec.warmPoolRef.name, clock.now()).spec
+  const { lifecycle } = claimFor(task, claim.spec.warmPoolRef.name, from).spec
   await client.update(SandboxClaims, { ...claim, spec: { ...claim.spec, ...(lifecycle ? { lifecycle } : {}) } })
 }
 
