@@ -16,6 +16,7 @@ import { addOpenCommand } from './commands/open.js'
 import { addOrchestrateCommand } from './commands/orchestrate.js'
 import { addPartCommands } from './commands/parts.js'
 import { addPoolCommand, addTemplateCommand } from './commands/pool.js'
+import { addProjectCommand } from './commands/project.js'
 import { addRunCommand } from './commands/run.js'
 import { addSandboxCommand } from './commands/sandbox.js'
 import { addSecretCommand } from './commands/secret.js'
@@ -65,6 +66,7 @@ With a coding agent:
   addTaskSend(task)
   addTaskTake(task)
   addTaskShell(task)
+  addProjectCommand(program)
   addSandboxCommand(program)
   addPoolCommand(program)
   addTemplateCommand(program)

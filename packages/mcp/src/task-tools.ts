@@ -15,7 +15,8 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
       description:
         'A sandbox is claimed, the repository checked out, the agent works, and its commits are pushed as a branch. Answers at once; follow with wait_task.',
       inputSchema: z.object({
-        repo: z.string().min(1).describe('URL or path of the git repository'),
+        repo: z.string().min(1).optional().describe('URL or path of the git repository; not needed with a project'),
+        project: z.string().min(1).optional().describe('a project, which gives what is not said here'),
         task: z.string().min(1).describe('what the agent is to do'),
         agent: z.string().min(1).optional().describe('name of an agent that is installed'),
         command: z.string().min(1).optional().describe('a command line that runs instead of an agent'),

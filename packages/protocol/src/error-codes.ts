@@ -254,6 +254,36 @@ export const errorCodes = {
     'The address of the repository carries a password, token or user name, or a query that could hold one.',
     'Leave it out of the address; git on the machine of the platform finds it through a credential helper or an ssh key.',
   ),
+  ProjectNotFound: row(
+    404,
+    false,
+    'There is no project with this name.',
+    'List the projects with `corral project list`.',
+  ),
+  ProjectExists: row(
+    409,
+    false,
+    'There is a project with this name already.',
+    'Choose another name, or change it with `corral project edit NAME`.',
+  ),
+  ProjectChanged: row(
+    409,
+    false,
+    'The project was changed since it was read.',
+    'Read it again and make the change to what it says now.',
+  ),
+  IsolationTooWeak: row(
+    422,
+    false,
+    'The platform isolates tasks less than the request asks for.',
+    'Lower `minimum_tier`, or start the platform with a stronger tier (`corral doctor` shows what this machine can do).',
+  ),
+  RuntimeUnavailable: row(
+    422,
+    false,
+    'No pool of sandboxes has the RuntimeClass the request asks for.',
+    'Create a template with it and a pool for it, or name another one.',
+  ),
   UnknownAgent: row(422, false, 'No agent has this name.', 'Use one of the names the message lists.'),
 } as const satisfies Record<string, ErrorCodeEntry>
 

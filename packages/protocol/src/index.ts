@@ -1,5 +1,7 @@
 export {
+  type IsolationTier,
   isFinalPhase,
+  isolationTiers,
   type PlanVerdict,
   planVerdicts,
   type RetryStage,
@@ -105,6 +107,7 @@ export {
 } from './environment-file.js'
 export { type ErrorCode, type ErrorCodeEntry, errorCodeEntry, errorCodes, isErrorCode } from './error-codes.js'
 export { renderErrorsMarkdown } from './errors-markdown.js'
+export { formatGitIdentity, type GitIdentity, gitIdentitySchema, parseGitIdentity } from './git-identity.js'
 export { issueWords } from './issue-words.js'
 export {
   encodeOutputFrame,
@@ -136,6 +139,22 @@ export {
   setSecretRequestSchema,
   shownKinds,
 } from './platform-api.js'
+export {
+  type CreateProjectRequest,
+  createProjectRequestSchema,
+  type PatchProjectRequest,
+  type ProjectField,
+  type ProjectSettings,
+  type ProjectView,
+  patchProjectRequestSchema,
+  projectFields,
+  projectListSchema,
+  projectSettingsSchema,
+  projectViewSchema,
+  type ReplaceProjectRequest,
+  replaceProjectRequestSchema,
+} from './project-api.js'
+export { ProjectsClient } from './projects-client.js'
 export { credentialHint, credentialInUrl, redactUrls } from './repository-credentials.js'
 export { boundedText, failureOf, wrapFailure } from './response-failure.js'
 export {
@@ -155,6 +174,7 @@ export {
   type AgentChoice,
   agentChoiceOf,
   agentChoiceSchema,
+  type CompleteTaskRequest,
   type CreateTaskRequest,
   type CreateTaskResponse,
   createTaskRequestSchema,
@@ -166,6 +186,7 @@ export {
   injectedFileSchema,
   injectedPathSchema,
   isInjectablePath,
+  projectNameSchema,
   type RetryTaskRequest,
   reservedLabels,
   retryTaskRequestSchema,

@@ -6,7 +6,7 @@ const good = { repo: '/r', task: 't' }
 
 it.each<{ when: string; value: unknown; says: string[] }>([
   { when: 'the task is empty', value: { ...good, task: '' }, says: ['task: must not be empty'] },
-  { when: 'the repository is missing', value: { task: 't' }, says: ['repo: is required'] },
+  { when: 'the repository is missing', value: { task: 't' }, says: ['repo: is required where no project names it'] },
   { when: 'the task is a number', value: { ...good, task: 7 }, says: ['task: must be a text, not a number'] },
   { when: 'it is a list', value: [], says: ['body: must be an object, not a list'] },
   { when: 'it is null', value: null, says: ['body: must be an object, not null'] },

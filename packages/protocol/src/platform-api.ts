@@ -70,7 +70,15 @@ export const poolListSchema = z.object({ pools: z.array(poolInfoSchema) })
 export const resizePoolRequestSchema = z.strictObject({ replicas: z.number().int().min(0).max(1000) })
 
 /** Kinds whose objects can be looked at, by the name kubectl takes. */
-export const shownKinds = ['agenttask', 'sandbox', 'sandboxclaim', 'sandboxwarmpool', 'sandboxtemplate', 'pod'] as const
+export const shownKinds = [
+  'agenttask',
+  'project',
+  'sandbox',
+  'sandboxclaim',
+  'sandboxwarmpool',
+  'sandboxtemplate',
+  'pod',
+] as const
 export type ShownKind = (typeof shownKinds)[number]
 
 /** An object as `kubectl get -o yaml` shows it, and what was reported about it. */

@@ -1,7 +1,14 @@
-import { defaultTaskTimeoutSeconds, packagesGrant, retryStages, taskModes } from '@corral/resources/task-words'
+import {
+  defaultTaskTimeoutSeconds,
+  isolationTiers,
+  packagesGrant,
+  retryStages,
+  taskModes,
+} from '@corral/resources/task-words'
 import * as z from 'zod'
 import { branchNameProblem } from './branch-name.js'
 import { checkLimits, checksSchema, failedChecksPolicySchema } from './check-api.js'
+import { gitIdentitySchema } from './git-identity.js'
 import { artifactLimits } from './result-api.js'
 import { taskPhaseSchema } from './task-state.js'
 
@@ -109,9 +116,17 @@ const labelKey = z
   .max(317)
   .refine((key) => !reservedLabels.includes(key), 'is reserved and cannot be a label')
 
-/** `POST /tasks`. Unknown fields are refused, so a typing error is not silently ignored. */
-export const createTaskRequestSchema = z.strictObject({
-  repo: plainText(4096),
+/** The name of a Project, which is also the value of a label. */
+export const projectNameSchema = z
+  .string()
+  .max(63)
+  .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be lower-case letters, digits, dashes and dots')
+
+const taskRequestFields = z.strictObject({
+  /** May be left out where the project names it. */
+  repo: plainText(4096).optional(),
+  /** A project, whose settings count where the request does not say otherwise; its instructions come before these. */
+  project: projectNameSchema.optional(),
   task: plainText(taskLimits.promptCharacters),
   base_branch: branchNameSchema.optional(),
   new_branch: branchNameSchema.optional(),
@@ -166,8 +181,35 @@ export const createTaskRequestSchema = z.strictObject({
     .optional(),
   /** Hold the sandbox of a failed task for a look inside. */
   keep_sandbox: z.boolean().optional(),
+  /** Author of the commits; the project's, else the git identity of the platform's user, or of Corral on a server. */
+  author: gitIdentitySchema.optional(),
+  /** Committer of the commits; the same without it. */
+  committer: gitIdentitySchema.optional(),
+  /** Makes every commit of the result anew outside the sandbox, signed as the git configuration of the platform's user says. */
+  sign: z.boolean().optional(),
+  /** Path of the environment file in the repository, instead of `.corral/environment.yaml`. */
+  environment_file: injectedPathSchema.optional(),
+  /** RuntimeClass of the pod; a pool whose template has it is used where `sandbox` names none. */
+  runtime_class_name: z
+    .string()
+    .max(253)
+    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be the name of a RuntimeClass')
+    .optional(),
+  /** The weakest isolation tier the task may run on. */
+  minimum_tier: z.enum(isolationTiers).optional(),
 })
+
+/** `POST /tasks`. Unknown fields are refused, so a typing error is not silently ignored. */
+export const createTaskRequestSchema: typeof taskRequestFields = taskRequestFields.superRefine(
+  ({ repo, project }, context) => {
+    if (repo === undefined && project === undefined)
+      context.addIssue({ code: 'custom', path: ['repo'], message: 'is required where no project names it' })
+  },
+)
 export type CreateTaskRequest = z.infer<typeof createTaskRequestSchema>
+
+/** A request that says by itself what to work on. */
+export type CompleteTaskRequest = CreateTaskRequest & { repo: string }
 
 /** `POST /tasks/{id}/retry`; every field, and the body itself, may be left out. */
 export const retryTaskRequestSchema = z.strictObject({

@@ -63,6 +63,12 @@ export const taskCauses = {
     'The sandbox asks for a RuntimeClass that does not exist or that no node can give.',
     'Compare `kubectl get runtimeclasses` and the runtimeHandlers of the node with the template; use another template.',
   ),
+  IsolationTooWeak: failed(
+    'sandbox',
+    false,
+    'The sandbox is isolated less than the task asks for.',
+    'Lower minimumTier or name another pool, or start the platform with a stronger tier (see `corral doctor`).',
+  ),
   EgressUnsupported: failed(
     'any',
     false,
@@ -269,6 +275,12 @@ export const taskCauses = {
     false,
     'The remote refused the branch.',
     'Read the message of the remote: protected branch, hook or rights.',
+  ),
+  SigningFailed: failed(
+    'push',
+    true,
+    'The commits could not be signed.',
+    'Check gpg.format and user.signingkey in the git configuration of the platform’s user; the work is kept, so retry.',
   ),
   PushFailed: failed(
     'push',

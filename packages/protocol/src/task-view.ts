@@ -1,4 +1,4 @@
-import { planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
+import { isolationTiers, planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
 import * as z from 'zod'
 import { taskChecksSchema } from './check-api.js'
 import {
@@ -35,6 +35,8 @@ export const taskViewSchema = z.object({
   status: taskPhaseSchema,
   repo: z.string(),
   task: z.string(),
+  /** The project it belongs to. */
+  project: z.string().optional(),
   base_branch: z.string().optional(),
   base_commit: z.string().optional(),
   /** The branch with the work, once it is in the repository. */
@@ -75,6 +77,12 @@ export const taskViewSchema = z.object({
   /** What the task tried to reach and was not allowed to or could not, with the number of times. */
   refused: z.array(refusedHostSchema).optional(),
   labels: z.record(z.string(), z.string()).optional(),
+  author: z.object({ name: z.string(), email: z.string() }).optional(),
+  committer: z.object({ name: z.string(), email: z.string() }).optional(),
+  sign: z.boolean().optional(),
+  environment_file: z.string().optional(),
+  runtime_class_name: z.string().optional(),
+  minimum_tier: z.enum(isolationTiers).optional(),
   timeout_seconds: z.number().int(),
   times: taskTimesSchema.optional(),
   created_at: time,

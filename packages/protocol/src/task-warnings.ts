@@ -70,6 +70,10 @@ export const taskWarnings = {
     'Add it to .gitignore, or let the agent commit it.',
   ),
   LargeFile: row('The result contains a large file.', 'Check that it belongs into the repository.'),
+  GeneratedFile: row(
+    'The result adds what tools make: dependencies, build products or caches.',
+    'Add it to .gitignore unless it belongs into the repository.',
+  ),
   ConflictMarkers: row('A file has conflict markers left in it.', 'Resolve the conflict before you merge.'),
   FiltersNotApplied: row(
     'The repository names clean and smudge filters that are not applied in the sandbox.',

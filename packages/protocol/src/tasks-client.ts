@@ -27,6 +27,7 @@ import {
   sandboxListSchema,
   secretListSchema,
 } from './platform-api.js'
+import { ProjectsClient } from './projects-client.js'
 import { readLines } from './read-lines.js'
 import { boundedText, failureOf, wrapFailure } from './response-failure.js'
 import {
@@ -83,12 +84,17 @@ export class TasksClient {
   readonly #token: string | undefined
   readonly #fetch: Fetch
   readonly #reconnectForMs: number
+  readonly projects: ProjectsClient
 
   constructor(options: TasksClientOptions) {
     this.#baseUrl = options.baseUrl.replace(/\/+$/, '')
     this.#token = options.token
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
     this.#reconnectForMs = options.reconnectForMs ?? 60_000
+    this.projects = new ProjectsClient({
+      json: (...call) => this.#json(...call),
+      nothing: (...call) => this.#nothing(...call),
+    })
   }
 
   /** With the same `idempotencyKey` a repeat answers the first one's task. */
@@ -106,7 +112,7 @@ export class TasksClient {
 
   /** Newest first. `next` of a page is `after` of the following one. */
   list(
-    query: { status?: TaskPhase; limit?: number; after?: string } = {},
+    query: { status?: TaskPhase; project?: string; limit?: number; after?: string } = {},
     options: TaskCallOptions = {},
   ): Promise<TaskList> {
     return this.#json('GET', `/tasks${searchOf(query)}`, taskListSchema, options)

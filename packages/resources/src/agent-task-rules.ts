@@ -46,3 +46,11 @@ export const branchNameRules: FieldRule[] = [
     reason: 'FieldValueInvalid',
   },
 ]
+
+export const identityTextRules: FieldRule[] = [
+  {
+    rule: "!['<', '>', '\\n', '\\r'].exists(part, self.contains(part)) && self.trim() != ''",
+    message: 'must be one line without angle brackets',
+    reason: 'FieldValueInvalid',
+  },
+]

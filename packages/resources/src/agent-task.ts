@@ -1,10 +1,11 @@
 import * as z from 'zod'
-import { branchNameRules, repositoryUrlRules } from './agent-task-rules.js'
 import { conditionSchema, dateTime, int32, int64, typeMeta } from './schema-parts.js'
+import { agentSchema, branchName, checkSchema, gitIdentitySchema, repositorySchema } from './task-parts.js'
 import {
   defaultCheckpointSeconds,
   defaultSetupTimeoutSeconds,
   defaultTaskTimeoutSeconds,
+  isolationTiers,
   planVerdicts,
   retryStages,
   taskModes,
@@ -19,8 +20,6 @@ export const agentTaskFileSchema = z.object({
   mode: int32().min(0).max(0o7777).exactOptional().describe('Permission bits; 0644 where unset.'),
 })
 
-const branchName = () => z.string().min(1).max(200).meta({ 'x-kubernetes-validations': branchNameRules })
-
 const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages']
 
 const continuationSchema = z.object({
@@ -32,12 +31,6 @@ const continuationSchema = z.object({
   baseBranch: z.string().exactOptional().describe('The branch its work started from.'),
   baseCommit: z.string().exactOptional().describe('The commit its work started from.'),
   sessionId: z.string().exactOptional().describe('The session of the agent, which is resumed.'),
-})
-
-const checkSchema = z.object({
-  name: z.string().min(1).max(63).describe('What it is called; unique in the task.'),
-  command: z.string().min(1).describe('Run with /bin/sh at the top of the checkout; exit code 0 is good.'),
-  timeoutSeconds: int32().min(1).exactOptional().describe('Time it has; 600 where unset.'),
 })
 
 const checksStatusSchema = z.object({
@@ -76,42 +69,11 @@ const checksStatusSchema = z.object({
 })
 
 const specFields = {
-  repository: z
-    .object({
-      url: z.string().min(1).max(4096).meta({
-        description: 'A path, or a file://, https:// or ssh:// address, without credentials.',
-        'x-kubernetes-validations': repositoryUrlRules,
-      }),
-      submodules: z
-        .enum(['none', 'direct', 'recursive'])
-        .exactOptional()
-        .describe('Which submodules are brought in with the credentials of the platform; none where unset.'),
-      lfs: z
-        .boolean()
-        .exactOptional()
-        .describe('Whether files stored with Git LFS come in and go out as contents; they are pointers where unset.'),
-    })
-    .describe('The repository to work on.'),
+  repository: repositorySchema.describe('The repository to work on.'),
   baseBranch: branchName().exactOptional().describe('Branch to start from; the default branch where unset.'),
   newBranch: branchName().exactOptional().describe('Branch for the work; corral/<name of the task> where unset.'),
   prompt: z.string().min(1).describe('What the agent shall do.'),
-  agent: z
-    .object({
-      name: z.string().min(1).describe('An agent the platform knows, as `corral agent list` shows them.'),
-      command: z.string().exactOptional().describe('Command line of agents that are one.'),
-      model: z.string().exactOptional().describe('Model the agent shall use; its own choice where unset.'),
-      effort: z.string().exactOptional().describe('How hard the model shall think, in the words of the agent.'),
-      args: z.array(z.string()).exactOptional().describe('More arguments for the program of the agent.'),
-      provider: z
-        .string()
-        .exactOptional()
-        .describe('Provider or named endpoint of the model; the agent’s own where unset.'),
-      options: z
-        .record(z.string(), z.string())
-        .exactOptional()
-        .describe('Options only this agent has, each value as JSON.'),
-    })
-    .describe('Who does the work.'),
+  agent: agentSchema.describe('Who does the work.'),
   instructions: z
     .string()
     .exactOptional()
@@ -143,6 +105,35 @@ const specFields = {
     })
     .exactOptional()
     .describe('Where it is done; the pool "default" where unset.'),
+  runtimeClassName: z
+    .string()
+    .max(253)
+    .exactOptional()
+    .describe('RuntimeClass its pod must have; the task fails where the sandbox it got has another one.'),
+  minimumTier: z
+    .enum(isolationTiers)
+    .exactOptional()
+    .describe('The weakest isolation tier it may run on; any where unset.'),
+  project: z
+    .string()
+    .max(63)
+    .exactOptional()
+    .describe(
+      'The Project it belongs to. What that gave is in the other fields: later edits of it change nothing here.',
+    ),
+  author: gitIdentitySchema.exactOptional().describe('Author of its commits; the platform’s own choice where unset.'),
+  committer: gitIdentitySchema
+    .exactOptional()
+    .describe('Committer of its commits; the platform’s own choice where unset.'),
+  sign: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether its commits are signed with the key of the platform’s user, outside the sandbox.'),
+  environmentFile: z
+    .string()
+    .max(1024)
+    .exactOptional()
+    .describe('Path of the environment file in the repository; .corral/environment.yaml where unset.'),
   timeoutSeconds: int32()
     .min(1)
     .exactOptional()

@@ -3,8 +3,9 @@ import type { Sandbox, SandboxClaim, SandboxTemplate, SandboxWarmPool } from './
 import type { AgentTask } from './agent-task.js'
 import type * as core from './generated/core-types.js'
 import { defineKind, type ResourceKind } from './meta.js'
+import type { Project } from './project.js'
 
-/** API groups of the Agent Sandbox kinds and of Corral's own kind. */
+/** API groups of the Agent Sandbox kinds and of Corral's own kinds. */
 export const AGENTS_GROUP = 'agents.x-k8s.io'
 export const EXTENSIONS_GROUP = 'extensions.agents.x-k8s.io'
 export const CORRAL_GROUP = 'corral.dev'
@@ -175,3 +176,4 @@ export const SandboxWarmPoolsV1alpha1: ResourceKind<v1alpha1.SandboxWarmPoolV1al
 )
 
 export const AgentTasks: ResourceKind<AgentTask> = defineKind(`${CORRAL_GROUP}/v1alpha1`, 'AgentTask', 'agenttasks')
+export const Projects: ResourceKind<Project> = defineKind(`${CORRAL_GROUP}/v1alpha1`, 'Project', 'projects')

@@ -88,3 +88,15 @@ export const defaultTaskTimeoutSeconds = 30 * 60
 
 /** The word that grants a task the package mirror of the platform, beside destinations written as host:port. */
 export const packagesGrant = 'packages'
+
+/** Ways of isolating the pods of tasks on one machine, the weakest first. */
+export const isolationTiers = ['process', 'bubblewrap', 'gvisor'] as const
+export type IsolationTier = (typeof isolationTiers)[number]
+
+/** Whether a tier is at least as strong as another one. A tier nobody knows is weaker than any. */
+export function isAsStrong(tier: string, minimum: IsolationTier): boolean {
+  return isolationTiers.indexOf(tier as IsolationTier) >= isolationTiers.indexOf(minimum)
+}
+
+/** On an AgentTask: the Project it belongs to. */
+export const projectLabel = 'corral.dev/project'

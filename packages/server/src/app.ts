@@ -1,6 +1,6 @@
 import type { Logger } from '@corral/ports'
 import { CorralError, issueWords, reservedLabels, type SessionView } from '@corral/protocol'
-import type { TaskService } from '@corral/tasks'
+import type { ProjectService, TaskService } from '@corral/tasks'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -15,6 +15,7 @@ import { jsonBody, optionalBody } from './json-body.js'
 import { missingRoute } from './missing-route.js'
 import { addPlatformHandlers } from './platform-handlers.js'
 import type { PlatformService } from './platform-service.js'
+import { addProjectRoutes } from './project-routes.js'
 import { addResultRoutes } from './result-routes.js'
 import {
   approvePlanRoute,
@@ -38,6 +39,8 @@ import { addWebHandlers } from './web-handlers.js'
 
 export interface AppOptions {
   tasks: TaskService
+  /** Its routes are absent without it. */
+  projects?: ProjectService | undefined
   token: string
   /** Who may ask; with the token alone, from this machine alone, without it. */
   access?: Access | undefined
@@ -119,9 +122,14 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return context.json({ id: task.id, status: task.status }, 201)
   })
   app.openapi(listTasksRoute, async (context) => {
-    const { status, limit, after } = context.req.valid('query')
+    const { status, project, limit, after } = context.req.valid('query')
     return context.json(
-      await tasks.list({ ...(status ? { status } : {}), ...(limit ? { limit } : {}), ...(after ? { after } : {}) }),
+      await tasks.list({
+        ...(status ? { status } : {}),
+        ...(project ? { project } : {}),
+        ...(limit ? { limit } : {}),
+        ...(after ? { after } : {}),
+      }),
       200,
     )
   })
@@ -184,6 +192,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       }) as never,
   )
   addResultRoutes(app, tasks)
+  if (options.projects) addProjectRoutes(app, options.projects)
 
   if (options.platform) addPlatformHandlers(app, options.platform, tasks, refuseWhenFull)
   addWebHandlers(app, access.sessions, { version: options.version, ...options.session })

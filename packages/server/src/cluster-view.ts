@@ -7,6 +7,7 @@ import {
   isNotFound,
   type KubeObject,
   Pods,
+  Projects,
   type ResourceKind,
   type Sandbox,
   SandboxClaims,
@@ -87,6 +88,7 @@ export function clusterView(
 
 const kinds: Readonly<Record<ShownKind, ResourceKind<KubeObject>>> = {
   agenttask: AgentTasks as ResourceKind<KubeObject>,
+  project: Projects as ResourceKind<KubeObject>,
   sandbox: Sandboxes as ResourceKind<KubeObject>,
   sandboxclaim: SandboxClaims as ResourceKind<KubeObject>,
   sandboxwarmpool: SandboxWarmPools as ResourceKind<KubeObject>,

@@ -4,6 +4,7 @@ import {
   createTaskResponseSchema,
   errorBodySchema,
   messageDeliverySchema,
+  projectNameSchema,
   rejectPlanRequestSchema,
   retryTaskRequestSchema,
   revisePlanRequestSchema,
@@ -59,6 +60,7 @@ export const listTasksRoute = createRoute({
   request: {
     query: z.object({
       status: taskPhaseSchema.optional(),
+      project: projectNameSchema.optional(),
       limit: z.coerce.number().int().min(1).max(500).optional(),
       after: z.string().max(253).optional(),
     }),

@@ -20,6 +20,7 @@ import type { PackageClients } from './environment/package-clients.js'
 import { watchRefusals } from './environment/watch-refusals.js'
 import { isAwaitingApproval } from './plan-approval/await-approval.js'
 import { suspendStep } from './plan-approval/suspend-step.js'
+import { checkSandbox } from './project/sandbox-choice.js'
 import type { TaskRecords } from './records/task-records.js'
 import type { Repository } from './repository/repository.js'
 import type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
@@ -304,6 +305,7 @@ async function runStep(
     log: options.log.child({ task: task.metadata.name, step: name }),
   }
   try {
+    if (name === 'repository') await checkSandbox(options.client, task, options.isolation)
     return await withBudget(await steps[name](context), task, options.usage)
   } finally {
     await session?.then((open) => open.close()).catch(() => undefined)

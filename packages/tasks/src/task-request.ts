@@ -1,5 +1,5 @@
-import type { CreateTaskRequest } from '@corral/protocol'
-import type { AgentTask, Stored } from '@corral/resources'
+import type { CompleteTaskRequest, CreateTaskRequest } from '@corral/protocol'
+import { type AgentTask, projectLabel, type Stored } from '@corral/resources'
 import { agentChoiceFrom } from './agent-spec.js'
 import { taskFinalizer } from './agent-task/plan.js'
 import { checksRequest, checksSpec } from './checks/check-request.js'
@@ -19,8 +19,9 @@ export interface TaskIdentity {
 }
 
 /** The object a request becomes. */
-export function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): AgentTask {
+export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): AgentTask {
   const { limits } = request
+  const labels = { ...request.labels, ...(request.project ? { [projectLabel]: request.project } : {}) }
   return {
     apiVersion: 'corral.dev/v1alpha1',
     kind: 'AgentTask',
@@ -29,7 +30,7 @@ export function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): Ag
       namespace: identity.namespace,
       finalizers: [taskFinalizer],
       annotations: { [acceptedAtAnnotation]: identity.acceptedAt },
-      ...(request.labels ? { labels: request.labels } : {}),
+      ...(Object.keys(labels).length > 0 ? { labels } : {}),
     },
     spec: {
       repository: {
@@ -72,6 +73,13 @@ export function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): Ag
       ...(request.mode ? { mode: request.mode } : {}),
       ...(request.hold_sandbox_seconds === undefined ? {} : { holdSandboxSeconds: request.hold_sandbox_seconds }),
       ...(request.plan_expiry_seconds ? { planExpirySeconds: request.plan_expiry_seconds } : {}),
+      ...(request.project ? { project: request.project } : {}),
+      ...(request.author ? { author: request.author } : {}),
+      ...(request.committer ? { committer: request.committer } : {}),
+      ...(request.sign === undefined ? {} : { sign: request.sign }),
+      ...(request.environment_file ? { environmentFile: request.environment_file } : {}),
+      ...(request.runtime_class_name ? { runtimeClassName: request.runtime_class_name } : {}),
+      ...(request.minimum_tier ? { minimumTier: request.minimum_tier } : {}),
       ...(identity.retryOf ? { retryOf: identity.retryOf } : {}),
       ...(identity.retry ? { retry: identity.retry } : {}),
       ...(identity.continues ? { continues: identity.continues } : {}),
@@ -81,7 +89,7 @@ export function taskFrom(request: CreateTaskRequest, identity: TaskIdentity): Ag
 }
 
 /** The request that made a task: a retry asks for the same, on a branch of its own unless one was named. */
-export function requestFrom({ spec, metadata }: Stored<AgentTask>): CreateTaskRequest {
+export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTaskRequest {
   const { limits } = spec
   return {
     repo: spec.repository.url,
@@ -122,8 +130,21 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CreateTaskRe
     ...(spec.mode ? { mode: spec.mode } : {}),
     ...(spec.holdSandboxSeconds === undefined ? {} : { hold_sandbox_seconds: spec.holdSandboxSeconds }),
     ...(spec.planExpirySeconds ? { plan_expiry_seconds: spec.planExpirySeconds } : {}),
-    ...(metadata.labels ? { labels: metadata.labels } : {}),
+    ...(spec.project ? { project: spec.project } : {}),
+    ...(spec.author ? { author: spec.author } : {}),
+    ...(spec.committer ? { committer: spec.committer } : {}),
+    ...(spec.sign === undefined ? {} : { sign: spec.sign }),
+    ...(spec.environmentFile ? { environment_file: spec.environmentFile } : {}),
+    ...(spec.runtimeClassName ? { runtime_class_name: spec.runtimeClassName } : {}),
+    ...(spec.minimumTier ? { minimum_tier: spec.minimumTier } : {}),
+    ...(metadata.labels ? { labels: ownLabels(metadata.labels) } : {}),
   }
+}
+
+/** Labels that were asked for; the one of the project comes from its name. */
+function ownLabels(labels: Record<string, string>): Record<string, string> {
+  const { [projectLabel]: _, ...own } = labels
+  return own
 }
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
@@ -133,9 +154,9 @@ function definedOnly<T extends object>(value: T): Defined<T> {
 }
 
 /** `submodules` of a request, which may be a boolean, as an AgentTask has it, and back. */
-const submoduleDepths: Readonly<Record<string, 'none' | 'direct' | 'recursive'>> = {
+export const submoduleDepths: Readonly<Record<string, 'none' | 'direct' | 'recursive'>> = {
   true: 'direct',
   false: 'none',
   recursive: 'recursive',
 }
-const submoduleWords = { none: false, direct: true, recursive: 'recursive' } as const
+export const submoduleWords = { none: false, direct: true, recursive: 'recursive' } as const

@@ -1,4 +1,4 @@
-import type { CreateTaskRequest, RetryTaskRequest } from '@corral/protocol'
+import type { CompleteTaskRequest, RetryTaskRequest } from '@corral/protocol'
 import type { AgentTask, RetryStage, Stored } from '@corral/resources'
 import { hasPassed, isFinished, phaseOf, stage } from './agent-task/stages.js'
 import { checksEnding } from './checks/check-plan.js'
@@ -9,7 +9,7 @@ import { requestFrom } from './task-request.js'
 /** A task that repeats another one. */
 export interface Retry {
   of: string
-  request: CreateTaskRequest
+  request: CompleteTaskRequest
   spec: NonNullable<AgentTask['spec']['retry']>
 }
 

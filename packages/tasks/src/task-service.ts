@@ -2,7 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { findAgent } from '@corral/agents'
 import type { KubeClient } from '@corral/kube'
 import type {
+  CompleteTaskRequest,
   CreateTaskRequest,
+  GitIdentity,
   MessageDelivery,
   PlanVerdict,
   RetryTaskRequest,
@@ -11,12 +13,22 @@ import type {
   TaskPhase,
   TaskView,
 } from '@corral/protocol'
-import { type AgentTask, AgentTasks, isAlreadyExists, isConflict, isNotFound, type Stored } from '@corral/resources'
+import {
+  type AgentTask,
+  AgentTasks,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  projectLabel,
+  type Stored,
+} from '@corral/resources'
 import { agentSpecOf, checkMcpServers } from './agent-spec.js'
 import { isFinished, phaseOf } from './agent-task/stages.js'
 import { checkProvider, type ModelProviders } from './broker/model-providers.js'
 import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
 import { checkDecision } from './plan-approval/plan-decision.js'
+import { completeRequest } from './project/project-request.js'
+import { checkTier, sandboxWithRuntime } from './project/sandbox-choice.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
 import { gitLfsMissing } from './repository/lfs-objects.js'
 import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
@@ -41,7 +53,12 @@ export interface TaskService extends TaskResults {
     options?: { idempotencyKey?: string },
   ): Promise<{ task: TaskView; isReplay: boolean }>
   get(id: string): Promise<TaskView>
-  list(options?: { status?: TaskPhase; limit?: number; after?: string }): Promise<{ tasks: TaskView[]; next?: string }>
+  list(options?: {
+    status?: TaskPhase
+    project?: string
+    limit?: number
+    after?: string
+  }): Promise<{ tasks: TaskView[]; next?: string }>
   cancel(id: string): Promise<TaskView>
   /** A new task that begins where the named one failed, with what that one kept. The named one does not change. */
   retry(
@@ -92,6 +109,10 @@ export interface TaskServiceOptions {
   hasEgressByName?: boolean
   /** Whether sandboxes of the default pool have this program; absent where nobody can tell before one runs. */
   isInstalled?(program: string): Promise<boolean>
+  /** The isolation tier of sandboxes, where the platform knows it. */
+  isolation?: string | undefined
+  /** Who commits where neither request nor project says: absent, Corral does. `path` is a repository on this machine. */
+  findIdentity?(path: string | undefined): Promise<GitIdentity | undefined>
   /** Reads files of results; absent: only their patches are known. */
   trees?: TreeReader
   /** Whether git of this machine has git-lfs; absent where nobody can tell. */
@@ -119,15 +140,17 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     phaseOf(task) === 'QUEUED' ? queue?.get(task.metadata.uid) : undefined
 
   const create = async (
-    request: CreateTaskRequest,
+    wanted: CompleteTaskRequest,
     idempotencyKey: string | undefined,
-    { name = nameFor(idempotencyKey), retry, continues }: Beginning = {},
+    { name = nameFor(idempotencyKey), retry, continues, asked = wanted }: Beginning = {},
   ): Promise<{ task: TaskView; isReplay: boolean }> => {
-    const agent = agentSpecOf(request.agent ?? options.defaultAgent)
-    await checkRequest(request, options)
-    checkMode(agent, request.mode)
-    await checkAgent(agent, request.sandbox, options)
-    const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(request, retry, continues))) : undefined
+    const agent = agentSpecOf(wanted.agent ?? options.defaultAgent)
+    await checkRequest(wanted, options)
+    checkMode(agent, wanted.mode)
+    const sandbox = await sandboxWithRuntime(client, namespace, wanted)
+    await checkAgent(agent, sandbox, options)
+    const request = { ...(await identityFor(wanted, options)), ...wanted, ...(sandbox ? { sandbox } : {}) }
+    const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(asked, retry, continues))) : undefined
     const acceptedAt = nextAcceptedAt()
     const task = taskFrom(request, {
       name,
@@ -150,6 +173,19 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
         throw new TaskError('IdempotencyKeyReused', `this Idempotency-Key was used for another request (task ${name})`)
       return { task: taskView(first), isReplay: true }
     }
+  }
+
+  /** A repeat finds its task also when the project has changed or gone since. */
+  const createAsked = async (
+    asked: CreateTaskRequest,
+    idempotencyKey: string | undefined,
+  ): Promise<{ task: TaskView; isReplay: boolean }> => {
+    if (asked.project !== undefined && idempotencyKey !== undefined) {
+      const first = await client.find(AgentTasks, { namespace, name: nameFor(idempotencyKey) })
+      if (first && first.spec.idempotencyKey === digest(JSON.stringify(asked)))
+        return { task: taskView(first), isReplay: true }
+    }
+    return create(await completeRequest(client, namespace, asked), idempotencyKey, { asked })
   }
 
   const sendToEnded = async (
@@ -181,13 +217,14 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   }
 
   return {
-    create: (request, { idempotencyKey } = {}) => create(request, idempotencyKey),
+    create: (request, { idempotencyKey } = {}) => createAsked(request, idempotencyKey),
     async get(id) {
       const task = await getTask(id)
       return taskView(task, queueOf(task))
     },
-    async list({ status, limit = 100, after } = {}) {
-      const { items } = await client.list(AgentTasks, { namespace })
+    async list({ status, project, limit = 100, after } = {}) {
+      const ofProject = project === undefined ? {} : { labelSelector: `${projectLabel}=${project}` }
+      const { items } = await client.list(AgentTasks, { namespace, ...ofProject })
       const queue = options.queue?.()
       const { page, next } = taskPage(items, { limit, after, includes: (task) => !status || phaseOf(task) === status })
       return { tasks: page.map((task) => taskView(task, queueOf(task, queue))), ...(next ? { next } : {}) }
@@ -259,6 +296,8 @@ interface Beginning {
   name?: string
   retry?: Pick<Retry, 'of' | 'spec'>
   continues?: AgentTask['spec']['continues'] | undefined
+  /** The request as it came, where a project added to it. */
+  asked?: CreateTaskRequest
 }
 
 /** Without a beginning the request alone, as it was before there were any. */
@@ -272,9 +311,10 @@ function fingerprinted(
 }
 
 /** Refuses what can be known to fail now, so that nobody waits for a sandbox to be told. */
-async function checkRequest(request: CreateTaskRequest, options: TaskServiceOptions): Promise<void> {
+async function checkRequest(request: CompleteTaskRequest, options: TaskServiceOptions): Promise<void> {
   const location = parseRepositoryUrl(request.repo)
   checkMcpServers(request.mcp_servers ?? [], request.egress ?? [])
+  checkTier(request.minimum_tier, options.isolation)
   if (request.sandbox?.pool && request.sandbox.template)
     throw new TaskError('Invalid', 'sandbox: name a pool or a template, not both')
   if ((request.egress?.length || request.setup_egress?.length) && options.hasEgressByName === false)
@@ -292,6 +332,16 @@ async function checkRequest(request: CreateTaskRequest, options: TaskServiceOpti
       hint: 'Give an https:// or ssh:// address, or start the server with --local-repositories.',
     })
   await checkLocalRequest(path, { baseBranch: request.base_branch, newBranch: request.new_branch })
+}
+
+/** Who commits where the request does not say, so that the task keeps it whatever is configured later. */
+async function identityFor(
+  { repo, author, committer }: CompleteTaskRequest,
+  { findIdentity }: TaskServiceOptions,
+): Promise<Pick<CreateTaskRequest, 'author' | 'committer'>> {
+  if (author && committer) return {}
+  const identity = await findIdentity?.(localPathOf(parseRepositoryUrl(repo)))
+  return identity ? { author: identity, committer: identity } : {}
 }
 
 /** Refuses a plan of an agent that could change something meanwhile. */

@@ -14,10 +14,15 @@ import { CliError } from '../cli-error.js'
 import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
 import { checksRequest, parseRounds } from './check-options.js'
 import { type CommonOptions, withPlatform } from './common.js'
+import { identityFrom } from './identity-option.js'
 import { lookAtRepository, readFiles, readPrompt } from './task-inputs.js'
 
 export interface TaskOptions extends CommonOptions {
   repo?: string
+  project?: string
+  author?: string
+  committer?: string
+  sign?: boolean
   agent?: string
   command?: string
   model?: string
@@ -60,7 +65,11 @@ function parseSubmodules(value: string): 'recursive' {
 /** The options that describe a task, shared by `run` and `task create`. */
 export function withTask(command: Command): Command {
   return withPlatform(command)
-    .option('--repo <path-or-url>', 'repository to work on: a path, file://, https:// or ssh://', '.')
+    .option(
+      '--repo <path-or-url>',
+      'repository to work on: a path, file://, https:// or ssh:// (default: that of the project, else ".")',
+    )
+    .option('--project <name>', 'take what is not said here from this project (see `corral project`)')
     .option('--prompt-file <file>', 'read the prompt from a file; - is standard input')
     .option(
       '--file <path[:dest]>',
@@ -109,6 +118,10 @@ export function withTask(command: Command): Command {
       'how long the sandbox is kept while the task waits for you, such as 10m (default: 5m)',
       parseDurationSeconds,
     )
+    .option('--author <"name <email>">', 'author of the commits (default: you, as git is configured)')
+    .option('--committer <"name <email>">', 'committer of the commits (default: you, as git is configured)')
+    .option('--sign', 'sign the commits outside the sandbox, as git is configured')
+    .option('--no-sign', 'do not sign them, whatever the project says')
     .option('--keep', 'keep the sandbox of a failed task for `corral task shell`')
 }
 
@@ -121,9 +134,11 @@ export async function readTaskRequest(
   // First without looking at anything: a typing error shall not read standard input or make a commit.
   taskRequest('-', options)
   const prompt = await readPrompt(argument, options.promptFile)
-  const repo = absoluteRepo(options.repo ?? '.')
-  const found = await lookAtRepository(repo, options, say)
-  const files = readFiles(options.file ?? [], found.repo)
+  const given = repoOf(options)
+  if (given === undefined && options.includeUncommitted)
+    throw new CliError('--include-uncommitted goes with --repo', { exitCode: 2 })
+  const found: { repo?: string; base?: string } = given === undefined ? {} : await lookAtRepository(given, options, say)
+  const files = readFiles(options.file ?? [], found.repo ?? process.cwd())
   return taskRequest(prompt, { ...options, ...found }, files)
 }
 
@@ -133,8 +148,13 @@ export function taskRequest(
   files: CreateTaskRequest['files'] = [],
 ): CreateTaskRequest {
   const agent = agentChoice(options)
+  const repo = repoOf(options)
   const request = {
-    repo: absoluteRepo(options.repo ?? '.'),
+    ...(repo === undefined ? {} : { repo }),
+    ...(options.project ? { project: options.project } : {}),
+    ...(options.author ? { author: identityFrom('--author', options.author) } : {}),
+    ...(options.committer ? { committer: identityFrom('--committer', options.committer) } : {}),
+    ...(options.sign === undefined ? {} : { sign: options.sign }),
     ...(files.length > 0 ? { files } : {}),
     task: prompt,
     ...(agent ? { agent } : {}),
@@ -179,6 +199,7 @@ export function taskRequest(
 
 const optionOf: Readonly<Record<string, string>> = {
   repo: '--repo',
+  project: '--project',
   task: 'the prompt',
   new_branch: '--branch',
   base_branch: '--base',
@@ -203,6 +224,12 @@ function optionWords(problem: string): string {
     const option = optionOf[field]
     return option ? `${option}: ` : whole
   })
+}
+
+/** The repository that is meant; undefined where the project names it. */
+function repoOf({ repo, project }: TaskOptions): string | undefined {
+  if (repo !== undefined) return absoluteRepo(repo)
+  return project === undefined ? absoluteRepo('.') : undefined
 }
 
 /** What the options say of the agent; the agent itself checks them on the platform. */

@@ -50,11 +50,13 @@ export function addTaskCommand(program: Command): Command {
     .alias('ls')
     .summary('tasks, newest first')
     .option('--status <phase>', `only these: ${taskPhases.join(', ')}`, parsePhase)
+    .option('--project <name>', 'only tasks of this project')
     .option('--limit <n>', 'at most this many', parseCount)
-    .action(async (options: CommonOptions & { status?: TaskPhase; limit?: number }) => {
+    .action(async (options: CommonOptions & { status?: TaskPhase; project?: string; limit?: number }) => {
       const client = await connect(options)
       const page = await client.list({
         ...(options.status ? { status: options.status } : {}),
+        ...(options.project ? { project: options.project } : {}),
         ...(options.limit ? { limit: options.limit } : {}),
       })
       print(page, options, ({ tasks }) => (tasks.length === 0 ? 'no tasks' : taskTable(tasks)))
@@ -176,6 +178,7 @@ function taskText(task: TaskView): string {
   const rows: [string, string | undefined][] = [
     ['id', task.id],
     ['status', task.status],
+    ['project', task.project],
     ['repo', task.repo],
     ['agent', task.agent.name],
     ['base', task.base_commit ? `${task.base_branch} (${task.base_commit.slice(0, 12)})` : task.base_branch],

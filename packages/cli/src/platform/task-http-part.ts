@@ -11,6 +11,7 @@ import {
 } from '@corral/server'
 import {
   createGit,
+  createProjectService,
   createTaskFeed,
   createTaskService,
   createTaskTerminals,
@@ -46,6 +47,7 @@ export async function startHttpPart(
     localRepositories: options.localRepositories,
     hasEgressByName: options.hasEgressByName ?? true,
     ...(options.isInstalled ? { isInstalled: options.isInstalled } : {}),
+    isolation: options.isolation,
     trees: quarantineTreeReader({ confine: options.confine, path: options.env.PATH }),
     hasGitLfs: () => hasGitLfs(git),
     metrics,
@@ -53,6 +55,7 @@ export async function startHttpPart(
   const access = createAccess({ token: options.token, ...reachable(options) })
   const app = createApp({
     tasks,
+    projects: createProjectService({ client, namespace, localRepositories: options.localRepositories }),
     token: options.token,
     access,
     web: await readWebFiles(webDirectory()),

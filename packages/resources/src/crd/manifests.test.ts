@@ -56,6 +56,7 @@ describe('CRD manifests', () => {
       'SandboxTemplate v1beta1',
       'SandboxWarmPool v1beta1',
       'AgentTask v1alpha1',
+      'Project v1alpha1',
     ])
     const warnings = embeddedCrds().flatMap(({ spec }) =>
       spec.versions.flatMap((version) => version.deprecationWarning ?? []),

@@ -3,9 +3,10 @@ import * as alpha from '../agent-sandbox/v1alpha1.js'
 import * as beta from '../agent-sandbox/v1beta1.js'
 import { agentTaskSchema } from '../agent-task.js'
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../generated/core-types.js'
+import { projectSchema } from '../project.js'
 import { structuralSchemaFromZod } from './zod-schema.js'
 
-/** `cluster`: what upstream 1.0 serves, plus AgentTask. `embedded`: v1alpha1 of the sandbox kinds too. */
+/** `cluster`: what upstream 1.0 serves, plus AgentTask and Project. `embedded`: v1alpha1 of the sandbox kinds too. */
 export type CrdSet = 'cluster' | 'embedded'
 
 interface VersionPlan {
@@ -99,9 +100,27 @@ const KINDS: KindPlan[] = [
         ['Agent', 'string', '.spec.agent.name'],
         ['Repo', 'string', '.spec.repository.url', 1],
         ['Branch', 'string', '.status.branch'],
+        ['Project', 'string', '.spec.project', 1],
         AGE,
       ],
       status: true,
+    },
+  },
+  {
+    group: 'corral.dev',
+    kind: 'Project',
+    plural: 'projects',
+    shortNames: ['proj'],
+    storage: {
+      name: 'v1alpha1',
+      schema: projectSchema,
+      columns: [
+        ['Repo', 'string', '.spec.repository.url'],
+        ['Base', 'string', '.spec.baseBranch'],
+        ['Agent', 'string', '.spec.agent.name'],
+        ['Model', 'string', '.spec.agent.model', 1],
+        AGE,
+      ],
     },
   },
 ]

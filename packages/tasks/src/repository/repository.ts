@@ -72,6 +72,8 @@ export interface PrepareRequest {
   submodules?: SubmoduleDepth | undefined
   /** Brings the contents of Git LFS files, which are read with the user's credentials. */
   lfs?: boolean | undefined
+  /** Another path of the environment file, which then has to be there. */
+  environmentFile?: string | undefined
   signal: AbortSignal
   /** Takes what git says while it works: `Receiving objects:  45% (450/1000), 12.3 MiB | 2.1 MiB/s`. */
   onProgress?: ((line: string) => void) | undefined
@@ -192,6 +194,7 @@ export function createRepository(options: RepositoryOptions): Repository {
       const environmentFile = await readEnvironmentFile(git, {
         mirror: base.directory,
         commit: continues ? continues.result?.baseCommit : commit,
+        path: more.environmentFile,
         signal,
       })
       const submodules = await prepareSubmodules({
@@ -237,21 +240,20 @@ export function createRepository(options: RepositoryOptions): Repository {
 
 async function readEnvironmentFile(
   git: Git,
-  place: { mirror: string; commit: string | undefined; signal: AbortSignal },
+  place: { mirror: string; commit: string | undefined; path: string | undefined; signal: AbortSignal },
 ): Promise<Pick<PreparedRepository, 'environmentFile'>> {
-  const { commit } = place
+  const { commit, path = environmentFilePath } = place
   if (commit === undefined) return {}
-  const file = await readTextFile(git, {
-    ...place,
-    commit,
-    path: environmentFilePath,
-    maxBytes: maxEnvironmentFileBytes,
-  })
+  const file = await readTextFile(git, { ...place, commit, path, maxBytes: maxEnvironmentFileBytes })
+  if (!file && place.path !== undefined)
+    throw new TaskError('EnvironmentInvalid', `there is no file ${path} at ${commit.slice(0, 12)}`, {
+      hint: 'Name the environment file by its path from the root of the repository, or leave it out.',
+    })
   if (!file) return {}
   if ('text' in file) return { environmentFile: { text: file.text, commit } }
   throw new TaskError(
     'EnvironmentInvalid',
-    `${environmentFilePath} has ${file.sizeBytes} bytes; ${maxEnvironmentFileBytes} are the most`,
+    `${path} has ${file.sizeBytes} bytes; ${maxEnvironmentFileBytes} are the most`,
   )
 }
 

@@ -33,6 +33,7 @@ export const repositoryStep: Step = async (context) => {
     newBranch: branchOf(task),
     submodules: task.spec.repository.submodules,
     lfs: task.spec.repository.lfs,
+    environmentFile: task.spec.environmentFile,
     ...(baseCommit ? { baseCommit } : {}),
     ownCommits: task.spec.retry?.replaces ?? [],
     continues: await continuedWork(context),

@@ -1,4 +1,4 @@
-import { type CreateTaskRequest, messageText, type TaskMessageRequest } from '@corral/protocol'
+import { type CompleteTaskRequest, messageText, type TaskMessageRequest } from '@corral/protocol'
 import type { AgentTask, Stored } from '@corral/resources'
 import { isFinished, phaseOf } from '../agent-task/stages.js'
 import { branchOf } from '../steps/step.js'
@@ -9,7 +9,7 @@ export type Continuation = NonNullable<AgentTask['spec']['continues']>
 
 /** A task that goes on from an ended one. */
 export interface FollowUp {
-  request: CreateTaskRequest
+  request: CompleteTaskRequest
   continues: Continuation
 }
 
