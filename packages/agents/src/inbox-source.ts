@@ -3,7 +3,7 @@
  * the names. Files stay where they are and appear whole, so that whoever writes one need not know whether it was written
  * before: the same name is the same entry. Plain JavaScript in a string, for the programs that go into sandboxes.
  */
-export const inboxSource: string = String.raw`
+export const inboxSource: string = `
 import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs'
 
 const taken = new Set()
