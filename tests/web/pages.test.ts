@@ -1,3 +1,4 @@
+import { TasksClient } from '@corral/protocol'
 import { gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -40,6 +41,8 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     await platform?.[Symbol.asyncDispose]()
   })
 
+  const client = (): TasksClient => new TasksClient({ baseUrl: platform.url, token: platform.token })
+
   const open = async (path: string, wait: string): Promise<void> => {
     await tab.page.goto(`${platform.url}${path}`)
     await tab.page.locator(wait).first().waitFor()
@@ -76,6 +79,45 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     await page.locator('.row').first().waitFor()
     await page.keyboard.press('b')
     await page.locator('.board').waitFor()
+  })
+
+  it('keeps a project, starts a task with it that names no repository, and shows its tasks alone', async () => {
+    const { page } = tab
+    await open('/projects', '.empty')
+    await page.keyboard.press('n')
+    await page.getByLabel('Name', { exact: true }).fill('Shop')
+    await page.getByText('A name has small letters, digits and hyphens.').waitFor()
+    await page.getByLabel('Name', { exact: true }).fill('shop')
+    await page.getByLabel('Repository').fill(`${platform.directory}/shop`)
+    await page.getByLabel('Agent').selectOption('command')
+    await page.getByLabel('Command line').fill('echo "$CORRAL_PROMPT" > ASKED.md')
+    await page.getByLabel('Checks, one a line').fill('asked: test -s ASKED.md')
+    await page.getByRole('button', { name: 'Create project' }).click()
+    await page.waitForURL(`${platform.url}/projects/shop`)
+    await page.getByText('Nothing changed').waitFor()
+    const kept = await client().projects.get('shop')
+    expect(kept).toMatchObject({
+      repo: `${platform.directory}/shop`,
+      checks: [{ name: 'asked', command: 'test -s ASKED.md' }],
+    })
+
+    await page.keyboard.press('c')
+    await page.getByLabel('Project', { exact: true }).selectOption('shop')
+    await page.getByLabel('Repository').fill('')
+    await page.getByLabel('What should be done').fill('Say what was asked')
+    await page.keyboard.press('Control+Enter')
+    await open('/?project=shop', '.row')
+    expect(await page.locator('.row').allInnerTexts()).toEqual([expect.stringContaining('Say what was asked')])
+
+    await open('/projects/shop', '.project-form')
+    await client().projects.change('shop', { description: 'changed by somebody else' })
+    await page.getByLabel('Set-up command').fill('true')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Show it as it is now' }).click()
+    await waitUntil(
+      'the form shows the change of somebody else',
+      async () => (await page.getByLabel('Description').inputValue()) === 'changed by somebody else',
+    )
   })
 
   it('shows cause, hint and last output of a failure, and retries it', async () => {
@@ -231,6 +273,8 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     ['failure', () => `/tasks/${ids.failed}`, '.failure-card'],
     ['changes', () => `/tasks/${ids.done}/changes`, '.file-diff'],
     ['details', () => `/tasks/${ids.done}/details`, '.prompt'],
+    ['projects', () => '/projects', '.table'],
+    ['project', () => '/projects/shop', '.project-form'],
     ['sandboxes', () => '/sandboxes', '.pool'],
     ['usage', () => '/usage', '.totals'],
     ['connection', () => '/settings', 'h2'],

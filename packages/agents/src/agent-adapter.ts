@@ -142,6 +142,8 @@ export interface AgentAdapter {
   readonly options: z.ZodType<AgentOptions>
   readonly capabilities: AgentCapabilities
   readonly install?: AgentPackage | undefined
+  /** Whom commits of its work name as co-author; absent for what is no product with a name. */
+  readonly commitsAs?: { readonly name: string; readonly email: string } | undefined
   /**
    * The wire APIs it speaks, by provider; the first is used where the request names none. Undefined: it talks to a model
    * only where the request names a provider.

@@ -23,6 +23,7 @@ import { addSecretCommand } from './commands/secret.js'
 import { addStatusCommand } from './commands/status.js'
 import { addTaskCommand } from './commands/task.js'
 import { addTaskAnswer } from './commands/task-answer.js'
+import { addTaskAttempts } from './commands/task-attempts.js'
 import { addTaskOutput } from './commands/task-output.js'
 import { addTaskPlan } from './commands/task-plan.js'
 import { addTaskSend } from './commands/task-send.js'
@@ -66,6 +67,7 @@ With a coding agent:
   addTaskPlan(task)
   addTaskSend(task)
   addTaskAnswer(task)
+  addTaskAttempts(task)
   addTaskTake(task)
   addTaskShell(task)
   addProjectCommand(program)

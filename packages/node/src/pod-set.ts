@@ -3,14 +3,16 @@ import { KubeError, type NetworkPolicy, type PersistentVolumeClaim, type Pod, ty
 import { admitPod } from './admission.js'
 import type { GuardedPod } from './disk/disk-guard.js'
 import { policyGap, selectsPod } from './egress/network-policies.js'
-import type { Cell, NetworkReport } from './isolation/isolation.js'
+import type { Cell, NetworkReport, OomReport } from './isolation/isolation.js'
 import { imageRepository } from './launch/image-map.js'
 import { logFile } from './launch/launch-plan.js'
 import { hostUidPool, type NumberPool, podAddress, podAddressIndex, podAddressPool } from './pod/allocator.js'
+import { reportOomKills } from './pod/oom-reporter.js'
 import { PodWorker, type PodWorkerPorts } from './pod/pod-worker.js'
 import { recoverContainers } from './pod/recovered-state.js'
 import { RefusalReporter } from './pod/refusal-reporter.js'
 import type { PodRecord } from './records/pod-directories.js'
+import type { SealedPod } from './snapshots/seal-pod.js'
 import type { StreamTargets } from './streams/pod-streams.js'
 
 /** What an earlier agent left behind. */
@@ -36,6 +38,7 @@ export class PodSet implements StreamTargets {
   readonly #refusals: RefusalReporter
   /** Told before their pods were observed. */
   readonly #earlyReports = new Map<string, NetworkReport>()
+  readonly #earlyKills = new Map<string, OomReport>()
 
   constructor(
     private readonly ports: PodSetPorts,
@@ -70,6 +73,7 @@ export class PodSet implements StreamTargets {
     this.#records.clear()
     this.#cells.clear()
     this.#earlyReports.clear()
+    this.#earlyKills.clear()
     for (const podUid of strangers) {
       this.ports.log.info('pod without an object ended', { podUid })
       await this.ports.isolation.releasePod(podUid)
@@ -89,11 +93,27 @@ export class PodSet implements StreamTargets {
     else if (this.#records.has(report.podUid)) this.#earlyReports.set(report.podUid, report)
   }
 
+  /** The kernel ended processes of a pod. */
+  oomKilled(report: OomReport): void {
+    const worker = this.#workers.get(report.podUid)
+    if (worker) void reportOomKills(worker.pod, report, this.ports)
+    else if (this.#records.has(report.podUid)) this.#earlyKills.set(report.podUid, report)
+  }
+
   /** Called now and then, see `PodWorker.upkeep`. */
   async upkeep(): Promise<void> {
     for (const worker of this.#workers.values()) {
       await worker.upkeep().catch((error: unknown) => this.ports.log.warn('pod upkeep failed', { error }))
     }
+  }
+
+  /** A pod whose directories may become a snapshot. */
+  sealable(podUid: string): SealedPod | undefined {
+    const worker = this.#workers.get(podUid)
+    if (!worker) return undefined
+    const { pod, record } = worker
+    const paths = this.ports.directories.paths(podUid)
+    return { pod, record, paths, endFor: (reason, message) => worker.endFor(reason, message) }
   }
 
   /** The pods that have files on this node's disk. */
@@ -169,6 +189,9 @@ export class PodSet implements StreamTargets {
     const report = this.#earlyReports.get(uid)
     this.#earlyReports.delete(uid)
     if (report) this.#refusals.report(pod, report)
+    const kills = this.#earlyKills.get(uid)
+    this.#earlyKills.delete(uid)
+    if (kills) void reportOomKills(pod, kills, this.ports)
   }
 
   #welcome(pod: Stored<Pod>, refusal: { reason: string; message: string } | undefined): void {

@@ -192,6 +192,25 @@ export const errorCodes = {
   QuestionWithdrawn: row(409, false, 'The agent went on without an answer.', 'Send the task a message instead.'),
   QuestionExpired: row(409, false, 'The question waited too long for an answer.', 'Send the task a message to go on.'),
   PlanExpired: row(409, false, 'The plan waited too long for a decision.', 'Send the task a message to go on.'),
+  SandboxNotHeld: row(
+    409,
+    false,
+    'The task holds no sandbox.',
+    'Ask for one to be held with `corral run --hold 10m`, or `hold_sandbox_seconds`.',
+  ),
+  GroupNotFound: row(404, false, 'There are no attempts of this name.', 'List the tasks with `corral task list`.'),
+  PickNotPossible: row(
+    409,
+    false,
+    'The task is no attempt, or kept no commit that could be pushed.',
+    'Look at the attempts with `corral task compare GROUP`.',
+  ),
+  AlreadyPicked: row(
+    409,
+    false,
+    'Another attempt was picked.',
+    'To give the branch to this one instead: `corral task pick ID --force`.',
+  ),
   IdempotencyKeyReused: row(
     422,
     false,

@@ -1,5 +1,6 @@
 import { askPolicies, isolationTiers, planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
 import * as z from 'zod'
+import { taskGroupSchema } from './attempt-api.js'
 import { taskChecksSchema } from './check-api.js'
 import {
   diffStatSchema,
@@ -84,17 +85,22 @@ export const taskViewSchema = z.object({
       name: z.string().optional(),
       pod: z.string().optional(),
       isolation: z.string().optional(),
+      /** While it is held for a follow-up: until when. */
+      held_until: time.optional(),
+      /** The task that held it for this one. */
+      taken_from: z.string().optional(),
     })
     .optional(),
   usage: usageSchema.optional(),
   egress: z.array(z.string()).optional(),
   /** What the task tried to reach and was not allowed to or could not, with the number of times. */
   refused: z.array(refusedHostSchema).optional(),
+  /** The file of the repository its environment comes from, such as `.corral/environment.yaml`. */
+  environment_file: z.string().max(1_000).optional(),
   labels: z.record(z.string(), z.string()).optional(),
   author: z.object({ name: z.string(), email: z.string() }).optional(),
   committer: z.object({ name: z.string(), email: z.string() }).optional(),
   sign: z.boolean().optional(),
-  environment_file: z.string().optional(),
   runtime_class_name: z.string().optional(),
   minimum_tier: z.enum(isolationTiers).optional(),
   timeout_seconds: z.number().int(),
@@ -137,6 +143,8 @@ export const taskViewSchema = z.object({
   continues: z.string().optional(),
   /** The first task of the conversation this one belongs to. */
   thread: z.string().optional(),
+  /** The attempts this task is one of: `GET /groups/{name}`. */
+  group: taskGroupSchema.optional(),
   /** Whether the agent's session is kept, so that a follow-up goes on with it. */
   session: z.object({ id: z.string(), size_bytes: z.number().int().nonnegative() }).optional(),
   last_event_sequence: z.number().int().nonnegative().optional(),

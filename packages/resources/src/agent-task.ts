@@ -33,6 +33,7 @@ const continuationSchema = z.object({
   baseBranch: z.string().exactOptional().describe('The branch its work started from.'),
   baseCommit: z.string().exactOptional().describe('The commit its work started from.'),
   sessionId: z.string().exactOptional().describe('The session of the agent, which is resumed.'),
+  claimName: z.string().exactOptional().describe('The claim of its sandbox, where that was held.'),
 })
 
 const checksStatusSchema = z.object({
@@ -68,6 +69,35 @@ const checksStatusSchema = z.object({
     .exactOptional()
     .describe('The run of the agent that repairs what checks found; absent while none does.'),
   repairsMs: int64().min(0).exactOptional().describe('Time the agent used for repairs.'),
+})
+
+const toolSchema = z.object({
+  name: z.string().describe('Such as go.'),
+  version: z.string().describe('The version that is used.'),
+  wantedBy: z.string().describe('The file that asks for it.'),
+  bin: z.string().describe('Its directory for PATH; empty where it is on PATH by itself.'),
+  env: z.record(z.string(), z.string()).exactOptional().describe('Variables it needs.'),
+})
+
+const backgroundSchema = z.object({
+  name: z.string().describe('What it is called.'),
+  run: z.string().exactOptional().describe('Its command.'),
+  use: z.string().exactOptional().describe('The ready-made service it is instead.'),
+  port: int32().min(1).max(65_535).exactOptional().describe('It is ready once it listens there.'),
+  timeoutSeconds: int32().min(1).describe('How long it may take to be ready.'),
+  env: z.record(z.string(), z.string()).exactOptional().describe('Variables for it.'),
+})
+
+/** Attempts at the same thing. Every one names them all, so that any of them is enough to make the others. */
+const groupSchema = z.object({
+  name: z.string().describe('The name all attempts share.'),
+  number: int32().min(1).describe('Which of them this is, counted from 1.'),
+  branch: z.string().describe('The branch that was asked for; it goes to the attempt that is picked.'),
+  agents: z.array(agentSchema).min(1).describe('Who makes each attempt.'),
+  pick: int32()
+    .min(1)
+    .exactOptional()
+    .describe('Set on a task that only pushes the attempt that was picked: how often that was done.'),
 })
 
 const specFields = {
@@ -145,6 +175,7 @@ const specFields = {
     .exactOptional()
     .describe('Files written into the checkout before the agent runs.'),
   setup: z.string().exactOptional().describe('Command to run before the agent; .corral/setup of the repository else.'),
+  part: z.string().exactOptional().describe('The part of the environment of the repository to set up.'),
   setupTimeoutSeconds: int32()
     .min(1)
     .exactOptional()
@@ -185,7 +216,9 @@ const specFields = {
   holdSandboxSeconds: int32()
     .min(0)
     .exactOptional()
-    .describe('How long the sandbox is kept while the task waits for a decision; 300 where unset.'),
+    .describe(
+      'How long the sandbox is kept while the task waits for a decision (300 where unset), and after its end for a follow-up (0 where unset).',
+    ),
   planExpirySeconds: int32()
     .min(1)
     .exactOptional()
@@ -243,6 +276,7 @@ const specFields = {
     .exactOptional()
     .describe('How it repeats it.'),
   continues: continuationSchema.exactOptional().describe('The ended task this one goes on from.'),
+  group: groupSchema.exactOptional().describe('The attempts this task is one of.'),
   idempotencyKey: z.string().exactOptional().describe('Digest of the request this task was made from.'),
 }
 
@@ -302,6 +336,10 @@ export const agentTaskStatusSchema = z
           .boolean()
           .exactOptional()
           .describe('It is kept until the task is deleted: work in it could not be taken out.'),
+        heldUntil: dateTime()
+          .exactOptional()
+          .describe('Until when it is held for a follow-up, unless that has it or it was let go before.'),
+        takenFrom: z.string().exactOptional().describe('The task that held it before.'),
       })
       .exactOptional()
       .describe('Where the task runs or ran.'),
@@ -380,6 +418,7 @@ export const agentTaskStatusSchema = z
             .enum(['NotAllowed', 'TooManyNames', 'Unresolved', 'ForbiddenAddress', 'Unreachable'])
             .describe('Why it was not reached.'),
           count: int32().min(0).describe('How often it was asked for.'),
+          process: z.string().exactOptional().describe('The process that asked first, where it could be seen.'),
         }),
       )
       .exactOptional()
@@ -387,9 +426,31 @@ export const agentTaskStatusSchema = z
     environment: z
       .object({
         commit: z.string().describe('The commit its file was read from.'),
+        source: z.string().exactOptional().describe('The file it was read from.'),
         setup: z.string().exactOptional().describe('The set-up script.'),
         env: z.record(z.string(), z.string()).exactOptional().describe('Variables for set-up and the agent.'),
         path: z.array(z.string()).exactOptional().describe('Directories of the repository that come first on PATH.'),
+        tools: z
+          .array(toolSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Toolchains that come first on PATH.' }),
+        services: z
+          .array(backgroundSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Services that run beside the work.' }),
+        start: z
+          .array(backgroundSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Commands that run beside the agent.' }),
+        secrets: z
+          .array(
+            z.object({
+              name: z.string().describe('Of a secret of the platform.'),
+              env: z.string().describe('The variable set-up finds it in.'),
+            }),
+          )
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Secrets that set-up is given.' }),
         setupEgress: z.array(z.string()).exactOptional().describe('What set-up may reach.'),
         egress: z.array(z.string()).exactOptional().describe('What the agent may reach.'),
       })

@@ -6,6 +6,7 @@ import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Registry } from 'prom-client'
 import { type Access, createAccess } from './access.js'
+import { addAttemptRoutes } from './attempt-routes.js'
 import { byteStream } from './byte-stream.js'
 import { compressJson } from './compress-json.js'
 import { eventBody, eventContentType, eventFormat } from './event-stream.js'
@@ -117,16 +118,18 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const reserved = reservedLabelIn(await context.req.json())
     if (reserved) throw new CorralError('Invalid', `labels.${reserved}: its name is reserved and cannot be a label`)
     const key = context.req.header('idempotency-key')
-    const { task, isReplay } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    const { task, isReplay, group } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
     if (isReplay) context.header('idempotent-replay', 'true')
     context.header('location', `/tasks/${task.id}`)
-    return context.json({ id: task.id, status: task.status }, 201)
+    const attempts = group ? { group: group.name, tasks: group.tasks } : {}
+    return context.json({ id: task.id, status: task.status, ...attempts }, 201)
   })
   app.openapi(listTasksRoute, async (context) => {
-    const { status, project, limit, after } = context.req.valid('query')
+    const { status, group, project, limit, after } = context.req.valid('query')
     return context.json(
       await tasks.list({
         ...(status ? { status } : {}),
+        ...(group ? { group } : {}),
         ...(project ? { project } : {}),
         ...(limit ? { limit } : {}),
         ...(after ? { after } : {}),
@@ -196,6 +199,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       }) as never,
   )
   addResultRoutes(app, tasks)
+  addAttemptRoutes(app, tasks, refuseWhenFull)
   if (options.projects) addProjectRoutes(app, options.projects)
 
   if (options.platform) addPlatformHandlers(app, options.platform, tasks, refuseWhenFull)

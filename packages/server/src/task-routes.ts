@@ -44,7 +44,8 @@ export const createTaskRoute = createRoute({
   method: 'post',
   path: '/tasks',
   summary: 'Run an agent on a repository',
-  description: 'Answers at once; the task goes on by itself. An Idempotency-Key makes a repeat return the first task.',
+  description:
+    'Answers at once; the task goes on by itself. An Idempotency-Key makes a repeat return the first task. With `attempts` there are several tasks, all or none: `id` is the first.',
   security,
   request: {
     headers: z.object({ 'idempotency-key': z.string().min(1).max(255).optional() }),
@@ -61,6 +62,7 @@ export const listTasksRoute = createRoute({
   request: {
     query: z.object({
       status: taskPhaseSchema.optional(),
+      group: z.string().max(253).optional(),
       project: projectNameSchema.optional(),
       limit: z.coerce.number().int().min(1).max(500).optional(),
       after: z.string().max(253).optional(),

@@ -10,6 +10,7 @@ export { createModelProviders, type ModelProviders } from './broker/model-provid
 export { filePrices, type Prices } from './broker/price-file.js'
 export { createProviderHolds, type ProviderHolds } from './broker/provider-holds.js'
 export { createTaskTokens, type TaskTokens } from './broker/task-token.js'
+export { configuredIdentity } from './commits/identity.js'
 export { type DrainOptions, type DrainResult, drainTasks } from './drain-tasks.js'
 export {
   type ElectedTaskController,
@@ -23,7 +24,10 @@ export {
   fileEnvironmentGrants,
   type RepositoryGrants,
 } from './environment/environment-grants.js'
+export { foreignFiles, readForeignEnvironment } from './environment/foreign/read-foreign.js'
 export type { PackageClients } from './environment/package-clients.js'
+export { grantCommand, missingSecrets } from './environment/task-environment.js'
+export { versionFiles, type WantedTool, wantedTools } from './environment/tools/wanted-tools.js'
 export type { EventLog, EventLogTail } from './event-log/event-log.js'
 export type { Confine } from './git/confine.js'
 export { createGit, type Git, GitError, type GitOptions } from './git/git.js'

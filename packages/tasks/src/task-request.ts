@@ -2,6 +2,7 @@ import type { CompleteTaskRequest, CreateTaskRequest } from '@corral/protocol'
 import { type AgentTask, projectLabel, type Stored } from '@corral/resources'
 import { agentChoiceFrom } from './agent-spec.js'
 import { taskFinalizer } from './agent-task/plan.js'
+import { groupLabel } from './attempts/group.js'
 import { checksRequest, checksSpec } from './checks/check-request.js'
 import { acceptedAtAnnotation } from './task-page.js'
 
@@ -14,6 +15,8 @@ export interface TaskIdentity {
   retryOf: string | undefined
   retry: AgentTask['spec']['retry'] | undefined
   continues: AgentTask['spec']['continues'] | undefined
+  /** The attempts the task is one of. */
+  group?: AgentTask['spec']['group'] | undefined
   /** See `acceptedAtAnnotation`. */
   acceptedAt: string
 }
@@ -21,7 +24,11 @@ export interface TaskIdentity {
 /** The object a request becomes. */
 export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): AgentTask {
   const { limits } = request
-  const labels = { ...request.labels, ...(request.project ? { [projectLabel]: request.project } : {}) }
+  const labels = {
+    ...(request.labels ? ownLabels(request.labels) : {}),
+    ...(request.project ? { [projectLabel]: request.project } : {}),
+    ...(identity.group ? { [groupLabel]: identity.group.name } : {}),
+  }
   return {
     apiVersion: 'corral.dev/v1alpha1',
     kind: 'AgentTask',
@@ -62,6 +69,7 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
           }
         : {}),
       ...(request.setup ? { setup: request.setup } : {}),
+      ...(request.part ? { part: request.part } : {}),
       ...(request.setup_timeout_seconds ? { setupTimeoutSeconds: request.setup_timeout_seconds } : {}),
       ...(request.checkpoint_seconds === undefined ? {} : { checkpointSeconds: request.checkpoint_seconds }),
       ...checksSpec(request),
@@ -85,6 +93,7 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
       ...(identity.retryOf ? { retryOf: identity.retryOf } : {}),
       ...(identity.retry ? { retry: identity.retry } : {}),
       ...(identity.continues ? { continues: identity.continues } : {}),
+      ...(identity.group ? { group: identity.group } : {}),
       ...(identity.fingerprint ? { idempotencyKey: identity.fingerprint } : {}),
     },
   }
@@ -121,6 +130,7 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
         }
       : {}),
     ...(spec.setup ? { setup: spec.setup } : {}),
+    ...(spec.part ? { part: spec.part } : {}),
     ...(spec.setupTimeoutSeconds ? { setup_timeout_seconds: spec.setupTimeoutSeconds } : {}),
     ...(spec.checkpointSeconds === undefined ? {} : { checkpoint_seconds: spec.checkpointSeconds }),
     ...checksRequest(spec),
@@ -145,9 +155,9 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
   }
 }
 
-/** Labels that were asked for; the one of the project comes from its name. */
+/** Labels that were asked for; those of project and group are the platform's. */
 function ownLabels(labels: Record<string, string>): Record<string, string> {
-  const { [projectLabel]: _, ...own } = labels
+  const { [projectLabel]: _, [groupLabel]: __, ...own } = labels
   return own
 }
 

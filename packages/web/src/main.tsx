@@ -18,6 +18,8 @@ import { startStream } from './state/stream.js'
 
 const SandboxesPage = lazy(async () => (await import('./pages/sandboxes-page.js')).SandboxesPage)
 const PoolPage = lazy(async () => (await import('./pages/sandboxes-page.js')).PoolPage)
+const ProjectsPage = lazy(async () => (await import('./pages/projects-page.js')).ProjectsPage)
+const ProjectPage = lazy(async () => (await import('./pages/projects-page.js')).ProjectPage)
 const SettingsPage = lazy(async () => (await import('./pages/settings-page.js')).SettingsPage)
 const UsagePage = lazy(async () => (await import('./pages/usage-page.js')).UsagePage)
 
@@ -30,6 +32,7 @@ function App(): JSX.Element {
     { keys: 'mod+k', title: 'Search and commands', run: () => toggle(isPaletteOpen) },
     { keys: 'c', title: 'New task', run: () => toggle(isNewTaskOpen) },
     { keys: 'g t', title: 'Go to tasks', run: () => go('/') },
+    { keys: 'g p', title: 'Go to projects', run: () => go('/projects') },
     { keys: 'g s', title: 'Go to sandboxes', run: () => go('/sandboxes') },
     { keys: 'g u', title: 'Go to usage', run: () => go('/usage') },
     { keys: 'g ,', title: 'Go to settings', run: () => go('/settings') },
@@ -61,6 +64,10 @@ function page(): ComponentChildren {
       return null
     case 'task':
       return <TaskPage key={current.id} id={current.id} tab={current.tab} />
+    case 'projects':
+      return <ProjectsPage />
+    case 'project':
+      return <ProjectPage key={current.id} name={current.id} />
     case 'sandboxes':
       return <SandboxesPage />
     case 'pool':

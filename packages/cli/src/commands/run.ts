@@ -12,6 +12,7 @@ import { liveEvents } from '../output/live-events.js'
 import { nextCommands } from '../output/next-commands.js'
 import { shellQuote } from '../output/shell-quote.js'
 import { examples, say } from './common.js'
+import { followAttempts } from './task-attempts.js'
 import { readTaskRequest, type TaskOptions, withTask } from './task-request.js'
 
 export function addRunCommand(program: Command): void {
@@ -27,6 +28,7 @@ export function addRunCommand(program: Command): void {
         'corral run "Say hello" --command \'echo "$CORRAL_PROMPT" >> NOTES.md\'',
         'echo "Tidy up" | corral run - --command \'cat "$CORRAL_PROMPT_FILE" > PLAN.md\'',
         'corral run "Use the settings" --file README.md:notes/readme.md --command \'cp notes/readme.md COPY.md\'',
+        'corral run "Three tries" --attempts 3 --branch tries --command \'date +%N > TRY.txt\'',
         'corral run "See my edits" --include-uncommitted --command \'git log --oneline -2 > LOG.txt\'',
       )}
 With an agent that is installed and has a key (\`corral --help\` shows how):
@@ -45,7 +47,12 @@ async function run(prompt: string | undefined, options: TaskOptions & { once?: b
   const client = tasksClient(platform)
   const ci = process.env.CI
   const isTerminal = process.stdin.isTTY && process.stdout.isTTY
-  let { id } = await client.create(request)
+  const created = await client.create(request)
+  if (created.group && created.tasks) {
+    process.exitCode = await followAttempts(client, { group: created.group, tasks: created.tasks }, options)
+    return
+  }
+  let { id } = created
   for (;;) {
     const task = await runToEnd(client, id, options)
     process.exitCode = exitCodeOf(task)

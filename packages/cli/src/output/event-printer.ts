@@ -97,7 +97,7 @@ export function describeEnd(task: TaskView): string {
       `  ${files_changed} file${files_changed === 1 ? '' : 's'} changed, ${pc.green(`+${insertions}`)} ${pc.red(`-${deletions}`)}  ${pc.dim(task.commit?.slice(0, 12) ?? '')}`,
     )
   }
-  for (const words of refusedWords(task.refused)) lines.push(`  ${pc.yellow('refused:')} ${words}`)
+  for (const words of refusedWords(task)) lines.push(`  ${pc.yellow('refused:')} ${words}`)
   for (const warning of task.warnings ?? []) lines.push(describeWarning(warning))
   if (task.usage) {
     const { input_tokens, output_tokens, cost_usd, model } = task.usage

@@ -5,6 +5,7 @@ import { inProcessKubeClient } from '@corral/kube'
 import { type Isolation, isSandboxTier, pickIsolation, startNode, type Tier, thawPods } from '@corral/node'
 import { type Logger, systemClock } from '@corral/ports'
 import { embeddedCrds } from '@corral/resources'
+import { configuredIdentity, createGit, writeGlobalConfig } from '@corral/tasks'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { confineGit } from './confine-git.js'
 import { daemonImages } from './daemon-image.js'
@@ -43,7 +44,10 @@ export interface PlatformOptions {
   /** Fall back to the `process` tier where nothing better works, instead of refusing to start. */
   allowProcess?: boolean
   maxConcurrent: number
+  maxHeld?: number
   warmSandboxes: number
+  /** Processes and threads one sandbox may have. */
+  podPids?: number
   defaultAgent: string
   /** What the package mirror may keep on disk. */
   packageCacheBytes: number
@@ -161,6 +165,7 @@ async function assemble(
   stops.push(() => isolation.close({ endPods: !keepsSandboxes }))
   let isReady = false
   let diskProblem: string | undefined
+  const git = createGit({ globalConfig: await writeGlobalConfig(directory.git, env), env })
   const tasks = await startTaskPlatform({
     client,
     directory,
@@ -172,8 +177,10 @@ async function assemble(
     token,
     election: { identity: electionIdentity(directory), ...quietElection },
     maxConcurrent: options.maxConcurrent,
+    ...(options.maxHeld === undefined ? {} : { maxHeld: options.maxHeld }),
     defaultAgent: options.defaultAgent,
     localRepositories: true,
+    findIdentity: (path) => configuredIdentity(git, path),
     isInstalled: (program) => isInstalled(program, directory.agents),
     isolation: isolation.tier,
     confine: confineGit(isolation, env.PATH),
@@ -197,7 +204,8 @@ async function assemble(
     isolation,
     dataDir: directory.path,
     nodeName: 'corral',
-    images: daemonImages(runtime, directory.agents),
+    ...(options.podPids === undefined ? {} : { pidsLimit: options.podPids }),
+    images: daemonImages(runtime, directory),
     services: [
       {
         names: [
@@ -212,6 +220,7 @@ async function assemble(
       mirror.service,
     ],
     ...usageThread(),
+    supervisorPath: runtime.supervisor ?? null,
     onDiskChecked: () => thawPods(directory.path),
     onDiskPressure: (problem) => {
       diskProblem = problem

@@ -3,6 +3,7 @@ import { systemClock } from '@corral/ports'
 import { createProbeApp, type HttpServer, listen, type ProbeOptions } from '@corral/server'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { untilStopSignal } from '../commands/common.js'
+import { identityFrom } from '../commands/identity-option.js'
 import { jsonLogger } from '../output/logger.js'
 import type { ListenAddress } from '../output/parse-address.js'
 import {
@@ -27,8 +28,10 @@ export interface ServerCommandOptions extends PartOptions {
   brokerPort: number
   namespace: string
   maxTasks: number
+  maxHeld: number
   agent: string
   localRepositories?: boolean
+  author?: string
   parts: readonly TaskPart[]
   metricsAddress?: ListenAddress
   tokenFile?: string
@@ -41,6 +44,7 @@ export interface ServerCommandOptions extends PartOptions {
 
 /** `corral server`. */
 export async function runServer(options: ServerCommandOptions): Promise<void> {
+  const author = options.author ? identityFrom('--author', options.author) : undefined
   const stop = untilStopSignal()
   const directory = dataDirectoryOf(options)
   prepareDataDirectory(directory)
@@ -71,8 +75,10 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
     token,
     election: { identity: electionIdentity(directory) },
     maxConcurrent: options.maxTasks,
+    maxHeld: options.maxHeld,
     defaultAgent: options.agent,
     localRepositories: options.localRepositories ?? false,
+    ...(author ? { findIdentity: async () => author } : {}),
     registry,
     ...(options.brokerSecretFile
       ? { brokerSecret: readSecretFile(options.brokerSecretFile, '--broker-secret-file') }

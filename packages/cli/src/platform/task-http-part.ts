@@ -48,6 +48,7 @@ export async function startHttpPart(
     hasEgressByName: options.hasEgressByName ?? true,
     ...(options.isInstalled ? { isInstalled: options.isInstalled } : {}),
     isolation: options.isolation,
+    ...(options.findIdentity ? { findIdentity: options.findIdentity } : {}),
     trees: quarantineTreeReader({ confine: options.confine, path: options.env.PATH }),
     hasGitLfs: () => hasGitLfs(git),
     metrics,

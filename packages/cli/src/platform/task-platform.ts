@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from '@corral/agent-sandbox-sdk'
 import type { KubeClient } from '@corral/kube'
 import type { Clock, Logger } from '@corral/ports'
+import type { GitIdentity } from '@corral/protocol'
 import type { HttpServer } from '@corral/server'
 import {
   type Confine,
@@ -40,9 +41,13 @@ export interface TaskPlatformOptions {
   /** Which process reconciles where several serve one API. */
   election: ElectionOptions
   maxConcurrent: number
+  /** Sandboxes of ended tasks that may be held for follow-ups at once. */
+  maxHeld?: number
   defaultAgent: string
   /** Whether tasks may name repositories on this machine's disk. */
   localRepositories: boolean
+  /** See `TaskServiceOptions`. */
+  findIdentity?(path: string | undefined): Promise<GitIdentity | undefined>
   /** See `TaskServiceOptions`. */
   isInstalled?(program: string): Promise<boolean>
   isolation?: string

@@ -1,5 +1,5 @@
 import type { ByteStream, DuplexProcess, ExecStreamOptions } from '@corral/ports'
-import type { EgressRefused } from '@corral/resources'
+import type { EgressRefused, OomKills } from '@corral/resources'
 
 export type Tier = 'bubblewrap' | 'process'
 
@@ -10,6 +10,8 @@ export interface ProbeReport {
   limits: 'enforced' | 'partial' | 'none'
   /** What was checked, in order. */
   checks: { name: string; passed: boolean; detail?: string }[]
+  /** Whether pods get snapshots copy-on-write; else they are copied, and this says why. */
+  snapshots?: { copyOnWrite: boolean; detail?: string }
   /** When it is not usable: what the operator can do about it. */
   remedy?: string
 }
@@ -51,6 +53,15 @@ export interface NetworkReport extends EgressRefused {
 
 /** What a pod may connect to. */
 export type PodReach = Pick<PodPlan, 'egress' | 'services'>
+
+/** A snapshot for one pod. Data only. */
+export interface SnapshotAttachment {
+  name: string
+  /** The host's uid that owns the files of the trees. */
+  ownerUid: number
+  /** Each tree appears in every cell at `target`; what the pod changes of it is kept in `directory`, which is the pod's. */
+  trees: readonly { source: string; target: string; directory: string }[]
+}
 
 /** What all containers of a pod share: a network namespace, a uid, a cgroup. Data only. */
 export interface PodPlan {
@@ -98,6 +109,11 @@ export interface LaunchPlan {
   tty: boolean
   /** Output is appended here in the CRI log format: `<RFC3339Nano> stdout|stderr F|P <line>`. */
   logPath: string
+}
+
+/** What the kernel ended in a pod for want of memory, over all of its containers. */
+export interface OomReport extends OomKills {
+  podUid: string
 }
 
 export interface CellExit {
@@ -155,11 +171,18 @@ export interface Isolation {
    * of its own to close, `PodNotPrepared` where there is no such pod.
    */
   setNetwork(podUid: string, network: PodReach): Promise<{ restricted: boolean }>
+  /**
+   * Gives the pod a copy-on-write view of the trees: in the cells that run and in those that are launched from now on. Safe to
+   * repeat with the same snapshot. `Unsupported` where this machine cannot, `PodNotPrepared` where there is no such pod.
+   */
+  attachSnapshot(podUid: string, snapshot: SnapshotAttachment): Promise<void>
   launch(plan: LaunchPlan): Promise<Cell>
   /** Cells that outlived an earlier main process. Exited ones are reported once, with their exit. */
   adopt(): Promise<Cell[]>
   /** What is refused to pods from now on is told here, as is what was refused to pods that are there already. */
   watchNetwork(listener: (report: NetworkReport) => void): void
+  /** As `watchNetwork`, for processes that the kernel ends for want of memory; absent where nobody counts them. */
+  watchOomKills?(listener: (report: OomReport) => void): void
   /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
   releasePod(podUid: string): Promise<void>
   /**

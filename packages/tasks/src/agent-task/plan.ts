@@ -1,12 +1,15 @@
 import type { AgentTask, SandboxClaim, Stored } from '@corral/resources'
 import { findCondition } from '@corral/resources'
+import { isIncomplete } from '../attempts/group.js'
 import { checksEnding, isPushWithheld, nextCheckMove } from '../checks/check-plan.js'
 import { egressOf } from '../environment/phase-egress.js'
+import { holdMove, inPlaceReason, isInPlace, type LetGoReason, letGoAnnotation } from '../held/hold.js'
 import { isAwaitingApproval, whileWaiting } from '../plan-approval/await-approval.js'
 import type { PlanDecision } from '../plan-approval/plan-decision.js'
 import { hasProposedPlan } from '../plan-approval/plan-status.js'
 import { questionExpiryMs, type TalkReport, unrecorded } from '../questions/question-status.js'
 import { needsFollowUp } from '../thread/queued-messages.js'
+import { claimFailed, egressUnsupported, hopelessReasons, lost, notReady, runtimeMissing } from './claim-endings.js'
 import { deadlineMs, type EndReason, endingFor, endReason } from './deadline.js'
 import type { PodProblem } from './pod-start.js'
 import {
@@ -56,6 +59,12 @@ export interface TaskWorld {
   podProblem?: PodProblem | undefined
   /** Whether nodes let a task reach addresses by name; true where left out. */
   hasEgressByName?: boolean
+  /** Whether the former task holds a sandbox that this one may take over. */
+  isSandboxHeld?: boolean
+  /** Whether a claim of this task's name is still in use by another task. */
+  isClaimNameTaken?: boolean
+  /** For an ended task that holds its sandbox: whether more are held than may be, and it is among the oldest. */
+  isHeldOverLimit?: boolean
   /** Whether the concurrency limit has room for this task. */
   mayStart: boolean
   /** Whether another task waits for the place of this one. */
@@ -74,6 +83,12 @@ export interface Ending {
 
 export type TaskAction =
   | { kind: 'addFinalizer' | 'removeFinalizer' | 'createClaim' | 'deleteClaim' | 'abortStep' }
+  /** Makes the attempts that a crash left unmade. */
+  | { kind: 'completeGroup' }
+  /** Takes over the sandbox the former task holds. */
+  | { kind: 'takeClaim' }
+  /** Notes on an ended task that its sandbox is no longer held. */
+  | { kind: 'letGo'; reason: LetGoReason }
   | { kind: 'runStep'; step: StepName; reason?: EndReason; message?: string }
   | { kind: 'record'; condition: StageCondition; reason: string; message: string }
   /** Says what the sandbox waits for. */
@@ -117,19 +132,6 @@ export const taskFinalizer = 'corral.dev/task'
 /** Timers of Node end at once beyond about 24 days. */
 const longestTimerMs = 24 * 60 * 60_000
 
-/** Reasons on a claim's Ready condition that no waiting cures. */
-const hopelessReasons = new Set([
-  'TemplateNotFound',
-  'WarmPoolNotFound',
-  'InvalidMetadata',
-  'EnvVarsInjectionRejected',
-  'VolumeClaimTemplatesError',
-  'InvalidConfiguration',
-])
-
-/** What API servers, kubelets and containerd say of a RuntimeClass that is missing or that no node can give. */
-const runtimeMissing = /RuntimeClass "[^"]*" not found|no runtime for "[^"]*" is configured/
-
 /** Reasons that say the sandbox is gone or will not come back. */
 const lostReasons = new Set(['PodFailed', 'PodSucceeded', 'ClaimExpired', 'SandboxExpired', 'SandboxMissing'])
 
@@ -150,7 +152,10 @@ export function planTask(world: TaskWorld): TaskPlan {
     if (end) return finish(world, endingFor(end, world))
     if (world.hasEgressByName === false && egressOf({ spec: task.spec }, 'setup').length > 0)
       return finish(world, egressUnsupported)
-    return world.mayStart ? record('Admitted', 'Scheduled', 'a place was free') : { actions: [] }
+    if (isIncomplete(task)) return { actions: [{ kind: 'completeGroup' }] }
+    // A push needs no sandbox, and so no place among those that have one.
+    const mayStart = world.mayStart || task.spec.retry?.from === 'push'
+    return mayStart ? record('Admitted', 'Scheduled', 'a place was free') : { actions: [] }
   }
 
   if (hasFailed(task, 'SandboxReady')) return end ? finish(world, endingFor(end, world)) : startAgain(world)
@@ -199,6 +204,8 @@ function provision(world: TaskWorld): TaskPlan {
   const { task, claim } = world
   const ready = findCondition(claim?.status?.conditions ?? [], 'Ready')
   if (!hasPassed(task, 'SandboxReady')) {
+    if (!claim && world.isSandboxHeld) return { actions: [{ kind: 'takeClaim' }] }
+    if (!claim && world.isClaimNameTaken) return { actions: [], requeueAfterMs: taskLimits.podLookMs }
     if (!claim) return { actions: [{ kind: 'createClaim' }] }
     // The claim of a sandbox that was given up: its name is free again once it is gone.
     if (claim.metadata.deletionTimestamp) return { actions: [] }
@@ -233,7 +240,8 @@ function awaitPod({ podProblem, ...world }: TaskWorld, leftMs: number, readyMess
 function prepareAgent(world: TaskWorld): TaskPlan {
   const { task } = world
   if (!hasPassed(task, 'RepositoryReady')) return run(world, 'repository')
-  if (!hasPassed(task, 'SetupDone')) return run(world, 'setup')
+  if (!hasPassed(task, 'SetupDone'))
+    return isInPlace(task) ? record('SetupDone', inPlaceReason, 'the sandbox is set up already') : run(world, 'setup')
   return mayHaveStarted(task) ? run(world, 'start-agent') : { actions: [{ kind: 'announceAgent' }] }
 }
 
@@ -301,11 +309,23 @@ function publish(world: TaskWorld, end: EndReason | undefined): TaskPlan {
 }
 
 /** The record stands; only now may evidence go. */
-function afterTheEnd({ task, claim, step }: TaskWorld, deleting: boolean): TaskPlan {
+function afterTheEnd(world: TaskWorld, deleting: boolean): TaskPlan {
+  const { task, claim, step, now, isHeldOverLimit = false } = world
   const wanted = task.spec.keepSandbox === true && stage(task, endCondition)?.status === 'False'
-  const keep = (wanted || task.status?.sandbox?.kept === true) && !deleting
+  const isLetGo = task.metadata.annotations?.[letGoAnnotation] !== undefined
+  const keep = (wanted || task.status?.sandbox?.kept === true) && !deleting && !isLetGo
   const actions: TaskAction[] = step?.running && !step.aborting ? [{ kind: 'abortStep' }] : []
-  if (needsFollowUp(task)) actions.push({ kind: 'continueThread' })
+  // The follow-up that waits for the end may take the sandbox over: it is made before anything goes.
+  if (needsFollowUp(task)) return { actions: [...actions, { kind: 'continueThread' }] }
+  const next = holdMove({
+    task,
+    hasClaim: claim !== undefined,
+    isSandboxLost: isLost(world),
+    isOverLimit: isHeldOverLimit,
+    now,
+  })
+  if (next.move === 'hold') return withGrace(world, { actions, requeueAfterMs: next.requeueAfterMs })
+  if (next.move === 'let-go') return { actions: [...actions, { kind: 'letGo', reason: next.reason }] }
   if (claim && !keep) {
     if (!claim.metadata.deletionTimestamp) actions.push({ kind: 'deleteClaim' })
     return { actions }
@@ -381,26 +401,4 @@ function succeeded(task: AgentTask): Ending {
   const message =
     task.status?.outcome === 'no_changes' ? 'the agent finished without a change' : 'the branch was pushed'
   return { code: 'Succeeded', message }
-}
-
-function lost({ claim }: TaskWorld): Ending {
-  const ready = findCondition(claim?.status?.conditions ?? [], 'Ready')
-  const detail = ready ? `${ready.reason}: ${ready.message}` : 'its claim is gone'
-  const code = /OOMKilled|out of memory/i.test(detail) ? 'OutOfMemory' : 'SandboxLost'
-  return { code, message: `the sandbox was lost (${detail})` }
-}
-
-function claimFailed(reason: string, message: string): Ending {
-  const code =
-    reason === 'WarmPoolNotFound' ? 'PoolNotFound' : reason === 'TemplateNotFound' ? 'TemplateNotFound' : 'ClaimFailed'
-  return { code, message: `the sandbox claim was refused (${reason}): ${message}` }
-}
-
-const egressUnsupported: Ending = {
-  code: 'EgressUnsupported',
-  message: 'the nodes of this cluster do not let a task reach addresses by name',
-}
-
-function notReady(message: string | undefined): Ending {
-  return { code: 'SandboxNotReady', message: `no sandbox became ready in time${message ? `: ${message}` : ''}` }
 }

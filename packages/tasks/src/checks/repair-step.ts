@@ -1,7 +1,7 @@
 import { isCapable } from '@corral/agents'
 import { anySignal, type DaemonClient, type ProcessExitRecord } from '@corral/protocol'
 import { mcpServersOf } from '../agent-spec.js'
-import { pathEntries, withPath } from '../environment/path-entries.js'
+import { environmentVariables, pathEntries, withPath } from '../environment/path-entries.js'
 import { inboxDirectory, startTalk } from '../questions/agent-talk.js'
 import { namedEvents } from '../questions/inbox-entries.js'
 import { brokerAccess } from '../steps/agent-steps.js'
@@ -98,7 +98,7 @@ async function startRepair(daemon: DaemonClient, context: StepContext): Promise<
     await daemon.writeFile(file.path, file.content, { mode: file.mode, mkdirs: true, signal })
   const { cwd } = launch
   const { argv, env: path } = withPath(launch.argv, pathEntries(task, workspace.repository))
-  const env = { ...packages?.env, ...task.status?.environment?.env, ...path, ...launch.env }
+  const env = { ...packages?.env, ...environmentVariables(task), ...path, ...launch.env }
   await daemon.startProcess(id, { argv, env, cwd, stdin: 'null' }, { signal })
 }
 

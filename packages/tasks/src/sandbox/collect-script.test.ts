@@ -79,3 +79,12 @@ describe('a checkpoint', () => {
     expect(box.agent('git --no-optional-locks status --porcelain')).toBe(status)
   })
 })
+
+it('names what tools made, each directory once, and nothing the base has or the agent wrote', () => {
+  box.agent(
+    'mkdir -p node_modules/a/dist src/__pycache__ lib && touch node_modules/a/x.js node_modules/a/dist/y.js lib/build.ts',
+  )
+  box.agent('echo 1 > src/__pycache__/m.pyc && echo 1 > lib/Main.class && echo two >> a.txt && echo 1 > build.md')
+  const named = box.collect().warnings.filter(({ code }) => code === 'GeneratedFile')
+  expect(named.map(({ path }) => path)).toEqual(['lib/Main.class', 'node_modules', 'src/__pycache__'])
+})

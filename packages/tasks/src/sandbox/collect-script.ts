@@ -1,3 +1,4 @@
+import { generatedFiles } from './generated-files.js'
 import { configureLfs } from './lfs-filter.js'
 import { quietGit } from './quiet-git.js'
 
@@ -11,7 +12,7 @@ export const keptRefs = 'refs/corral/kept'
 const functions: string = `set -u
 umask 077
 export GIT_AUTHOR_NAME="$AUTHOR_NAME" GIT_AUTHOR_EMAIL="$AUTHOR_EMAIL"
-export GIT_COMMITTER_NAME="$AUTHOR_NAME" GIT_COMMITTER_EMAIL="$AUTHOR_EMAIL" LC_ALL=C
+export GIT_COMMITTER_NAME="\${COMMITTER_NAME:-$AUTHOR_NAME}" GIT_COMMITTER_EMAIL="\${COMMITTER_EMAIL:-$AUTHOR_EMAIL}" LC_ALL=C
 export GIT_CEILING_DIRECTORIES="\${REPO%/*}"
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
 tab=$(printf '\\t')
@@ -347,6 +348,7 @@ finish() {
   keep_the_rest "$RESULT"
   keep_lfs_objects
   large_files
+  generated_files
   conflict_markers
   changed=no
   if [ "$RESULT" != "$BASE_COMMIT" ]; then
@@ -385,6 +387,8 @@ large_files() {
     awk -v limit="\${LARGE_FILE_BYTES:-10485760}" '$1 + 0 > limit + 0' | head -n 20 |
     while read -r size path; do warn LargeFile "$path"; done
 }
+
+${generatedFiles}
 
 # Files of the result in which a merge was left half done.
 conflict_markers() {
@@ -461,7 +465,7 @@ reason() { grep -hE '^(fatal|error):' "$WORK"/errors.* 2>/dev/null | head -n 1 |
  * and a WORK directory of its own.
  *
  * In: REPO (work tree), WORK (directory of its own, emptied first), BASE_COMMIT, TASK_BRANCH, RESULT_REF, MESSAGE,
- * AUTHOR_NAME, AUTHOR_EMAIL, EXCLUDE (file of patterns, may be missing), SETUP (directory `markSetupScript` wrote, may be
+ * AUTHOR_NAME, AUTHOR_EMAIL, COMMITTER_NAME, COMMITTER_EMAIL (the author where unset), EXCLUDE (file of patterns, may be missing), SETUP (directory `markSetupScript` wrote, may be
  * missing), WAYS: which of these to try, in order, until one works:
  *   1  the agent's repository as it is
  *   2  its objects and commits, on top of the base from BASE_BUNDLE (BASE_REF in it), with a fresh index

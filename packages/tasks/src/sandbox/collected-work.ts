@@ -18,6 +18,8 @@ export interface CollectRequest {
   resultRef: string
   message: string
   author: { name: string; email: string }
+  /** The author where left out. */
+  committer?: { name: string; email: string }
   /** The base as a bundle inside the sandbox, for every way but the first. */
   baseBundle?: string
   /** Commits at which a shallow base ends. */
@@ -71,6 +73,8 @@ export function collectEnvironment(request: CollectRequest): Record<string, stri
     LAST_STATE: request.lastState ?? '',
     AUTHOR_NAME: request.author.name,
     AUTHOR_EMAIL: request.author.email,
+    COMMITTER_NAME: (request.committer ?? request.author).name,
+    COMMITTER_EMAIL: (request.committer ?? request.author).email,
   }
 }
 
@@ -104,6 +108,7 @@ const pathWarnings = new Set([
   'NestedRepository',
   'SetupFileLeftOut',
   'LargeFile',
+  'GeneratedFile',
   'SubmoduleChanged',
   'ConflictMarkers',
 ])

@@ -3,7 +3,9 @@ import { anySignal, type DaemonClient, type ProcessExitRecord } from '@corral/pr
 import { defaultTaskTimeoutSeconds, errorCode } from '@corral/resources'
 import { mcpServersOf } from '../agent-spec.js'
 import { writeClientFiles } from '../environment/package-clients.js'
-import { pathEntries, withPath } from '../environment/path-entries.js'
+import { environmentVariables, pathEntries, withPath } from '../environment/path-entries.js'
+import { startBackground } from '../environment/services/background.js'
+import { runnableService } from '../environment/services/ready-made.js'
 import { agentRunOf, logPartOf, processIdOf, runKeyOf } from '../plan-approval/agent-run.js'
 import { proposedPlan } from '../plan-approval/proposed-plan.js'
 import { inboxDirectory, startTalk } from '../questions/agent-talk.js'
@@ -31,7 +33,13 @@ export const startAgentStep: Step = async (context) => {
     const { hasPackages } = await context.enterPhase('agent')
     const packages = hasPackages ? context.packageClients : undefined
     if (packages) await writeClientFiles(daemon, packages, task.metadata.uid, signal)
+    const { start = [] } = task.status?.environment ?? {}
     const workspace = await context.findWorkspace()
+    await startBackground(
+      daemon,
+      context,
+      start.map((command) => runnableService(command, workspace.scratch)),
+    )
     const { instructions } = task.spec
     const { prompt, resume } = await beginSession(daemon, context)
     const launch = adapter.launch({
@@ -52,7 +60,7 @@ export const startAgentStep: Step = async (context) => {
       await daemon.writeFile(file.path, file.content, { mode: file.mode, mkdirs: true, signal })
     const { cwd } = launch
     const { argv, env } = withPath(launch.argv, pathEntries(task, workspace.repository))
-    const environment = { ...packages?.env, ...task.status?.environment?.env, ...env, ...launch.env }
+    const environment = { ...packages?.env, ...environmentVariables(task), ...env, ...launch.env }
     await daemon.startProcess(id, { argv, env: environment, cwd, stdin: 'null' }, { signal })
   }
   return {

@@ -1,11 +1,12 @@
 import { createReadStream } from 'node:fs'
 import type { DaemonClient } from '@corral/protocol'
+import { identitiesOf } from '../commits/identity.js'
 import type { PreparedSubmodule } from '../repository/submodules.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { submoduleScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
-import { author, type StepContext } from './step.js'
+import type { StepContext } from './step.js'
 
 /** Brings submodules into the checkout, parents before what lies in them. A marker per submodule makes a repeat do nothing. */
 export async function checkOutSubmodules(
@@ -20,6 +21,7 @@ export async function checkOutSubmodules(
     if (await daemon.statFile(marker, { signal })) continue
     await daemon.writeFile(bundle, createReadStream(submodule.bundlePath), { mkdirs: true, signal })
     await daemon.writeFile(packIndex, createReadStream(submodule.pack.indexPath), { signal })
+    const { author } = identitiesOf(task)
     const env = submoduleEnvironment(submodule, { repository, bundle, packIndex, marker, author })
     const result = await runCommand(
       daemon,

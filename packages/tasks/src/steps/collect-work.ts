@@ -1,4 +1,8 @@
 import type { DaemonClient } from '@corral/protocol'
+import { agentSummary } from '../commits/agent-summary.js'
+import { commitMessage } from '../commits/commit-message.js'
+import { identitiesOf } from '../commits/identity.js'
+import { ensureBase } from '../held/base-in-record.js'
 import { isDiskFullText } from '../repository/git-failure.js'
 import { quarantineLimits, resultRef } from '../repository/quarantine.js'
 import { collectScript, nothingCollected } from '../sandbox/collect-script.js'
@@ -13,7 +17,7 @@ import { lfsFilterScript } from '../sandbox/lfs-filter.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { archiveScript } from '../sandbox/scripts.js'
 import { TaskError } from '../task-error.js'
-import { author, branchOf, type StepContext } from './step.js'
+import { branchOf, type StepContext } from './step.js'
 
 /** Directory below the task's scratch in which its result is made. */
 export const collectName = 'collect'
@@ -30,10 +34,12 @@ const timeoutMs = 10 * 60_000
 export async function collectWork(context: StepContext, baseCommit: string): Promise<CollectedWork> {
   const { task, record, signal } = context
   const { daemon } = await context.openSandbox()
-  const request = await collectRequest(context, baseCommit, collectName)
+  const summary = await agentSummary(context.eventLog, task.metadata.uid, signal)
+  const request = await collectRequest(context, baseCommit, collectName, summary)
   if (request.lfsFilter) await daemon.writeFile(request.lfsFilter, lfsFilterScript, { mkdirs: true, signal })
   const first = await runWays(daemon, `${task.metadata.uid}.collect`, request, signal)
   if (first) return first
+  await ensureBase(context)
   const baseBundle = `${request.place.scratch}/base.bundle`
   await daemon.writeFile(baseBundle, record.read('bundle-in'), { mkdirs: true, signal })
   const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle }
@@ -47,9 +53,10 @@ export async function collectWork(context: StepContext, baseCommit: string): Pro
  * checkpoint beside a running agent takes one of its own and leaves everything the agent sees as it is.
  */
 export async function collectRequest(
-  { task, repository, findWorkspace }: StepContext,
+  { task, adapter, repository, findWorkspace }: StepContext,
   baseCommit: string,
   workName: string,
+  summary?: string,
 ): Promise<CollectRequest> {
   const place = await findWorkspace()
   return {
@@ -59,8 +66,13 @@ export async function collectRequest(
     baseCommit,
     branch: branchOf(task),
     resultRef,
-    message: commitMessage(task.spec.prompt, task.metadata.name),
-    author,
+    message: commitMessage({
+      prompt: task.spec.prompt,
+      taskName: task.metadata.name,
+      summary,
+      coAuthor: adapter.commitsAs,
+    }),
+    ...identitiesOf(task),
     ...(task.spec.repository.lfs ? { lfsFilter: scratchFiles.lfsFilter(place.scratch) } : {}),
     shallow: await repository.shallowCommits(task.spec.repository.url),
   }
@@ -121,13 +133,6 @@ export async function archiveWork(context: StepContext): Promise<boolean> {
     context.log.warn('the work tree could not be archived', { error })
     return false
   }
-}
-
-/** A subject from the prompt's first line, and a trailer that leads back to the task. */
-export function commitMessage(prompt: string, taskName: string): string {
-  const first = prompt.trim().split('\n', 1)[0]?.trim() ?? ''
-  const subject = first.length > 72 ? `${first.slice(0, 69).trimEnd()}...` : first || 'Work of a coding agent'
-  return `${subject}\n\nCorral-Task: ${taskName}\n`
 }
 
 export async function* bounded(chunks: AsyncIterable<Uint8Array>, limitBytes: number): AsyncIterable<Uint8Array> {

@@ -9,6 +9,7 @@ import { removeCheckpoint } from './checkpoints.js'
 import { archiveName, archiveWork, bounded, collectName, collectWork } from './collect-work.js'
 import { keptLfsObjects } from './lfs-step.js'
 import { salvageStep } from './salvage-step.js'
+import { keepSigned, signedCommit } from './signed-result.js'
 import { branchOf, type Step, type StepContext, type StepOutcome } from './step.js'
 
 /** The artifact with what the agent made beside the result: other branches, stashes, replaced history. */
@@ -118,8 +119,9 @@ function warningEvents(warnings: readonly TaskWarning[]): TaskEventBody[] {
 /** Pushes outside the sandbox, with the user's credentials. */
 export const pushStep: Step = async (context) => {
   const { task } = context
-  const commit = task.status?.commit
-  if (!commit) throw new TaskError('InternalError', 'the result was not recorded')
+  const accepted = task.status?.commit
+  if (!accepted) throw new TaskError('InternalError', 'the result was not recorded')
+  const commit = await signedCommit(context, accepted)
   const branch = branchOf(task)
   await context.repository.publish({
     url: task.spec.repository.url,
@@ -130,11 +132,12 @@ export const pushStep: Step = async (context) => {
     lfs: await keptLfsObjects(context, baseCommitOf(context)),
     signal: context.signal,
   })
+  await keepSigned(context)
   return {
     condition: 'Pushed',
     reason: 'Pushed',
     message: `${commit.slice(0, 12)} is on ${branch}`,
-    status: { pushed: true, branch },
+    status: { pushed: true, branch, commit },
     events: [{ type: 'stage', stage: 'push', state: 'finished', detail: `${commit.slice(0, 12)} is on ${branch}` }],
   }
 }

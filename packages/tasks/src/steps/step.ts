@@ -7,6 +7,7 @@ import type { StageCondition } from '../agent-task/stages.js'
 import type { PhaseNetwork } from '../environment/network-phase.js'
 import type { PackageClients } from '../environment/package-clients.js'
 import type { NetworkPhase } from '../environment/phase-egress.js'
+import type { GrantedToRepository } from '../environment/task-environment.js'
 import type { RefusalWatch } from '../environment/watch-refusals.js'
 import type { EventLog } from '../event-log/event-log.js'
 import type { TalkReport } from '../questions/question-status.js'
@@ -27,6 +28,8 @@ export interface StepContext {
   readonly former: TaskRecord | undefined
   /** What is kept of the task this one goes on from. */
   readonly continued: TaskRecord | undefined
+  /** That task itself; undefined where it is gone. */
+  findFormer(): Promise<Stored<AgentTask> | undefined>
   /** What that task was asked for; undefined where it is gone. */
   findFormerPrompt(): Promise<string | undefined>
   readonly adapter: AgentAdapter
@@ -42,7 +45,9 @@ export interface StepContext {
   /** See `watchRefusals`. */
   watchRefusals(): RefusalWatch
   /** What the operator lets environment files of this repository open. */
-  grantedEgress(repository: string): Promise<string[]>
+  grantedTo(repository: string): Promise<GrantedToRepository>
+  /** A secret of the platform, for set-up. */
+  findSecret(name: string): Promise<string | undefined>
   /** How package clients reach the mirror, where the platform has one. */
   readonly packageClients: PackageClients | undefined
   readonly signal: AbortSignal
@@ -74,8 +79,6 @@ export interface StepOutcome {
 }
 
 export type Step = (context: StepContext) => Promise<StepOutcome>
-
-export const author: { name: string; email: string } = { name: 'Corral', email: 'corral@localhost' }
 
 /** The branch a task's work goes to. */
 export function branchOf(task: Stored<AgentTask>): string {

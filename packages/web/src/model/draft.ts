@@ -2,6 +2,8 @@ import type { CreateTaskRequest } from '@corral/protocol'
 
 /** A task as it is typed: every field is text. */
 export interface TaskDraft {
+  /** The name of a project; empty for none. */
+  readonly project: string
   readonly repo: string
   readonly task: string
   readonly agent: string
@@ -16,6 +18,7 @@ export interface TaskDraft {
 }
 
 export const emptyDraft: TaskDraft = {
+  project: '',
   repo: '',
   task: '',
   agent: '',
@@ -37,8 +40,9 @@ export function isDraft(value: unknown): value is TaskDraft {
 }
 
 /** What is missing or wrong, in words; undefined when it can be sent. The server has the last word. */
-export function draftProblem(draft: TaskDraft, takesCommand: boolean): string | undefined {
-  if (draft.repo.trim() === '') return 'Name a repository.'
+/** `hasRepository`: the project names one. */
+export function draftProblem(draft: TaskDraft, takesCommand: boolean, hasRepository = false): string | undefined {
+  if (draft.repo.trim() === '' && !hasRepository) return 'Name a repository.'
   if (draft.task.trim() === '') return 'Say what should be done.'
   if (takesCommand && draft.command.trim() === '') return 'Give the command line.'
   if (draft.limit.trim() !== '' && !(Number(draft.limit) > 0)) return 'The budget is an amount such as 2.50.'
@@ -51,6 +55,8 @@ export function requestOf(draft: TaskDraft, takesCommand: boolean): CreateTaskRe
     text.trim() === '' ? undefined : make(text.trim())
   const agent = given(draft.agent, (name) => (takesCommand ? { name, command: draft.command } : name))
   const optional = {
+    project: given(draft.project, (name) => name),
+    repo: given(draft.repo, (name) => name),
     agent,
     base_branch: given(draft.base, (name) => name),
     new_branch: given(draft.branch, (name) => name),
@@ -60,5 +66,5 @@ export function requestOf(draft: TaskDraft, takesCommand: boolean): CreateTaskRe
     mode: draft.mode === 'plan' ? draft.mode : undefined,
   }
   const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined))
-  return { repo: draft.repo.trim(), task: draft.task, ...present }
+  return { task: draft.task, ...present }
 }

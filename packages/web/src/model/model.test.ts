@@ -141,6 +141,7 @@ it.each([
   '/new',
   '/review',
   '/compare/g1',
+  '/projects',
   '/projects/my%20shop',
   '/sandboxes',
   '/pools/default',

@@ -11,6 +11,7 @@ export type Route =
   | { readonly page: 'new' }
   | { readonly page: 'review' }
   | { readonly page: 'compare'; readonly group: string }
+  | { readonly page: 'projects' }
   | { readonly page: 'project'; readonly id: string }
   | { readonly page: 'sandboxes' }
   | { readonly page: 'pool'; readonly name: string }
@@ -43,7 +44,7 @@ export function routeOf(url: URL): Route {
     if (first === 'pools' && second) return { page: 'pool', name: second }
     if (first === 'compare' && second) return { page: 'compare', group: second }
     if (first === 'settings') return { page: 'settings', section: second || 'sandboxes' }
-    const alone = (['new', 'review', 'sandboxes', 'usage', 'login'] as const).find((name) => name === first)
+    const alone = (['new', 'review', 'projects', 'sandboxes', 'usage', 'login'] as const).find((name) => name === first)
     if (alone && second === '') return { page: alone }
   }
   return { page: 'missing', path: url.pathname }

@@ -25,9 +25,11 @@ export function TasksPage({ route }: { route: TasksRoute }): JSX.Element {
   const filter = useRef<HTMLInputElement>(null)
   const all = tasks.value
   const groups = useMemo(() => {
-    const shown = [...all.values()].filter((task) => isWanted(task, route.query))
+    const shown = [...all.values()].filter(
+      (task) => isWanted(task, route.query) && (!route.project || task.project === route.project),
+    )
     return grouped(shown, new Set(reviewed.value))
-  }, [all, route.query, reviewed.value])
+  }, [all, route.query, route.project, reviewed.value])
   const set = (change: Partial<TasksRoute>): void => go({ ...route, ...change }, { replace: true })
 
   useKeys([
@@ -60,6 +62,12 @@ export function TasksPage({ route }: { route: TasksRoute }): JSX.Element {
           />
           <kbd aria-hidden="true">/</kbd>
         </label>
+        {route.project && (
+          <button type="button" class="chip chip-button" onClick={() => set({ project: '' })}>
+            project {route.project} <span aria-hidden="true">×</span>
+            <span class="hidden">: show all projects</span>
+          </button>
+        )}
         <span class="grow" />
         <fieldset class="switch">
           <legend class="hidden">View</legend>
@@ -86,9 +94,11 @@ export function TasksPage({ route }: { route: TasksRoute }): JSX.Element {
         <Empty
           title="No task matches"
           icon="search"
-          action={<Button onClick={() => set({ query: '' })}>Clear the filter</Button>}
+          action={<Button onClick={() => set({ query: '', project: '' })}>Clear the filter</Button>}
         >
-          Nothing has all the words of “{route.query}” in its title, repository, branch, agent or state.
+          {route.query
+            ? `Nothing has all the words of “${route.query}” in its title, repository, branch, agent or state.`
+            : `Project ${route.project} has no task yet.`}
         </Empty>
       )}
       {!isEmpty &&

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { draftProblem, emptyDraft, isDraft, requestOf, type TaskDraft } from '../model/draft.js'
 import { agents } from '../state/agents.js'
 import { api, session, wordsOf } from '../state/api.js'
+import { usePolled } from '../state/polled.js'
 import { remembered } from '../state/preferences.js'
 import { isLive, tasks } from '../state/stream.js'
 import { say } from '../state/toasts.js'
@@ -21,16 +22,20 @@ export function NewTask(): JSX.Element | null {
 function OpenNewTask(): JSX.Element {
   const [failure, setFailure] = useState<{ message: string; hint?: string | undefined }>()
   const [isBusy, setBusy] = useState(false)
-  const { repo, task, agent, command, base, branch, limit, egress, setup, mode } = draft.value
+  const { value: known } = usePolled((signal) => api.projects.list({ signal }), 'projects', 30_000)
+  const { project, repo, task, agent, command, base, branch, limit, egress, setup, mode } = draft.value
   const set = (change: Partial<TaskDraft>): void => {
     draft.value = { ...draft.value, ...change }
   }
   const close = (): void => {
     isNewTaskOpen.value = false
   }
-  const chosen = agents.value.find(({ name }) => name === (agent || session.value?.default_agent))
-  const isCommand = chosen?.takes_command === true
-  const problem = draftProblem(draft.value, isCommand)
+  const given = known?.projects.find(({ name }) => name === project)
+  const defaultAgent = given?.agent?.name ?? session.value?.default_agent
+  const chosen = agents.value.find(({ name }) => name === (agent || defaultAgent))
+  // A project that names this agent has its command line too.
+  const isCommand = chosen?.takes_command === true && !(agent === '' && given?.agent)
+  const problem = draftProblem(draft.value, isCommand, given?.repo !== undefined)
   const create = async (): Promise<void> => {
     if (problem || isBusy) return
     setBusy(true)
@@ -38,7 +43,7 @@ function OpenNewTask(): JSX.Element {
     try {
       const request: CreateTaskRequest = requestOf(draft.value, isCommand)
       const { id } = await api.create(request)
-      draft.value = { ...emptyDraft, repo, agent, command, egress, setup }
+      draft.value = { ...emptyDraft, project, repo, agent, command, egress, setup }
       close()
       say('The task is created', { href: `/tasks/${encodeURIComponent(id)}` })
     } catch (error) {
@@ -63,14 +68,29 @@ function OpenNewTask(): JSX.Element {
       >
         <h2>New task</h2>
         {failure && <Problem {...failure} />}
+        {(known?.projects.length ?? 0) > 0 && (
+          <label class="field">
+            <span>Project</span>
+            <select value={project} onChange={(event) => set({ project: event.currentTarget.value })}>
+              <option value="">none</option>
+              {known?.projects.map(({ name }) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
         <label class="field">
           <span>Repository</span>
           <input
             type="text"
-            required
+            required={given?.repo === undefined}
             list="repositories"
             spellcheck={false}
-            placeholder={session.value?.local_repositories ? '/path/on/this/machine or https://…' : 'https://…'}
+            placeholder={
+              given?.repo ?? (session.value?.local_repositories ? '/path/on/this/machine or https://…' : 'https://…')
+            }
             value={repo}
             autofocus={repo === ''}
             onInput={(event) => set({ repo: event.currentTarget.value })}
@@ -96,9 +116,11 @@ function OpenNewTask(): JSX.Element {
           <label class="field">
             <span>Agent</span>
             <select value={agent} onChange={(event) => set({ agent: event.currentTarget.value })}>
-              <option value="">{session.value?.default_agent ?? 'default'} (default)</option>
+              <option value="">
+                {defaultAgent ?? 'default'} ({given?.agent ? 'of the project' : 'default'})
+              </option>
               {names
-                .filter((name) => name !== session.value?.default_agent)
+                .filter((name) => name !== defaultAgent)
                 .map((name) => (
                   <option key={name} value={name}>
                     {name}

@@ -11,6 +11,7 @@ import { isNewTaskOpen, isPaletteOpen } from './overlays.js'
 
 const places: readonly { page: string; href: string; title: string; icon: IconName; keys: string }[] = [
   { page: 'tasks', href: '/', title: 'Tasks', icon: 'tasks', keys: 'g t' },
+  { page: 'projects', href: '/projects', title: 'Projects', icon: 'folder', keys: 'g p' },
   { page: 'sandboxes', href: '/sandboxes', title: 'Sandboxes', icon: 'box', keys: 'g s' },
   { page: 'usage', href: '/usage', title: 'Usage', icon: 'chart', keys: 'g u' },
   { page: 'settings', href: '/settings', title: 'Settings', icon: 'gear', keys: 'g ,' },
@@ -34,7 +35,8 @@ function activeCount(): number {
 /** Navigation, the page, and what lies above both. */
 export function Shell({ children }: { children: ComponentChildren }): JSX.Element {
   const { page } = route.value
-  const current = page === 'task' || page === 'new' ? 'tasks' : page === 'pool' ? 'sandboxes' : page
+  const current =
+    page === 'task' || page === 'new' ? 'tasks' : page === 'pool' ? 'sandboxes' : page === 'project' ? 'projects' : page
   const waiting = needsYou()
   const active = activeCount()
   return (

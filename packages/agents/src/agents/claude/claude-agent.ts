@@ -14,6 +14,7 @@ import { ClaudeParser } from './claude-parser.js'
 export const claudeAgent: AgentAdapter = {
   name: 'claude',
   title: 'Claude Code',
+  commitsAs: { name: 'Claude', email: 'noreply@anthropic.com' },
   summary: 'Anthropic’s agent',
   options: z.strictObject({
     model: modelOption.optional(),

@@ -9,6 +9,7 @@ import { CodexParser } from './codex-parser.js'
 export const codexAgent: AgentAdapter = {
   name: 'codex',
   title: 'Codex',
+  commitsAs: { name: 'Codex', email: 'codex@localhost' },
   summary: 'OpenAI’s agent',
   options: z.strictObject({
     model: modelOption.optional(),

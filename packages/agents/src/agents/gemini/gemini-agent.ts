@@ -9,6 +9,7 @@ import { GeminiParser } from './gemini-parser.js'
 export const geminiAgent: AgentAdapter = {
   name: 'gemini',
   title: 'Gemini CLI',
+  commitsAs: { name: 'Gemini CLI', email: 'gemini@localhost' },
   summary: 'Google’s agent',
   options: z.strictObject({
     model: modelOption.optional(),

@@ -9,6 +9,7 @@ import { OpencodeParser } from './opencode-parser.js'
 export const opencodeAgent: AgentAdapter = {
   name: 'opencode',
   title: 'OpenCode',
+  commitsAs: { name: 'OpenCode', email: 'opencode@localhost' },
   summary: 'an open-source agent for the models of any provider',
   options: z.strictObject({
     model: modelOption.optional(),

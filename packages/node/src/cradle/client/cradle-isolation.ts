@@ -7,9 +7,11 @@ import type {
   LaunchPlan,
   NetworkReport,
   OneShotCommand,
+  OomReport,
   PodPlan,
   PodReach,
   ProbeReport,
+  SnapshotAttachment,
 } from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
 import {
@@ -57,6 +59,7 @@ export class CradleIsolation implements Isolation {
   readonly #earlyExits = new Map<string, CellExit>()
   #client: Promise<CradleClient> | undefined
   #networkListener: ((report: NetworkReport) => void) | undefined
+  #oomListener: ((report: OomReport) => void) | undefined
   #isClosed = false
   #keepUntilMs = 0
 
@@ -94,6 +97,12 @@ export class CradleIsolation implements Isolation {
     return await this.#call({ op: 'setNetwork', podUid, network })
   }
 
+  async attachSnapshot(podUid: string, snapshot: SnapshotAttachment): Promise<void> {
+    const answer = await this.#call<object | null>({ op: 'attachSnapshot', podUid, snapshot })
+    if (answer === null)
+      throw new IsolationError('Unsupported', 'the pod was started by an earlier version that knows no snapshots')
+  }
+
   async launch(plan: LaunchPlan): Promise<Cell> {
     const record = await this.#call<CellRecord>({ op: 'launch', plan })
     return this.#cellFor(record)
@@ -110,6 +119,11 @@ export class CradleIsolation implements Isolation {
   watchNetwork(listener: (report: NetworkReport) => void): void {
     this.#networkListener = listener
     void this.#client?.then((client) => this.#tellNetwork(client)).catch(() => {}) // who opens the client sees why not
+  }
+
+  watchOomKills(listener: (report: OomReport) => void): void {
+    this.#oomListener = listener
+    void this.#client?.then((client) => this.#tellOomKills(client)).catch(() => {}) // as above
   }
 
   async releasePod(podUid: string): Promise<void> {
@@ -193,6 +207,7 @@ export class CradleIsolation implements Isolation {
     return CradleClient.connect(this.#cradleDirectory, {
       onExit: ({ cell, exit }) => this.#ended(cell, exit),
       onNetwork: (report) => this.#networkListener?.(report),
+      onOom: (report) => this.#oomListener?.(report),
       onLost: () => this.#lost(),
     })
   }
@@ -201,6 +216,11 @@ export class CradleIsolation implements Isolation {
   async #tellNetwork(client: CradleClient): Promise<void> {
     const reports = await client.call<NetworkReport[] | null>({ op: 'networkReports' }).catch(() => null)
     for (const report of reports ?? []) this.#networkListener?.(report)
+  }
+
+  async #tellOomKills(client: CradleClient): Promise<void> {
+    const reports = await client.call<OomReport[] | null>({ op: 'oomReports' }).catch(() => null)
+    for (const report of reports ?? []) this.#oomListener?.(report)
   }
 
   /** Ends a cradle with all its pods, whatever version it speaks, and waits until it is gone. */

@@ -1,7 +1,16 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CellExit, LaunchPlan, NetworkReport, PodPlan, PodReach } from '../../isolation/isolation.js'
+import type {
+  CellExit,
+  LaunchPlan,
+  NetworkReport,
+  OomReport,
+  PodPlan,
+  PodReach,
+  SnapshotAttachment,
+} from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
+import { socketPath } from '../client/socket-path.js'
 import { ConnectionBudget, networkLimits, readOpenFilesLimit } from '../network/connection-budget.js'
 import { NameLookup } from '../network/name-lookup.js'
 import { PodNetwork, type PodNetworkPorts } from '../network/pod-network.js'
@@ -12,6 +21,8 @@ import { CellRun, spawnLauncher } from './cell-run.js'
 import type { CellDirectories, CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
+import { HeldSnapshot } from './held-snapshot.js'
+import { type CountedCell, OomWatch } from './oom-watch.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
 import { discard, type Slot, Slots } from './slots.js'
@@ -25,13 +36,17 @@ export interface PodHostPorts {
   socketDirectory: string
   onExit(key: CellKey, exit: CellExit): void
   onNetwork(report: NetworkReport): void
+  onOom(report: OomReport): void
   now(): Date
 }
+
+const oomLookMs = 500
 
 interface Pod {
   plan: PodPlan
   network: PodNetwork | undefined
   slot: Slot
+  snapshot?: HeldSnapshot | undefined
 }
 
 interface Cell {
@@ -51,6 +66,7 @@ export class PodHost {
   readonly #slots: Slots
   readonly #namespaces: SpareNamespaces
   readonly #network: PodNetworkPorts
+  readonly #oomWatch: OomWatch
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
@@ -66,6 +82,12 @@ export class PodHost {
       now: ports.now,
       onReport: (report) => ports.onNetwork(report),
     }
+    this.#oomWatch = new OomWatch({
+      cells: () => this.#counted(),
+      onReport: (report) => ports.onOom(report),
+      now: ports.now,
+      everyMs: oomLookMs,
+    })
     for (const record of ports.stateFiles.cells())
       this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
   }
@@ -90,6 +112,31 @@ export class PodHost {
     if (!pod) throw new IsolationError('PodNotPrepared', `pod ${podUid} has not been prepared`)
     await pod.network?.change(network)
     return { restricted: pod.network !== undefined }
+  }
+
+  /** See `Isolation.attachSnapshot`. */
+  async attachSnapshot(podUid: string, attachment: SnapshotAttachment): Promise<void> {
+    const pod = await this.#pods.get(podUid)
+    if (!pod) throw new IsolationError('PodNotPrepared', `pod ${podUid} has not been prepared`)
+    const { strategy, config } = this.ports
+    if (!strategy.hasMounts) throw new IsolationError('Unsupported', 'this isolation has no mounts of its own')
+    const { hostUid } = pod.plan
+    const userFd = pod.network?.userFd
+    pod.snapshot ??= new HeldSnapshot({ supervisor: config.supervisor, attachment, hostUid, userFd })
+    const held = pod.snapshot
+    if (held.name !== attachment.name)
+      throw new IsolationError('Invalid', `the pod has snapshot "${held.name}" until it ends`)
+    try {
+      await held.ready()
+    } catch (error) {
+      pod.snapshot = undefined
+      throw error
+    }
+    // A launch that began before does not know of the snapshot; every later one attaches it itself.
+    const launches = [...this.#launching].filter(([key]) => key.startsWith(`${podUid}/`)).map(([, launch]) => launch)
+    await Promise.allSettled(launches)
+    const runs = [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
+    await Promise.all(runs.map((run) => held.attach(run)))
   }
 
   /** Safe to repeat: the same attempt of the same container is launched once, and every caller gets that one. */
@@ -130,6 +177,7 @@ export class PodHost {
       cgroup.remove()
     }
     let run: CellRun
+    const { snapshot } = pod
     const prepared = await prepareLaunch(input, strategy)
     try {
       run = await CellRun.start({
@@ -143,6 +191,8 @@ export class PodHost {
           env: cellEnvironment(seen, pod.plan),
           argv: seen.argv,
         },
+        beforeMain:
+          snapshot && ((launcher) => snapshot.attachBeforeMain(launcher, socketPath(socketDirectory, socket))),
         log: new ContainerLog(plan.logPath),
         cgroup,
         now: this.ports.now,
@@ -178,6 +228,11 @@ export class PodHost {
   async networkReports(): Promise<NetworkReport[]> {
     const pods = await Promise.all([...this.#pods.values()].map((pod) => pod.catch(() => undefined)))
     return pods.flatMap((pod) => pod?.network?.report ?? [])
+  }
+
+  /** What the kernel ended in the pods that are here. */
+  oomReports(): OomReport[] {
+    return this.#oomWatch.reports
   }
 
   find(key: CellKey): CellRun | undefined {
@@ -216,10 +271,15 @@ export class PodHost {
       if (this.#isRoot && pod.plan.hostUid !== 0) await killUid(pod.plan.hostUid)
     }
     await Promise.all(cells.map(({ recorded }) => recorded))
+    await pod?.snapshot?.close()
     pod?.network?.close()
     pod?.slot.cgroup.remove()
     this.#pods.delete(podUid)
     for (const { record } of cells) this.#cells.delete(cellKeyText(record))
+    this.#oomWatch.forget(
+      podUid,
+      cells.map(({ record }) => cellKeyText(record)),
+    )
     this.ports.stateFiles.removePod(podUid)
   }
 
@@ -231,7 +291,13 @@ export class PodHost {
   /** No more pods: ends everything, what was kept ready included. */
   async close(): Promise<void> {
     this.#namespaces.close()
+    this.#oomWatch.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
+  }
+
+  *#counted(): Generator<CountedCell> {
+    for (const [key, { record, run }] of this.#cells)
+      if (run) yield { podUid: record.podUid, key, oomKills: () => run.oomKills }
   }
 
   async #makePod(plan: PodPlan): Promise<Pod> {

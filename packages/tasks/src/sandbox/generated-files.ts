@@ -1,0 +1,22 @@
+/**
+ * Names what a result adds and tools make: directories of dependencies, build products and caches that the base does not
+ * have, each once, and compiled files. Needs `ours`, `warn`, BASE_COMMIT and RESULT of `collectScript`.
+ */
+export const generatedFiles: string = `generated_files() {
+  ours diff-tree -r --no-renames --diff-filter=A --name-only "$BASE_COMMIT" "$RESULT" |
+    awk -F / '
+      {
+        path = ""
+        for (part = 1; part < NF; part++) {
+          path = path (part > 1 ? "/" : "") $part
+          if ($part ~ /^(node_modules|bower_components|__pycache__|\\.venv|venv|\\.tox|\\.pytest_cache|\\.mypy_cache|\\.ruff_cache|\\.gradle|\\.next|\\.nuxt|\\.cache|dist|build|target|coverage)$/) {
+            print path
+            next
+          }
+        }
+      }
+      /\\.(pyc|pyo|class|o|obj|min\\.js|min\\.css)$/ { print }' |
+    sort -u | head -n 200 | while IFS= read -r path; do
+      if ! ours cat-file -e "$BASE_COMMIT:$path" 2>/dev/null; then printf '%s\\n' "$path"; fi
+    done | head -n 20 | while IFS= read -r path; do warn GeneratedFile "$path"; done
+}`
