@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { anySignal, type TaskView } from '@corral/protocol'
+import { anySignal, type TaskEvent, type TaskView } from '@corral/protocol'
 import { AgentTasks, findCondition, isConditionTrue, Pods, SandboxClaims, Sandboxes } from '@corral/resources'
 import {
   bareRemote,
@@ -26,7 +27,8 @@ export const faults = [
   'SIGTERM',
   'remote away',
 ] as const
-export type Fault = (typeof faults)[number]
+/** A full disk needs one of its own, which only root may mount: `openFaultBench({ diskMebibytes })`. */
+export type Fault = (typeof faults)[number] | 'disk full'
 
 export const stages = [
   'queued',
@@ -62,11 +64,17 @@ export interface FaultBench extends AsyncDisposable {
   create(): Promise<string>
 }
 
-export async function openFaultBench(): Promise<FaultBench> {
+export async function openFaultBench(options: { diskMebibytes?: number } = {}): Promise<FaultBench> {
   const scratch: TemporaryDirectory = temporaryDirectory()
+  const dataDir = options.diskMebibytes ? mountDisk(join(scratch.path, 'data'), options.diskMebibytes) : undefined
   const remote = await bareRemote(join(scratch.path, 'served', 'project.git'))
   const server = await startGitServer(join(scratch.path, 'served'), join(scratch.path, 'server'))
-  const platform = await startPlatformProcess({ env: server.environment, args: ['--warm', String(warmSandboxes)] })
+  const platform = await startPlatformProcess({
+    env: server.environment,
+    args: ['--warm', String(warmSandboxes)],
+    ...(dataDir ? { dataDir } : {}),
+  })
+  const filler = join(platform.dataDir, 'mirrors', 'filler')
   let over = new AbortController()
   let isQueueHeld = false
 
@@ -136,6 +144,7 @@ export async function openFaultBench(): Promise<FaultBench> {
   }
 
   const release = async (): Promise<void> => {
+    rmSync(filler, { force: true })
     over.abort()
     server.hold(undefined)
     if (!isQueueHeld) return
@@ -178,6 +187,13 @@ export async function openFaultBench(): Promise<FaultBench> {
       case 'supervisor':
       case 'bwrap':
         return killInside(fault, id)
+      case 'disk full':
+        fill(filler, (options.diskMebibytes ?? 0) + 1)
+        await waitUntil('the platform says so', async () => {
+          const { status, text } = await platform.api.request('GET', '/readyz')
+          return status === 503 && text.includes('DiskFull')
+        })
+        return
       case 'remote away':
         server.setAway(true)
         over.abort()
@@ -206,10 +222,29 @@ export async function openFaultBench(): Promise<FaultBench> {
     },
     async [Symbol.asyncDispose]() {
       over.abort()
+      if (dataDir) {
+        await platform.stop()
+        execFileSync('umount', ['-l', dataDir])
+      }
       await platform[Symbol.asyncDispose]()
       await server[Symbol.asyncDispose]()
       await scratch[Symbol.asyncDispose]()
     },
+  }
+}
+
+function mountDisk(path: string, mebibytes: number): string {
+  mkdirSync(path, { mode: 0o711 })
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=0711`, 'corral-test', path])
+  return path
+}
+
+/** Takes all the room there is. */
+function fill(path: string, mebibytes: number): void {
+  try {
+    writeFileSync(path, Buffer.alloc(mebibytes * 2 ** 20))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
   }
 }
 
@@ -241,7 +276,7 @@ function readProc(pid: string, file: string): string {
 }
 
 /** What a user gets. */
-export type End = 'all of the work' | 'what was on disk' | 'a refusal to clone'
+export type End = 'all of the work' | 'what was on disk' | 'a refusal to clone' | 'a full disk by name'
 
 /** What a user gets whose task was at this stage when the fault came. */
 export function expectedEnd(fault: Fault, stage: Stage): End {
@@ -258,13 +293,18 @@ export async function problemsOf(bench: FaultBench, task: TaskView, promised: re
     'SUCCEEDED changes': 'all of the work',
     'FAILED SandboxLost partial': 'what was on disk',
     'FAILED CloneFailed': 'a refusal to clone',
+    'FAILED DiskFull': 'a full disk by name',
+    'FAILED DiskFull partial': 'what was on disk',
+    'FAILED DiskFull changes': 'what was on disk',
   }
   const end = ends[said]
   if (!end || !promised.includes(end)) return [`${task.id} ended as "${said}": ${task.cause?.message ?? ''}`]
   if (end === 'a refusal to clone') return []
+  if (end === 'a full disk by name')
+    return runsOf(await bench.platform.api.allEvents(task.id)) === 0 ? [] : [`${task.id} lost work`]
   const work = await bench.remote.show(task.branch ?? '', 'runs.txt')
   const events = await bench.platform.api.allEvents(task.id)
-  const runs = events.filter((event) => event.type === 'output' && event.text.includes('working')).length
+  const runs = runsOf(events)
   return [
     ...(work === (end === 'all of the work' ? 'run\nend' : 'run') ? [] : [`${task.id} left "${work}"`]),
     ...(task.pushed ? [] : [`${task.id} was not pushed`]),
@@ -272,4 +312,8 @@ export async function problemsOf(bench: FaultBench, task: TaskView, promised: re
     ...(runs === 1 ? [] : [`${task.id} ran its agent ${runs} times`]),
     ...(events.every(({ sequence }, index) => sequence === index + 1) ? [] : [`${task.id}: a gap in the events`]),
   ]
+}
+
+function runsOf(events: readonly TaskEvent[]): number {
+  return events.filter((event) => event.type === 'output' && event.text.includes('working')).length
 }

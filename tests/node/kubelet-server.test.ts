@@ -86,6 +86,22 @@ describe('the kubelet’s routes', () => {
     expect(await get(path)).toEqual({ status, body })
   })
 
+  it('send a long log without a MaxListenersExceededWarning', async () => {
+    const warnings: string[] = []
+    const onWarning = (warning: Error): void => void warnings.push(warning.name)
+    process.on('warning', onWarning)
+    try {
+      const script = 'head -c 6000000 /dev/zero | tr "\\\\0" "x" | fold -w 1000; exec sleep 600'
+      await node.create('chatty', { containers: [{ name: 'main', image: 'busybox', command: ['sh', '-c', script] }] })
+      await node.until('chatty', isReady)
+      const read = async (): Promise<number> => (await get('/containerLogs/default/chatty/main')).body.length
+      await expect.poll(read, { timeout: 120_000 }).toBeGreaterThan(6_000_000)
+      expect(warnings).toEqual([])
+    } finally {
+      process.off('warning', onWarning)
+    }
+  })
+
   it('refuse a client without a certificate', async () => {
     await expect(get('/healthz', { ca: endpoint.tls.ca.cert })).rejects.toThrow()
   })

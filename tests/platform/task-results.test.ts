@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import type { CreateTaskRequest, TaskView } from '@corral/protocol'
-import { SandboxClaims } from '@corral/resources'
+import { SandboxClaims, SandboxTemplates } from '@corral/resources'
 import {
   bareRemote,
   type GitFixture,
@@ -266,6 +266,18 @@ describe.concurrent('S4-G6: a task that fails says why and keeps the work', () =
     keepsWork?: boolean
   }
   const half = 'echo half > work.txt'
+  const hog = `node -e 'const kept = []; for (;;) kept.push(Buffer.alloc(1 << 20, 1))'`
+  const small = { sandbox: { template: 'small' } }
+  // Only root has control groups for sure.
+  const outOfMemory = process.getuid?.() === 0 ? 'OutOfMemory' : undefined
+
+  beforeAll(async () => {
+    const kube = await platform.kube()
+    const { spec } = await kube.get(SandboxTemplates, { namespace: 'corral', name: 'default' })
+    for (const container of spec.podTemplate.spec.containers ?? [])
+      container.resources = { limits: { ...container.resources?.limits, memory: '200Mi' } }
+    await kube.create(SandboxTemplates, { metadata: { namespace: 'corral', name: 'small' }, spec })
+  })
 
   it.each<Failure>([
     {
@@ -280,6 +292,40 @@ describe.concurrent('S4-G6: a task that fails says why and keeps the work', () =
       ends: { status: 'FAILED', cause: 'AgentKilled' },
       keepsWork: true,
     },
+    ...(outOfMemory
+      ? [
+          {
+            when: 'the kernel ends the agent for want of memory',
+            command: `${half}; exec ${hog}`,
+            request: small,
+            ends: { status: 'FAILED', cause: outOfMemory, message: /memory/ },
+            keepsWork: true,
+          },
+          {
+            when: 'the kernel ends a child of the agent for want of memory, and the agent fails',
+            command: `${half}; ${hog} || exit 3`,
+            request: small,
+            ends: { status: 'FAILED', cause: outOfMemory, message: /memory/ },
+            keepsWork: true,
+          },
+          {
+            when: 'the kernel ends the set-up command for want of memory',
+            request: { ...small, setup: hog },
+            ends: {
+              status: 'FAILED',
+              cause: 'SetupFailed',
+              message: /ended a process of the sandbox for want of memory/,
+            },
+          },
+          {
+            when: 'an agent kills itself after a child of set-up ran out of memory',
+            command: `${half}; sleep 2; kill -9 $$`,
+            request: { ...small, setup: `${hog} || true` },
+            ends: { status: 'FAILED', cause: 'AgentKilled' },
+            keepsWork: true,
+          },
+        ]
+      : []),
     {
       when: 'FR-10 S4-G4: the agent runs out of time',
       command: `${half}; sleep 600`,

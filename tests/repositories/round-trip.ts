@@ -174,7 +174,11 @@ export async function openWorkshop(): Promise<Workshop> {
         patchPath = accepted.patchPath
         await repository.publish({ url, taskDirectory, commit: accepted.commit, branch, signal })
       }
-      const warnings = sourceWarnings(prepared.facts, { hasSubmodules: prepared.submodules.length > 0, hasLfs: false })
+      const warnings = sourceWarnings(prepared.facts, {
+        hasSubmodules: prepared.submodules.length > 0,
+        hasLfs: false,
+        isPartial: prepared.isPartial,
+      })
       return { sandbox, base: prepared.commit, collected, warnings, taskDirectory, patchPath }
     },
     [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),

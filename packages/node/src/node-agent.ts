@@ -108,6 +108,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
     leftovers,
   )
   isolation.watchNetwork((report) => pods.networkRefused(report))
+  isolation.watchOomKills?.((report) => pods.oomKilled(report))
   const registration = { client, facts, clock, log, signal: life.signal }
   const informer = createInformer({
     client,

@@ -3,10 +3,11 @@ import { KubeError, type NetworkPolicy, type PersistentVolumeClaim, type Pod, ty
 import { admitPod } from './admission.js'
 import type { GuardedPod } from './disk/disk-guard.js'
 import { policyGap, selectsPod } from './egress/network-policies.js'
-import type { Cell, NetworkReport } from './isolation/isolation.js'
+import type { Cell, NetworkReport, OomReport } from './isolation/isolation.js'
 import { imageRepository } from './launch/image-map.js'
 import { logFile } from './launch/launch-plan.js'
 import { hostUidPool, type NumberPool, podAddress, podAddressIndex, podAddressPool } from './pod/allocator.js'
+import { reportOomKills } from './pod/oom-reporter.js'
 import { PodWorker, type PodWorkerPorts } from './pod/pod-worker.js'
 import { recoverContainers } from './pod/recovered-state.js'
 import { RefusalReporter } from './pod/refusal-reporter.js'
@@ -36,6 +37,7 @@ export class PodSet implements StreamTargets {
   readonly #refusals: RefusalReporter
   /** Told before their pods were observed. */
   readonly #earlyReports = new Map<string, NetworkReport>()
+  readonly #earlyKills = new Map<string, OomReport>()
 
   constructor(
     private readonly ports: PodSetPorts,
@@ -70,6 +72,7 @@ export class PodSet implements StreamTargets {
     this.#records.clear()
     this.#cells.clear()
     this.#earlyReports.clear()
+    this.#earlyKills.clear()
     for (const podUid of strangers) {
       this.ports.log.info('pod without an object ended', { podUid })
       await this.ports.isolation.releasePod(podUid)
@@ -87,6 +90,13 @@ export class PodSet implements StreamTargets {
     const worker = this.#workers.get(report.podUid)
     if (worker) this.#refusals.report(worker.pod, report)
     else if (this.#records.has(report.podUid)) this.#earlyReports.set(report.podUid, report)
+  }
+
+  /** The kernel ended processes of a pod. */
+  oomKilled(report: OomReport): void {
+    const worker = this.#workers.get(report.podUid)
+    if (worker) void reportOomKills(worker.pod, report, this.ports)
+    else if (this.#records.has(report.podUid)) this.#earlyKills.set(report.podUid, report)
   }
 
   /** Called now and then, see `PodWorker.upkeep`. */
@@ -169,6 +179,9 @@ export class PodSet implements StreamTargets {
     const report = this.#earlyReports.get(uid)
     this.#earlyReports.delete(uid)
     if (report) this.#refusals.report(pod, report)
+    const kills = this.#earlyKills.get(uid)
+    this.#earlyKills.delete(uid)
+    if (kills) void reportOomKills(pod, kills, this.ports)
   }
 
   #welcome(pod: Stored<Pod>, refusal: { reason: string; message: string } | undefined): void {

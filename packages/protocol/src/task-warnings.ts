@@ -79,6 +79,10 @@ export const taskWarnings = {
     'The repository names clean and smudge filters that are not applied in the sandbox.',
     'Files they apply to are as git stores them.',
   ),
+  HistoryPartial: row(
+    'The repository is very large: the sandbox has its whole history, but contents of earlier versions of files are left out.',
+    'Commands that read them (`git log -p`, `git blame`) fail there.',
+  ),
   SubmodulesNotFetched: row(
     'The repository has submodules, which are empty in the sandbox.',
     'Ask for them with `submodules: true`.',

@@ -5,7 +5,7 @@ import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQ
 import { agentOf, providerNameOf } from './agent-spec.js'
 import { createConcurrencyLimiter } from './agent-task/admission.js'
 import { type StepName, sandboxNeededUntilMs } from './agent-task/plan.js'
-import { findDeletion, findEviction, withEviction } from './agent-task/pod-eviction.js'
+import { findDeletion, findEviction, findOomKill, withEviction } from './agent-task/pod-eviction.js'
 import { taskReconciler } from './agent-task/reconciler.js'
 import { isFinished } from './agent-task/stages.js'
 import { createStepRunner } from './agent-task/step-runner.js'
@@ -158,7 +158,8 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
       withEviction(
         runStep(step, task, { reason, endMessage, signal, progress }, options),
-        async () => (await findEviction(client, task)) ?? findDeletion(client, task),
+        async () =>
+          (await findEviction(client, task)) ?? (await findDeletion(client, task)) ?? findOomKill(client, task),
       ),
     mayStart: (uid) => limiter.mayStart(uid),
     isPlaceWanted,

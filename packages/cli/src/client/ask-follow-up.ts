@@ -19,8 +19,8 @@ export function offersFollowUp(task: TaskView, { isTerminal, json, once, ci }: F
 export const askFollowUp = (): Promise<string | undefined> => ask('\nfollow-up (empty to end): ')
 
 /** Asks on the terminal; undefined for an empty line, the end of input or an interrupt. */
-export async function ask(question: string): Promise<string | undefined> {
-  const lines = createInterface({ input: process.stdin, output: process.stdout })
+export async function ask(question: string, output: NodeJS.WriteStream = process.stdout): Promise<string | undefined> {
+  const lines = createInterface({ input: process.stdin, output })
   const left = new AbortController()
   lines.once('close', () => left.abort())
   lines.once('SIGINT', () => lines.close())
@@ -28,8 +28,8 @@ export async function ask(question: string): Promise<string | undefined> {
     const text = await lines.question(question, { signal: left.signal })
     return text.trim() === '' ? undefined : text
   } catch {
-    // The end of input, or an interrupt: there is no follow-up.
-    process.stdout.write('\n')
+    // The end of input, or an interrupt: there is no answer.
+    output.write('\n')
     return undefined
   } finally {
     lines.close()

@@ -1,10 +1,10 @@
-import { createInterface } from 'node:readline/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { TasksClient, TaskView } from '@corral/protocol'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { activeTasks } from '../client/active-tasks.js'
 import { answers } from '../client/answers.js'
+import { ask } from '../client/ask-follow-up.js'
 import { tasksClient } from '../client/tasks.js'
 import { type DataDirectory, dataDirectoryOf, isLocked, readReady } from '../platform/data-directory.js'
 import { dataDirOption, examples, say } from './common.js'
@@ -56,19 +56,20 @@ async function down(options: DownOptions): Promise<void> {
   const client = tasksClient(ready)
   // One that does not answer any more is ended as it is: its tasks are left to the next.
   const tasks = (await answers(ready.url)) ? await activeTasks(client) : []
-  const choice = tasks.length === 0 ? 'leave' : (flags[0] ?? (await ask(tasks)))
+  const choice = tasks.length === 0 ? 'leave' : (flags[0] ?? (await askWhatBecomesOf(tasks)))
   if (choice === undefined) return tell({ stopped: false, tasks: ids(tasks) }, 'nothing was ended')
   if (choice !== 'leave') await settle(client, choice)
   const left = choice === 'leave' ? ids(tasks) : []
   await stop(directory, ready.pid)
-  const rest = left.length === 0 ? '' : `; ${counted(left.length)} go on, \`corral up\` continues with them`
+  const goOn = left.length === 1 ? 'goes on, `corral up` continues with it' : 'go on, `corral up` continues with them'
+  const rest = left.length === 0 ? '' : `; ${counted(left.length)} ${goOn}`
   tell({ stopped: true, pid: ready.pid, tasks: left }, `the platform has ended${rest}`)
 }
 
 const ids = (tasks: readonly TaskView[]): string[] => tasks.map(({ id }) => id)
 const counted = (count: number): string => `${count} task${count === 1 ? '' : 's'}`
 
-async function ask(tasks: readonly TaskView[]): Promise<Choice | undefined> {
+async function askWhatBecomesOf(tasks: readonly TaskView[]): Promise<Choice | undefined> {
   const list = tasks
     .slice(0, 10)
     .map(({ id, status, task }) => `  ${id}  ${status}  ${task.split('\n', 1)[0]?.slice(0, 60)}`)
@@ -80,15 +81,9 @@ async function ask(tasks: readonly TaskView[]): Promise<Choice | undefined> {
       hint: 'Say what shall become of them: `corral down --wait`, `--leave` (they go on, the next start continues with them) or `--cancel`.',
     })
   process.stderr.write(`${text}\n`)
-  const input = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const answer = (
-      await input.question('wait for them, leave them running, cancel them, or do nothing? [w/l/c/N] ')
-    ).trim()
-    return ({ w: 'wait', l: 'leave', c: 'cancel' } as const)[answer.slice(0, 1).toLowerCase()]
-  } finally {
-    input.close()
-  }
+  const question = 'wait for them, leave them running, cancel them, or do nothing? [w/l/c/N] '
+  const answer = (await ask(question, process.stderr))?.trim() ?? ''
+  return ({ w: 'wait', l: 'leave', c: 'cancel' } as const)[answer.slice(0, 1).toLowerCase()]
 }
 
 /** Until no task waits or runs; those that come meanwhile count too. */

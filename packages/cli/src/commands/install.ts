@@ -1,8 +1,8 @@
-import { createInterface } from 'node:readline/promises'
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import type { Command } from 'commander'
 import { dump } from 'js-yaml'
 import { CliError } from '../cli-error.js'
+import { ask } from '../client/ask-follow-up.js'
 import {
   applyObjects,
   newServerSecret,
@@ -149,11 +149,6 @@ function tellPlan(
 async function confirm(): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new CliError('nobody is there to ask', { exitCode: 2, hint: 'Look with --dry-run, then give --yes.' })
-  const input = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const answer = (await input.question('Go on? [y/N] ')).trim().toLowerCase()
-    if (!answer.startsWith('y')) throw new CliError('nothing was changed', { exitCode: 1 })
-  } finally {
-    input.close()
-  }
+  const answer = (await ask('Go on? [y/N] ', process.stderr))?.trim().toLowerCase() ?? ''
+  if (!answer.startsWith('y')) throw new CliError('nothing was changed', { exitCode: 1 })
 }

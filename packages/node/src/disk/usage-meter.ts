@@ -21,17 +21,18 @@ export function usageMeter(program: string | undefined): UsageMeter {
       worker ??= new Worker(program, { name: 'disk-usage', execArgv: [] })
       const thread = worker
       thread.unref()
+      // Only these three: a worker has listeners of its own, and without them its answers do not arrive any more.
       const finish = (act: () => void): void => {
-        thread.removeAllListeners()
+        thread.off('message', answered).off('error', fail).off('exit', ended)
         act()
       }
       const fail = (error: Error): void => {
         worker = undefined // the next measurement starts another
         finish(() => reject(error))
       }
-      thread.once('message', (usage: PodUsage) => finish(() => resolve(usage)))
-      thread.once('error', fail)
-      thread.once('exit', (code) => fail(new Error(`the thread that counts disk usage ended with ${code}`)))
+      const answered = (usage: PodUsage): void => finish(() => resolve(usage))
+      const ended = (code: number): void => fail(new Error(`the thread that counts disk usage ended with ${code}`))
+      thread.on('message', answered).on('error', fail).on('exit', ended)
       thread.postMessage(request)
     })
   return {

@@ -1,5 +1,5 @@
 import type { ByteStream, DuplexProcess, ExecStreamOptions } from '@corral/ports'
-import type { EgressRefused } from '@corral/resources'
+import type { EgressRefused, OomKills } from '@corral/resources'
 
 export type Tier = 'bubblewrap' | 'process'
 
@@ -100,6 +100,11 @@ export interface LaunchPlan {
   logPath: string
 }
 
+/** What the kernel ended in a pod for want of memory, over all of its containers. */
+export interface OomReport extends OomKills {
+  podUid: string
+}
+
 export interface CellExit {
   exitCode: number
   signal?: number
@@ -160,6 +165,8 @@ export interface Isolation {
   adopt(): Promise<Cell[]>
   /** What is refused to pods from now on is told here, as is what was refused to pods that are there already. */
   watchNetwork(listener: (report: NetworkReport) => void): void
+  /** As `watchNetwork`, for processes that the kernel ends for want of memory; absent where nobody counts them. */
+  watchOomKills?(listener: (report: OomReport) => void): void
   /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
   releasePod(podUid: string): Promise<void>
   /**

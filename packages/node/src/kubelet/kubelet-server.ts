@@ -98,14 +98,20 @@ async function sendLogs(
   response.writeHead(200, { 'content-type': 'text/plain' })
   response.flushHeaders()
   for await (const chunk of chunks) {
-    if (!response.write(chunk) && !gone.signal.aborted) {
-      await new Promise<void>((resolve) => {
-        response.once('drain', resolve)
-        response.once('close', resolve)
-      })
-    }
+    if (!response.write(chunk) && !gone.signal.aborted) await drained(response)
   }
   response.end()
+}
+
+/** Room again, or closed. Leaves no listener behind: one for each wait would look like a leak in a long log. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
 }
 
 interface Upgrade {

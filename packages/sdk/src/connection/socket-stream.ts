@@ -15,11 +15,23 @@ export async function socketStream(socket: Socket, signal?: AbortSignal, event =
     [Symbol.asyncIterator]: () => socket[Symbol.asyncIterator](),
     async write(chunk) {
       if (!socket.writable) throw new Error('the connection is closed')
-      if (!socket.write(chunk)) await Promise.race([once(socket, 'drain'), once(socket, 'close')])
+      if (!socket.write(chunk) && !socket.destroyed) await drained(socket)
+      if (socket.errored) throw socket.errored
     },
     end: () => void socket.end(),
     destroy: (error) => void socket.destroy(error),
     ref: () => void socket.ref(),
     unref: () => void socket.unref(),
   }
+}
+
+/** Room again, or closed. Leaves no listener behind: one for each write that had to wait would look like a leak. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off('drain', done).off('close', done)
+      resolve()
+    }
+    socket.on('drain', done).on('close', done)
+  })
 }

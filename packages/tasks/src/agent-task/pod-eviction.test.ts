@@ -1,8 +1,8 @@
-import type { Pod } from '@corral/resources'
+import { oomKillsAnnotation, type Pod } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
-import { type Eviction, evictionOf, findPodName, withEviction } from './pod-eviction.js'
+import { type Eviction, evictionOf, findPodName, oomKillOf, withEviction } from './pod-eviction.js'
 
 const limit = 'Pod ephemeral local storage usage exceeds the total limit of containers 10Gi.'
 const pressure = 'The node was low on resource: ephemeral-storage. Threshold quantity: 1Mi, available: 0.'
@@ -32,6 +32,46 @@ describe('what a pod says of its eviction', () => {
   ])('when $when', ({ pod, means }) => {
     const found = evictionOf(pod)
     expect(found && [found.code, found.isOver]).toEqual(means)
+  })
+})
+
+describe('what a pod says of processes the kernel ended', () => {
+  const killed = (text: string, memory?: string): Pod => ({
+    metadata: { annotations: { [oomKillsAnnotation]: text } },
+    spec: { containers: [{ name: 'main', ...(memory ? { resources: { limits: { memory } } } : {}) }] },
+  })
+  const at = JSON.stringify({ kills: 1, lastAt: '2026-01-01T00:00:10.000Z' })
+
+  it.each<{ when: string; pod: Pod; since?: string; says: string | undefined }>([
+    { when: 'it has a limit', pod: killed(at, '1Gi'), says: 'for want of memory (its limit is 1Gi)' },
+    { when: 'it has none', pod: killed(at), says: 'ended a process of the sandbox for want of memory' },
+    { when: 'that was while the agent ran', pod: killed(at), since: '2026-01-01T00:00:10Z', says: 'memory' },
+    { when: 'that was before the agent ran', pod: killed(at), since: '2026-01-01T00:00:11Z', says: undefined },
+    { when: 'somebody wrote something else there', pod: killed('{"kills":"many"}'), says: undefined },
+    { when: 'nothing was ended', pod: {}, says: undefined },
+  ])('when $when', ({ pod, since, says }) => {
+    const found = oomKillOf(pod, since)
+    if (says === undefined) expect(found).toBeUndefined()
+    else expect(found).toMatchObject({ code: 'OutOfMemory', message: expect.stringContaining(says) as string })
+  })
+
+  const oom: Eviction = { code: 'OutOfMemory', message: 'no memory', isOver: false }
+
+  it('explains how the agent ended, and leaves a full disk its name', async () => {
+    const ended = (reason: string): Promise<StepOutcome> =>
+      Promise.resolve({ condition: 'AgentFinished', reason, message: 'exit code 3' })
+    const find = async (): Promise<Eviction> => oom
+    expect(await withEviction(ended('AgentFailed'), find)).toMatchObject({
+      reason: 'OutOfMemory',
+      message: 'exit code 3: no memory',
+    })
+    expect((await withEviction(ended('DiskFull'), find)).reason).toBe('DiskFull')
+  })
+
+  it('explains a failed set-up without another cause, so that a retry begins there', async () => {
+    const work = Promise.reject(new TaskError('SetupFailed', 'exit code 137', { hint: 'Read it.' }))
+    const failure = await withEviction(work, async () => oom).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'SetupFailed', message: 'exit code 137; no memory', hint: 'Read it.' })
   })
 })
 

@@ -1,11 +1,11 @@
 import type { KubeClient } from '@corral/kube'
-import { type AgentTask, type Pod, Pods, Sandboxes, type Stored } from '@corral/resources'
+import { type AgentTask, findCondition, type Pod, Pods, readOomKills, Sandboxes, type Stored } from '@corral/resources'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
 
 /** What the end of the sandbox's pod means for the task. */
 export interface Eviction {
-  code: 'DiskLimit' | 'DiskFull' | 'SandboxLost'
+  code: 'DiskLimit' | 'DiskFull' | 'SandboxLost' | 'OutOfMemory'
   message: string
   /** The pod is gone for good; before that only the agent's processes are, and work can still be taken out. */
   isOver: boolean
@@ -54,6 +54,35 @@ export async function findEviction(
   }
 }
 
+/** Whether the kernel ended a process of the pod for want of memory since the agent, or before it set-up, started. Pure. */
+export function oomKillOf(pod: Pod, since: string | undefined): Eviction | undefined {
+  const found = readOomKills(pod.metadata?.annotations)
+  if (!found || (since !== undefined && Date.parse(found.lastAt) < Date.parse(since))) return undefined
+  const limits = (pod.spec?.containers ?? []).flatMap(({ resources }) => resources?.limits?.memory ?? [])
+  const limit = limits[0] === undefined ? '' : ` (its limit is ${limits[0]})`
+  return {
+    code: 'OutOfMemory',
+    message: `the kernel ended a process of the sandbox for want of memory${limit}`,
+    isOver: false,
+  }
+}
+
+/** The same for the pod of a task. */
+export async function findOomKill(
+  client: Pick<KubeClient, 'find'>,
+  task: Stored<AgentTask>,
+): Promise<Eviction | undefined> {
+  const { namespace = 'default' } = task.metadata
+  const name = task.status?.sandbox?.podName
+  try {
+    const pod = name ? await client.find(Pods, { namespace, name }) : undefined
+    const started = findCondition(task.status?.conditions ?? [], 'AgentStarted')
+    return pod && oomKillOf(pod, started?.lastTransitionTime)
+  } catch {
+    return undefined // The cause without it is told instead.
+  }
+}
+
 /** Whether somebody deletes the task's sandbox under it. */
 export async function findDeletion(
   client: Pick<KubeClient, 'find'>,
@@ -73,24 +102,42 @@ export async function findDeletion(
 /** Failures that an agent or command ended by the node looks like. */
 const consequences = new Set(['SetupFailed', 'CloneFailed', 'AgentStartFailed', 'ResultFailed', 'SandboxLost'])
 const explained = new Set(['AgentKilled', 'AgentFailed', 'DiskFull'])
-/** The agent may be seen to end before the node has written why. */
+/** The agent may be seen to end before the node has written why. An agent that failed mostly did so by itself. */
 const explainTries = 20
+const failedTries = 7
+/** What a shell ends with whose command was killed. */
+const killedExitCode = 137
 const explainEveryMs = 100
 
-/** Runs a step; where it failed because the node is evicting the sandbox for its disk, that is the cause it tells. */
+/** Runs a step; where it failed because of what the node did to the sandbox, that is the cause it tells. */
 export async function withEviction(work: Promise<StepOutcome>, find: FindEviction): Promise<StepOutcome> {
   let outcome: StepOutcome
   try {
     outcome = await work
   } catch (error) {
-    const isConsequence = error instanceof TaskError && consequences.has(error.code)
+    const failure = error instanceof TaskError ? error : undefined
+    const isConsequence = failure !== undefined && consequences.has(failure.code)
     const eviction = await find()
     if (!eviction || !(eviction.isOver || isConsequence)) throw error
+    // A command that ran out of memory failed at its own stage, where a retry begins.
+    if (failure && eviction.code === 'OutOfMemory')
+      throw new TaskError(failure.code, `${failure.message}; ${eviction.message}`, {
+        cause: error,
+        ...(failure.hint ? { hint: failure.hint } : {}),
+      })
     throw new TaskError(eviction.code, eviction.message, { cause: error })
   }
   if (outcome.condition !== 'AgentFinished' || !explained.has(outcome.reason)) return outcome
-  for (let tries = outcome.reason === 'AgentFailed' ? 1 : explainTries; tries > 0; tries--) {
+  const isBrief = outcome.reason === 'AgentFailed' && outcome.status?.exitCode !== killedExitCode
+  for (let tries = isBrief ? failedTries : explainTries; tries > 0; tries--) {
     const eviction = await find()
+    if (eviction?.code === 'OutOfMemory' && outcome.reason === 'DiskFull') return outcome
+    if (eviction?.code === 'OutOfMemory')
+      return {
+        ...outcome,
+        reason: 'OutOfMemory',
+        message: `${outcome.message ?? 'the agent ended'}: ${eviction.message}`,
+      }
     if (eviction) return { ...outcome, reason: eviction.code, message: eviction.message }
     if (tries > 1) await new Promise((resolve) => setTimeout(resolve, explainEveryMs))
   }

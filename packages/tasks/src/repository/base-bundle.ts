@@ -18,6 +18,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Git } from '../git/git.js'
 import { baseRefOf } from '../sandbox/collected-work.js'
+import { readMirrorState } from './mirror-state.js'
 import { readSourceFacts, type SourceFacts } from './source-facts.js'
 
 /** A base as it travels into a sandbox. */
@@ -108,6 +109,9 @@ async function packOf(request: BaseBundleRequest, refs: readonly string[], work:
   const stdin = await open(wanted, 'r')
   try {
     const args = ['pack-objects', '--revs', '--delta-base-offset', request.onProgress ? '--progress' : '--quiet']
+    // What a partial mirror does not have is left out: the contents of the commit itself were brought before.
+    const { isPartial } = await readMirrorState(request.mirror)
+    if (isPartial) args.push('--missing=allow-any')
     const { stdout } = await request.git([...args, join(work, 'pack')], {
       cwd: request.mirror,
       stdin: stdin.fd,

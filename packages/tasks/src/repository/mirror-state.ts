@@ -10,6 +10,8 @@ export interface MirrorState {
   refs: Record<string, string>
   /** Fingerprint of the tags the repository listed. */
   tags: string
+  /** Contents of files are here only for the commits that tasks started from. */
+  isPartial?: boolean
 }
 
 const fileName = 'corral-state.json'
@@ -17,7 +19,8 @@ const fileName = 'corral-state.json'
 export async function readMirrorState(directory: string): Promise<MirrorState> {
   try {
     const state = JSON.parse(await readFile(join(directory, fileName), 'utf8')) as Partial<MirrorState>
-    return { refs: { ...state.refs }, tags: String(state.tags ?? '') }
+    const isPartial = state.isPartial === true
+    return { refs: { ...state.refs }, tags: String(state.tags ?? ''), ...(isPartial ? { isPartial } : {}) }
   } catch {
     // Missing or cut off by a crash: the mirror is fetched once more.
     return { refs: {}, tags: '' }

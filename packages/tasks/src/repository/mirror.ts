@@ -8,6 +8,7 @@ import { TaskError } from '../task-error.js'
 import { branchMissing, readFailure } from './git-failure.js'
 import type { KeyedLock } from './keyed-lock.js'
 import { readMirrorState, writeMirrorState } from './mirror-state.js'
+import { completeCommit, defaultPartialAboveBytes, fetchIntoMirror, type MirrorCompletion } from './partial-mirror.js'
 import type { RepositoryLocation } from './repository-url.js'
 import type { ReachableRepository } from './repository-view.js'
 
@@ -24,6 +25,15 @@ export interface Mirrors {
     commit: string,
     options: { signal: AbortSignal; onProgress?: ((line: string) => void) | undefined },
   ): Promise<string>
+  /**
+   * Brings the contents of a commit whose history is there already into a partial mirror; a complete one has them. Answers
+   * whether the mirror is partial.
+   */
+  complete(
+    location: ReachableRepository,
+    commit: string,
+    options: { signal: AbortSignal; onProgress?: ((line: string) => void) | undefined },
+  ): Promise<boolean>
   /** Directory of a repository's mirror, whether or not it exists yet. */
   directoryOf(location: RepositoryLocation): string
 }
@@ -52,9 +62,18 @@ export function createMirrors(options: {
   lock: KeyedLock
   fetchTimeoutMs?: number
   housekeeping?: MirrorHousekeeping
+  /** See `fetchIntoMirror`; 0 makes every new mirror of a server a partial one. */
+  partialAboveBytes?: number
 }): Mirrors {
   const { git, lock } = options
   const timeoutMs = options.fetchTimeoutMs ?? 10 * 60_000
+  const partialAboveBytes = options.partialAboveBytes ?? defaultPartialAboveBytes
+  const completion = (
+    directory: string,
+    { address }: ReachableRepository,
+    signal: AbortSignal,
+    onProgress: ((line: string) => void) | undefined,
+  ): MirrorCompletion => ({ git, directory, address, timeoutMs, signal, onProgress })
   const directoryOf = (location: RepositoryLocation): string =>
     join(options.directory, `${createHash('sha256').update(location.url).digest('hex').slice(0, 20)}.git`)
 
@@ -76,19 +95,21 @@ export function createMirrors(options: {
           const refspec = `+${branch ? ref : 'HEAD'}:${ref}`
           // Tags that point into the fetched history come along; a shallow repository is taken as far as it goes.
           const depth = isShallow ? ['--unshallow', '--update-shallow'] : ['--update-shallow']
+          const isFirst = Object.keys(state.refs).length === 0
           try {
-            await git(['fetch', onProgress ? '--progress' : '--quiet', ...depth, location.address, refspec], {
-              cwd: directory,
-              signal,
-              timeoutMs,
-              ...(onProgress ? { onStderr: onProgress } : {}),
+            const isPartial = await fetchIntoMirror({
+              ...{ git, directory, address: location.address, options: depth, refspec, timeoutMs, signal, onProgress },
+              isPartial: state.isPartial === true,
+              partialAboveBytes: isFirst && isFarAway(location) ? partialAboveBytes : undefined,
             })
+            if (isPartial) state.isPartial = true
           } catch (error) {
             if (branch && /couldn't find remote ref/i.test(String((error as Error).message)))
               throw branchMissing(branch, location.url)
             throw readFailure(error, location.url)
           }
-          await packTogether(git, directory, options.housekeeping ?? mirrorHousekeeping, signal)
+          // A repack would have to keep what is promised apart from the rest, which this git cannot by size.
+          if (!state.isPartial) await packTogether(git, directory, options.housekeeping ?? mirrorHousekeeping, signal)
           const { stdout } = await git(['rev-parse', '--verify', `${ref}^{commit}`], { cwd: directory, signal })
           state.refs[ref] = stdout.trim()
           state.tags = remote.tagsKey
@@ -129,12 +150,27 @@ export function createMirrors(options: {
             Promise.reject(readFailure(error, location.url)),
           )
         }
+        if (state.isPartial) await completeCommit(completion(directory, location, signal, onProgress), commit)
         await writeMirrorState(directory, { ...state, refs: { ...state.refs, [ref]: commit } })
         return directory
       })
     },
+    complete(location, commit, { signal, onProgress }) {
+      const directory = directoryOf(location)
+      return lock.run(directory, async () => {
+        const { isPartial = false } = await readMirrorState(directory)
+        if (!isPartial) return false
+        await completeCommit(completion(directory, location, signal, onProgress), commit).catch((error: unknown) =>
+          Promise.reject(readFailure(error, location.url)),
+        )
+        return true
+      })
+    },
   }
 }
+
+/** Whether each byte has to come over a network. */
+const isFarAway = (location: RepositoryLocation): boolean => location.kind === 'remote' && location.transport !== 'file'
 
 /** The commits below which a mirror of a shallow repository has no history. */
 export async function shallowCommits(directory: string): Promise<string[]> {

@@ -29,6 +29,8 @@ export interface PreparedRepository extends BaseBundle {
   commit: string
   /** The environment file of the commit the work started from, never of an agent's own commit. */
   environmentFile?: { text: string; commit: string }
+  /** Contents of files in earlier commits are not part of the bundle: the repository is too large for that. */
+  isPartial: boolean
   /** Parents before what lies in them. */
   submodules: PreparedSubmodule[]
   /** Contents of the Git LFS files of the base, where they were asked for. */
@@ -113,6 +115,8 @@ export interface RepositoryOptions {
   /** How a git that reads what a sandbox sent is started; without it only the limits of a process hold it. */
   confine?: Confine
   limits?: Partial<QuarantineLimits>
+  /** Size of a repository from which on its mirror is partial. */
+  partialAboveBytes?: number
   /** Where confined git is looked for. */
   path?: string | undefined
 }
@@ -126,6 +130,7 @@ export function createRepository(options: RepositoryOptions): Repository {
     git,
     lock,
     ...(options.fetchTimeoutMs ? { fetchTimeoutMs: options.fetchTimeoutMs } : {}),
+    ...(options.partialAboveBytes === undefined ? {} : { partialAboveBytes: options.partialAboveBytes }),
   })
   const reach = <T>(
     location: RepositoryLocation,
@@ -180,7 +185,7 @@ export function createRepository(options: RepositoryOptions): Repository {
             own: [start, ...ownCommits],
             signal,
           })
-        return fetched
+        return { ...fetched, isPartial: await mirrors.complete(location, start, { signal, onProgress }) }
       })
       const commit = baseCommit ?? base.commit
       const bundle = await lock.run(base.directory, () =>
@@ -223,7 +228,8 @@ export function createRepository(options: RepositoryOptions): Repository {
             onProgress,
           })
         : []
-      return { ...(base.branch ? { branch: base.branch } : {}), commit, ...bundle, ...environmentFile, submodules, lfs }
+      const { branch, isPartial } = base
+      return { ...(branch ? { branch } : {}), commit, isPartial, ...bundle, ...environmentFile, submodules, lfs }
     },
     async shallowCommits(url) {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))

@@ -25,13 +25,14 @@ export interface Submodule {
 /** What of it a task's owner should know: the sandbox does not have it. */
 export function sourceWarnings(
   { submodules, filters, lfs }: SourceFacts,
-  brought: { hasSubmodules: boolean; hasLfs: boolean },
+  brought: { hasSubmodules: boolean; hasLfs: boolean; isPartial: boolean },
 ): TaskWarning[] {
   const warnings: TaskWarning[] = []
   if (submodules.length > 0 && !brought.hasSubmodules)
     warnings.push(taskWarning('SubmodulesNotFetched', { detail: some(submodules.map(({ path }) => path)) }))
   if (lfs.length > 0 && !brought.hasLfs)
     warnings.push(taskWarning('LfsNotFetched', { detail: some(lfs.map(({ path }) => path)) }))
+  if (brought.isPartial) warnings.push(taskWarning('HistoryPartial'))
   if (filters.length > 0) warnings.push(taskWarning('FiltersNotApplied', { detail: some(filters) }))
   return warnings
 }

@@ -84,6 +84,7 @@ export function openScriptedSandbox(options: {
   shell(checkoutScript, box, {
     BUNDLE: bring('in.bundle'),
     LFS_FILTER: lfsFilter ?? '',
+    PARTIAL: prepared.isPartial ? 'yes' : '',
     USES_LFS: prepared.facts.usesLfs ? 'yes' : '',
     PACK_NAME: prepared.pack.name,
     PACK_OFFSET: String(prepared.pack.offsetBytes),

@@ -16,8 +16,9 @@ const placePack = `place_pack() {
 
 /**
  * In: BUNDLE BASE_COMMIT BASE_REF BASE_BRANCH (empty for a detached HEAD) NEW_BRANCH REPO MARKER SHALLOW (commits at
- * which a shallow history ends) USES_LFS (yes where its attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file;
- * empty where contents of Git LFS files were not asked for) AUTHOR_NAME AUTHOR_EMAIL; COMMITTER_NAME COMMITTER_EMAIL (where they are another one); PACK_NAME PACK_OFFSET PACK_INDEX (the
+ * which a shallow history ends) PARTIAL (yes where the pack has contents of files only for the base) USES_LFS (yes where its
+ * attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file; empty where contents of Git LFS files were not asked
+ * for) AUTHOR_NAME AUTHOR_EMAIL; COMMITTER_NAME COMMITTER_EMAIL (where they are another one); PACK_NAME PACK_OFFSET PACK_INDEX (the
  * pack in the bundle, where it begins and a file with its index; empty where there is none); WORK_BUNDLE WORK_REF (earlier
  * work to go on from). A marker with this task's uid says it is already done.
  *
@@ -57,6 +58,13 @@ done
 if [ -n "$SHALLOW" ]; then printf '%s\\n' "$SHALLOW" > .git/shallow; fi
 if [ -n "\${PACK_INDEX:-}" ]; then
   place_pack .git
+  # The pack lacks contents of earlier versions of files. git has to know, or its housekeeping would call that damage.
+  if [ "\${PARTIAL:-}" = yes ]; then
+    : > ".git/objects/pack/pack-$PACK_NAME.promisor"
+    git config core.repositoryFormatVersion 1
+    git config extensions.partialClone not-in-the-sandbox
+    git config remote.not-in-the-sandbox.promisor true
+  fi
   git update-ref refs/corral/base "$BASE_COMMIT"
 else
   ${quietGit} fetch --quiet --no-tags "$BUNDLE" "$BASE_REF:refs/corral/base" 'refs/tags/*:refs/tags/*'

@@ -69,6 +69,7 @@ export const repositoryStep: Step = async (context) => {
           BASE_COMMIT: prepared.commit,
           BASE_BRANCH: prepared.branch ?? '',
           SHALLOW: (await context.repository.shallowCommits(task.spec.repository.url)).join('\n'),
+          PARTIAL: prepared.isPartial ? 'yes' : '',
           USES_LFS: prepared.facts.usesLfs ? 'yes' : '',
           PACK_NAME: prepared.pack.name,
           PACK_OFFSET: String(prepared.pack.offsetBytes),
@@ -95,6 +96,7 @@ export const repositoryStep: Step = async (context) => {
   const warnings = sourceWarnings(prepared.facts, {
     hasSubmodules: prepared.submodules.length > 0,
     hasLfs: task.spec.repository.lfs === true,
+    isPartial: prepared.isPartial,
   })
   return {
     condition: 'RepositoryReady',

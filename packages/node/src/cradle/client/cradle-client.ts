@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import type { NetworkReport } from '../../isolation/isolation.js'
+import type { NetworkReport, OomReport } from '../../isolation/isolation.js'
 import { IsolationError, isolationError } from '../../isolation/isolation-error.js'
 import { LineReader } from '../protocol/line-reader.js'
 import { type CradleMessage, type CradleRequest, cradleSocketName, type Hello } from '../protocol/messages.js'
@@ -17,6 +17,7 @@ const answerTimeoutMs: Readonly<Record<CradleRequest['op'], number>> = {
   launch: 60_000,
   list: 20_000,
   networkReports: 20_000,
+  oomReports: 20_000,
   kill: 30_000,
   halt: 20_000,
   // Said on the way down, which does not wait for a cradle that hangs.
@@ -31,6 +32,7 @@ const answerTimeoutMs: Readonly<Record<CradleRequest['op'], number>> = {
 export interface CradleClientEvents {
   onExit(event: Extract<CradleMessage, { event: 'exit' }>): void
   onNetwork(report: NetworkReport): void
+  onOom(report: OomReport): void
   /** The connection is gone, and with it the cradle or our right to it. */
   onLost(): void
 }
@@ -114,6 +116,7 @@ export class CradleClient {
     if ('event' in message) {
       if (message.event === 'exit') this.events.onExit(message)
       else if (message.event === 'network') this.events.onNetwork(message.report)
+      else if (message.event === 'oom') this.events.onOom(message.report)
       return
     }
     if (!('id' in message)) return

@@ -7,6 +7,7 @@ import type {
   LaunchPlan,
   NetworkReport,
   OneShotCommand,
+  OomReport,
   PodPlan,
   PodReach,
   ProbeReport,
@@ -57,6 +58,7 @@ export class CradleIsolation implements Isolation {
   readonly #earlyExits = new Map<string, CellExit>()
   #client: Promise<CradleClient> | undefined
   #networkListener: ((report: NetworkReport) => void) | undefined
+  #oomListener: ((report: OomReport) => void) | undefined
   #isClosed = false
   #keepUntilMs = 0
 
@@ -110,6 +112,11 @@ export class CradleIsolation implements Isolation {
   watchNetwork(listener: (report: NetworkReport) => void): void {
     this.#networkListener = listener
     void this.#client?.then((client) => this.#tellNetwork(client)).catch(() => {}) // who opens the client sees why not
+  }
+
+  watchOomKills(listener: (report: OomReport) => void): void {
+    this.#oomListener = listener
+    void this.#client?.then((client) => this.#tellOomKills(client)).catch(() => {}) // as above
   }
 
   async releasePod(podUid: string): Promise<void> {
@@ -193,6 +200,7 @@ export class CradleIsolation implements Isolation {
     return CradleClient.connect(this.#cradleDirectory, {
       onExit: ({ cell, exit }) => this.#ended(cell, exit),
       onNetwork: (report) => this.#networkListener?.(report),
+      onOom: (report) => this.#oomListener?.(report),
       onLost: () => this.#lost(),
     })
   }
@@ -201,6 +209,11 @@ export class CradleIsolation implements Isolation {
   async #tellNetwork(client: CradleClient): Promise<void> {
     const reports = await client.call<NetworkReport[] | null>({ op: 'networkReports' }).catch(() => null)
     for (const report of reports ?? []) this.#networkListener?.(report)
+  }
+
+  async #tellOomKills(client: CradleClient): Promise<void> {
+    const reports = await client.call<OomReport[] | null>({ op: 'oomReports' }).catch(() => null)
+    for (const report of reports ?? []) this.#oomListener?.(report)
   }
 
   /** Ends a cradle with all its pods, whatever version it speaks, and waits until it is gone. */

@@ -1,4 +1,12 @@
-import type { CellExit, LaunchPlan, NetworkReport, PodPlan, PodReach, Tier } from '../../isolation/isolation.js'
+import type {
+  CellExit,
+  LaunchPlan,
+  NetworkReport,
+  OomReport,
+  PodPlan,
+  PodReach,
+  Tier,
+} from '../../isolation/isolation.js'
 
 /** Raised whenever a message changes its meaning. A main of another version drains the cradle and starts its own. */
 export const cradleProtocolVersion = 3
@@ -48,6 +56,8 @@ export type CradleRequest =
   | { op: 'list' }
   /** What was refused to the pods so far; a cradle that does not know the request answers null. */
   | { op: 'networkReports' }
+  /** What the kernel ended in the pods so far; the same holds. */
+  | { op: 'oomReports' }
   | { op: 'kill'; cell: CellKey }
   | { op: 'halt'; cell: CellKey }
   | { op: 'acknowledge'; cell: CellKey }
@@ -72,6 +82,8 @@ export type CradleMessage =
   | { id: number; error: { code: string; message: string } }
   | { event: 'exit'; cell: CellKey; exit: CellExit }
   | { event: 'network'; report: NetworkReport }
+  /** A main that does not know it leaves it out. */
+  | { event: 'oom'; report: OomReport }
 
 export function cellKeyText(key: CellKey): string {
   return `${key.podUid}/${key.container}/${key.attempt}`

@@ -62,10 +62,12 @@ export class CellRun {
   #refusal: IsolationError | undefined
   readonly #child: ChildProcess
   readonly #control: Duplex
+  readonly #oomBefore: number
 
   private constructor(private readonly input: CellRunInput) {
     const { launcher, description, spec } = input
     this.#child = launcher
+    this.#oomBefore = input.cgroup.oomKills()
     this.#control = this.#child.stdio[3] as Duplex
     this.exited = this.#follow()
     const ignore = (): void => {
@@ -93,6 +95,11 @@ export class CellRun {
       throw run.#refusal ?? new IsolationError('StartFailed', run.#problem.trim() || 'the cell ended before it started')
     }
     return run
+  }
+
+  /** How often the kernel has ended a process of it for want of memory. */
+  get oomKills(): number {
+    return this.input.cgroup.oomKills() - this.#oomBefore
   }
 
   get startedAt(): string {
@@ -131,8 +138,7 @@ export class CellRun {
   })
 
   async #follow(): Promise<CellExit> {
-    const { log, now, cgroup } = this.input
-    const oomBefore = cgroup.oomKills()
+    const { log, now } = this.input
     log.begin()
     this.#child.stderr?.on('data', (chunk: Buffer) => {
       if (this.#problem.length < maxProblemBytes) this.#problem += chunk.toString()
@@ -152,7 +158,7 @@ export class CellRun {
     heard.abort()
     this.#control.destroy()
     log.close()
-    const wasOom = cgroup.oomKills() > oomBefore
+    const wasOom = this.oomKills > 0
     // Without its word the cell was killed from outside; what bwrap itself exits with says nothing about it.
     const reported = this.#reported ?? { exitCode: 137, signal: 9 }
     const exit: CellExit = {

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import type { CellExit, NetworkReport } from '../../isolation/isolation.js'
+import type { CellExit, NetworkReport, OomReport } from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
 import { encodeExit, encodeFrame, Frame, FrameReader } from '../protocol/frames.js'
 import { LineReader } from '../protocol/line-reader.js'
@@ -46,6 +46,10 @@ export class CradleServer {
 
   announceNetwork(report: NetworkReport): void {
     for (const main of this.#mains) send(main, { event: 'network', report })
+  }
+
+  announceOom(report: OomReport): void {
+    for (const main of this.#mains) send(main, { event: 'oom', report })
   }
 
   close(): void {
@@ -110,6 +114,8 @@ export class CradleServer {
         return pods.list()
       case 'networkReports':
         return await pods.networkReports()
+      case 'oomReports':
+        return pods.oomReports()
       case 'kill':
         return await pods.kill(request.cell)
       case 'halt':

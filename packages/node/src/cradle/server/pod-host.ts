@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CellExit, LaunchPlan, NetworkReport, PodPlan, PodReach } from '../../isolation/isolation.js'
+import type { CellExit, LaunchPlan, NetworkReport, OomReport, PodPlan, PodReach } from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
 import { ConnectionBudget, networkLimits, readOpenFilesLimit } from '../network/connection-budget.js'
 import { NameLookup } from '../network/name-lookup.js'
@@ -12,6 +12,7 @@ import { CellRun, spawnLauncher } from './cell-run.js'
 import type { CellDirectories, CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
+import { type CountedCell, OomWatch } from './oom-watch.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
 import { discard, type Slot, Slots } from './slots.js'
@@ -25,8 +26,11 @@ export interface PodHostPorts {
   socketDirectory: string
   onExit(key: CellKey, exit: CellExit): void
   onNetwork(report: NetworkReport): void
+  onOom(report: OomReport): void
   now(): Date
 }
+
+const oomLookMs = 500
 
 interface Pod {
   plan: PodPlan
@@ -51,6 +55,7 @@ export class PodHost {
   readonly #slots: Slots
   readonly #namespaces: SpareNamespaces
   readonly #network: PodNetworkPorts
+  readonly #oomWatch: OomWatch
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
@@ -66,6 +71,12 @@ export class PodHost {
       now: ports.now,
       onReport: (report) => ports.onNetwork(report),
     }
+    this.#oomWatch = new OomWatch({
+      cells: () => this.#counted(),
+      onReport: (report) => ports.onOom(report),
+      now: ports.now,
+      everyMs: oomLookMs,
+    })
     for (const record of ports.stateFiles.cells())
       this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
   }
@@ -180,6 +191,11 @@ export class PodHost {
     return pods.flatMap((pod) => pod?.network?.report ?? [])
   }
 
+  /** What the kernel ended in the pods that are here. */
+  oomReports(): OomReport[] {
+    return this.#oomWatch.reports
+  }
+
   find(key: CellKey): CellRun | undefined {
     return this.#cells.get(cellKeyText(key))?.run
   }
@@ -220,6 +236,10 @@ export class PodHost {
     pod?.slot.cgroup.remove()
     this.#pods.delete(podUid)
     for (const { record } of cells) this.#cells.delete(cellKeyText(record))
+    this.#oomWatch.forget(
+      podUid,
+      cells.map(({ record }) => cellKeyText(record)),
+    )
     this.ports.stateFiles.removePod(podUid)
   }
 
@@ -231,7 +251,13 @@ export class PodHost {
   /** No more pods: ends everything, what was kept ready included. */
   async close(): Promise<void> {
     this.#namespaces.close()
+    this.#oomWatch.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
+  }
+
+  *#counted(): Generator<CountedCell> {
+    for (const [key, { record, run }] of this.#cells)
+      if (run) yield { podUid: record.podUid, key, oomKills: () => run.oomKills }
   }
 
   async #makePod(plan: PodPlan): Promise<Pod> {

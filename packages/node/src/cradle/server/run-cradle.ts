@@ -40,6 +40,7 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
     socketDirectory,
     onExit: (key, exit) => server.announceExit(key, exit),
     onNetwork: (report) => server.announceNetwork(report),
+    onOom: (report) => server.announceOom(report),
     now: () => new Date(),
   })
   let lonely: NodeJS.Timeout | undefined
