@@ -12,6 +12,7 @@ import { Recorder } from './common/result-file.js'
 import { median } from './common/samples.js'
 import { withScratch } from './common/scratch.js'
 import { until } from './common/until.js'
+import { followUpStartsMs } from './follow-ups.js'
 import { commandTask, startIdleTasks, taskOverheadMs } from './task-requests.js'
 
 interface PlatformReady {
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
     const repository = makeLargeRepository(join(directory, 'repository'))
     await part(options, 'overhead', () => measureOverhead(recorder, directory, repository, options))
     await part(options, 'checkpoints', () => measureCheckpoints(recorder, directory, repository, options))
+    await part(options, 'follow-ups', () => measureFollowUps(recorder, directory, repository, options))
     await part(options, 'crash', () => measureCrash(recorder, directory, repository))
   })
   recorder.finish()
@@ -96,6 +98,35 @@ async function measureOverhead(
     required: '< 500',
     isMet: median(overheadsMs) < 500,
   })
+}
+
+async function measureFollowUps(
+  recorder: Recorder,
+  directory: string,
+  repository: string,
+  options: BenchOptions,
+): Promise<void> {
+  const platform = await startPlatform(join(directory, 'follow-ups'))
+  const rounds = options.isFull ? 30 : 5
+  const beforeEach = (): Promise<void> => warmSandboxesReady(platform)
+  try {
+    for (const [where, holdSeconds, limitMs] of [
+      ['on a held sandbox', 600, 300],
+      ['on a new sandbox', 0, 1000],
+    ] as const) {
+      const startsMs = await followUpStartsMs(platform.ready, repository, { rounds, holdSeconds, beforeEach })
+      recorder.samples(`follow-up ${where} ms`, startsMs)
+      recorder.row({
+        measure: `a message until its agent runs, ${where}, repository of 50 MB, p50`,
+        unit: 'ms',
+        values: { corral: median(startsMs) },
+        required: `< ${limitMs}`,
+        isMet: median(startsMs) < limitMs,
+      })
+    }
+  } finally {
+    await platform.stop()
+  }
 }
 
 /** A fixed piece of work that also changes the tree all the time. */

@@ -43,6 +43,11 @@ export const standIns: readonly StandIn[] = [
     as: 'leave out',
   },
   {
+    when: /corral env tools (install|--add)/,
+    reason: 'needs a toolchain on the machine or a registry; tests/platform/toolchains does it',
+    as: 'leave out',
+  },
+  {
     when: /corral env init$/,
     reason: 'another example has written the file already',
     as: (text) => `${text} --force`,
@@ -50,6 +55,11 @@ export const standIns: readonly StandIn[] = [
   {
     when: /corral task (send|apply|checkout) /,
     reason: 'goes on after the example, or wants a clean work tree; tests/platform/follow-ups and task-take do them',
+    as: 'leave out',
+  },
+  {
+    when: /corral task (compare|pick|release) /,
+    reason: 'is about attempts, or a sandbox that is held; tests/platform/attempts and held-sandboxes do them',
     as: 'leave out',
   },
   {

@@ -1,4 +1,4 @@
-import type { AgentEvent, OutputStream } from '@corral/protocol'
+import type { AgentEvent, AskPolicy, OutputStream } from '@corral/protocol'
 import type * as z from 'zod'
 import type { AgentCapabilities } from './agent-capabilities.js'
 import type { AgentOptions } from './agent-options.js'
@@ -27,6 +27,10 @@ export interface AgentTaskInput {
   readonly mcpServers?: readonly McpServer[] | undefined
   /** `plan`: look and answer with a plan, change nothing. */
   readonly mode?: 'work' | 'plan' | undefined
+  /** What the agent asks a person; nothing where left out. Refused for agents that cannot (`ask`). */
+  readonly ask?: AskPolicy | undefined
+  /** A directory of this run alone: what the agent is told while it runs arrives there, a file each (`InboxEntry`). */
+  readonly inboxDir?: string | undefined
   /** Goes on with a session whose files have been restored. */
   readonly resume?: { readonly sessionId: string } | undefined
   /** Absent: the agent uses no model, or one of its own. */
@@ -46,8 +50,6 @@ export interface LaunchSpec {
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
   readonly files: readonly LaunchFile[]
-  /** `open`: messages and answers (see `AgentChannel`) can be written to it. Otherwise it reads end of file at once. */
-  readonly stdin?: 'open' | undefined
 }
 
 export interface AgentExit {
@@ -67,6 +69,9 @@ export type AgentVerdict =
 
 /** Something the agent waits for a person to decide. */
 export interface AgentQuestion {
+  /** Names it in its run: `q1` for the first. */
+  readonly name: string
+  /** The agent's own name for the request. */
   readonly id: string
   readonly kind: 'permission' | 'input'
   readonly text: string
@@ -79,10 +84,17 @@ export interface AgentQuestion {
 }
 
 export interface AgentAnswer {
-  readonly questionId: string
   readonly choiceId?: string | undefined
   readonly text?: string | undefined
 }
+
+/**
+ * Something the agent is told while it runs. The program beside the agent takes each file of the inbox once, by its name, and
+ * says so in the output: a message that the agent took up is in `read` of the parser, an answered question no longer open.
+ */
+export type InboxEntry =
+  | { readonly kind: 'message'; readonly id: string; readonly text: string }
+  | { readonly kind: 'answer'; readonly name: string; readonly [detail: string]: unknown }
 
 /**
  * Turns one agent's output into events. Pure state: chunks may be cut anywhere, garbage is tolerated, memory and event
@@ -102,19 +114,14 @@ export interface AgentParser {
   readonly finalText?: string | undefined
   /** Asked and not yet answered, in order. */
   readonly questions?: readonly AgentQuestion[] | undefined
+  /** The ids of messages the agent took up while it ran, in order. */
+  readonly read?: readonly string[] | undefined
 }
 
 /** What an agent keeps of a conversation, and so what a later task needs to go on with it. */
 export interface AgentSessions {
   /** Files and directories below the state directory. They may be missing, and are restored to the same place. */
   readonly paths: readonly string[]
-}
-
-/** What can be written to the standard input of an agent that was started with `stdin: 'open'`. */
-export interface AgentChannel {
-  /** A message for the agent while it works. */
-  steer(text: string): string
-  answer(question: AgentQuestion, answer: AgentAnswer): string
 }
 
 /** Where an agent comes from: a package of npm at the version this release was tested with. */
@@ -145,5 +152,6 @@ export interface AgentAdapter {
   launch(task: AgentTaskInput): LaunchSpec
   createParser(): AgentParser
   readonly sessions?: AgentSessions | undefined
-  readonly channel?: AgentChannel | undefined
+  /** How an answer is told to the program beside the agent. */
+  answer?(question: AgentQuestion, answer: AgentAnswer): InboxEntry
 }

@@ -29,7 +29,10 @@ describe('the registry', () => {
       if (cell !== true) expect(cell.no).toMatch(/\w+ \w+/)
     }
     expect(adapter.capabilities.resume === true).toBe(adapter.sessions !== undefined)
-    if (adapter.capabilities.steer === true) expect(adapter.channel).toBeDefined()
+    expect(adapter.capabilities.ask === true).toBe(adapter.answer !== undefined)
+    // What is read and what is asked is told by the parser alone.
+    if (adapter.capabilities.steer === true) expect(adapter.createParser().read).toEqual([])
+    if (adapter.capabilities.ask === true) expect(adapter.createParser().questions).toEqual([])
   })
 
   it.each(adapters.filter(({ install }) => install))('$name is installed at an exact version', ({ install }) => {
@@ -78,6 +81,8 @@ describe('launching', () => {
     { agent: 'claude', when: 'an effort', more: { options: { effort: 'high' } }, has: '--effort high' },
     { agent: 'claude', when: 'a plan', more: { mode: 'plan' }, has: '--permission-mode plan' },
     { agent: 'claude', when: 'a session', more: { resume: { sessionId: 'abc' } }, has: '--resume abc' },
+    { agent: 'claude', when: 'permissions to ask for', more: { ask: 'always' }, has: '--permission-mode default' },
+    { agent: 'claude', when: 'questions to ask', more: { ask: 'input' }, has: '--dangerously-skip-permissions' },
     { agent: 'claude', when: 'arguments', more: { options: { args: ['--max-turns', '3'] } }, has: '--max-turns 3' },
     { agent: 'codex', when: 'a model', more: { options: { model: 'gpt-5' } }, has: '-m gpt-5 -' },
     { agent: 'codex', when: 'a plan', more: { mode: 'plan' }, has: 'exec --sandbox read-only --json' },
@@ -93,7 +98,9 @@ describe('launching', () => {
   it.each(['claude', 'codex', 'gemini', 'opencode'])(
     '%s in plan mode is not given the permission to change',
     (name) => {
-      const argv = launch(name, { mode: 'plan' }).argv.join(' ')
+      const { argv: words, env } = launch(name, { mode: 'plan', ask: 'input' })
+      const argv = words.join(' ')
+      expect(env.CORRAL_ASK ?? 'never').toBe('never')
       expect(argv).not.toMatch(/--dangerously|--yolo|--agent build/)
     },
   )

@@ -1,11 +1,6 @@
 import * as z from 'zod'
 import type { AgentAdapter } from './agent-adapter.js'
-import {
-  type AgentCapability,
-  agentCapabilityNames,
-  capabilitySummaries,
-  offeredCapabilities,
-} from './agent-capabilities.js'
+import { type AgentCapability, agentCapabilityNames, capabilitySummaries } from './agent-capabilities.js'
 import { agentAdapters } from './agent-registry.js'
 import { providers } from './providers/provider-registry.js'
 
@@ -41,7 +36,7 @@ export function renderAgentsMarkdown(): string {
       ]),
     ),
     '',
-    '"not yet": the adapter can, and no command or route makes use of it yet.',
+    'How messages and questions reach a running agent: [conversations.md](conversations.md).',
     '',
     '## Providers',
     '',
@@ -75,6 +70,5 @@ function agentRow({ name, title, summary, install, speaks, options }: AgentAdapt
 
 function cell({ capabilities }: AgentAdapter, name: AgentCapability): string {
   const capability = capabilities[name]
-  if (capability !== true) return `no: ${capability.no}`
-  return offeredCapabilities.has(name) ? 'yes' : 'not yet'
+  return capability === true ? 'yes' : `no: ${capability.no}`
 }

@@ -1,7 +1,6 @@
 export type {
   AgentAdapter,
   AgentAnswer,
-  AgentChannel,
   AgentExit,
   AgentPackage,
   AgentParser,
@@ -10,6 +9,7 @@ export type {
   AgentTaskInput,
   AgentVerdict,
   BrokerAccess,
+  InboxEntry,
   LaunchFile,
   LaunchSpec,
 } from './agent-adapter.js'
@@ -19,7 +19,6 @@ export {
   agentCapabilityNames,
   capabilitySummaries,
   isCapable,
-  offeredCapabilities,
 } from './agent-capabilities.js'
 export type { AgentOptions } from './agent-options.js'
 export { agentAdapters, commandLineAgentName, defaultAgentName, findAgent } from './agent-registry.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { limitsFinding } from './doctor-checks.js'
+import { limitsFinding, withSnapshots } from './doctor-checks.js'
 
 it.each([
   { limits: 'enforced', state: 'ok', remedy: undefined },
@@ -9,4 +9,23 @@ it.each([
   const finding = limitsFinding('bubblewrap', limits)
   expect(finding).toMatchObject({ check: 'isolation', state, detail: `bubblewrap, limits ${limits}` })
   expect(finding.remedy).toEqual(remedy)
+})
+
+it.each([
+  {
+    when: 'this machine attaches them',
+    snapshots: { copyOnWrite: true },
+    detail: 'd, snapshots attached copy-on-write',
+  },
+  {
+    when: 'it cannot',
+    snapshots: { copyOnWrite: false, detail: 'no idmaps' },
+    detail: 'd, snapshots copied (no idmaps)',
+  },
+  { when: 'nobody has looked', snapshots: undefined, detail: 'd' },
+])('snapshots are told beside the isolation when $when, without a warning', ({ snapshots, detail }) => {
+  expect(withSnapshots({ check: 'isolation', state: 'ok', detail: 'd' }, snapshots)).toMatchObject({
+    state: 'ok',
+    detail,
+  })
 })

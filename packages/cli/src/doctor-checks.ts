@@ -60,7 +60,7 @@ export const checks: Readonly<Record<string, Check>> = {
       return tried
     })
     const { tier } = picked.isolation
-    if (isSandboxTier(tier)) return limitsFinding(tier, picked.report.limits)
+    if (isSandboxTier(tier)) return withSnapshots(limitsFinding(tier, picked.report.limits), picked.report.snapshots)
     const why =
       picked.rejected[0]?.checks.filter(({ passed }) => !passed).map(({ name, detail }) => detail ?? name) ?? []
     return {
@@ -201,4 +201,14 @@ export function limitsFinding(tier: string, limits: 'enforced' | 'partial' | 'no
     'Memory, processor and process limits need control groups: start as root, or in a delegated group with ' +
     '`systemd-run --user --scope -p Delegate=yes corral up`.'
   return { ...found, state: 'warn', remedy }
+}
+
+/** Where snapshots are copied everything works, slower and with more disk: said, and no reason to warn. */
+export function withSnapshots(
+  finding: Finding,
+  snapshots: { copyOnWrite: boolean; detail?: string } | undefined,
+): Finding {
+  if (!snapshots) return finding
+  const how = snapshots.copyOnWrite ? 'attached copy-on-write' : `copied (${snapshots.detail ?? 'no overlay here'})`
+  return { ...finding, detail: `${finding.detail}, snapshots ${how}` }
 }

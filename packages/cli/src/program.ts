@@ -22,6 +22,8 @@ import { addSandboxCommand } from './commands/sandbox.js'
 import { addSecretCommand } from './commands/secret.js'
 import { addStatusCommand } from './commands/status.js'
 import { addTaskCommand } from './commands/task.js'
+import { addTaskAnswer } from './commands/task-answer.js'
+import { addTaskAttempts } from './commands/task-attempts.js'
 import { addTaskOutput } from './commands/task-output.js'
 import { addTaskPlan } from './commands/task-plan.js'
 import { addTaskSend } from './commands/task-send.js'
@@ -64,6 +66,8 @@ With a coding agent:
   addTaskOutput(task)
   addTaskPlan(task)
   addTaskSend(task)
+  addTaskAnswer(task)
+  addTaskAttempts(task)
   addTaskTake(task)
   addTaskShell(task)
   addProjectCommand(program)

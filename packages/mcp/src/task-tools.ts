@@ -81,7 +81,8 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
     'send_message',
     {
       title: 'Go on from a task',
-      description: 'A follow-up on the same branch with the memory of the agent.',
+      description:
+        'To an ended task: a follow-up on the same branch with the memory of the agent. To one that runs: told to its agent where that can take it (`steered`), else a follow-up at its end (`queued`).',
       inputSchema: z.object({ id: taskId, task: z.string().min(1).describe('what to do next') }),
     },
     ({ id, task }) => toolResult(async () => ({ ...(await tasks.send(id, { task })) })),

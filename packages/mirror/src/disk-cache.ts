@@ -34,6 +34,8 @@ export class DiskCache {
   /** In the order of use, the oldest first. */
   readonly #entries = new Map<string, Entry>()
   #usedBytes = 0
+  /** Of bodies that are being written. */
+  #draftBytes = 0
 
   private constructor(options: { directory: string; budgetBytes: number; clock?: Clock }) {
     this.#directory = options.directory
@@ -71,10 +73,10 @@ export class DiskCache {
   ): Promise<Entry> {
     const hash = hashOf(key)
     const draft = join(this.#directory, `${hash}.${randomUUID()}.draft`)
+    const written = { bytes: 0 }
+    const counted = this.#counted(Buffer.isBuffer(body) ? Readable.from([body]) : body, description.from, written)
     try {
-      await pipeline(Buffer.isBuffer(body) ? Readable.from([body]) : body, createWriteStream(draft, { mode: 0o600 }), {
-        ...(signal && { signal }),
-      })
+      await pipeline(counted, createWriteStream(draft, { mode: 0o600 }), { ...(signal && { signal }) })
       const { size } = await stat(draft)
       if (description.size !== undefined && description.size !== size)
         throw new Error(`${description.from} sent ${size} of ${description.size} bytes`)
@@ -84,6 +86,21 @@ export class DiskCache {
       return await this.#enter(hash, { ...description, size, path, checkedAtMs: this.#clock.now().getTime() })
     } finally {
       await rm(draft, { force: true })
+      this.#draftBytes -= written.bytes
+    }
+  }
+
+  /**
+   * What is being written may take as much as what is kept, all of it together: a body that does not end, or many large ones
+   * at once, would otherwise fill the disk before anything is removed.
+   */
+  async *#counted(body: Readable, from: string, written: { bytes: number }): AsyncGenerator<Buffer> {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      written.bytes += chunk.length
+      this.#draftBytes += chunk.length
+      if (this.#draftBytes > this.#budgetBytes)
+        throw new Error(`${from} does not fit: downloads under way take more than ${this.#budgetBytes} bytes`)
+      yield chunk
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Registry } from './ecosystem.js'
+import type { Fetch } from './guarded-fetch.js'
 
 export interface UpstreamRequest {
   readonly accept?: string | undefined
@@ -29,7 +30,7 @@ const headersTimeoutMs = 60_000
 export async function fetchUpstream(
   sources: readonly Registry[],
   request: UpstreamRequest,
-  options: { fetch: typeof fetch; signal: AbortSignal },
+  options: { fetch: Fetch; signal: AbortSignal },
 ): Promise<Response> {
   let last: UpstreamError | undefined
   for (const source of sources) {
@@ -51,13 +52,12 @@ export async function fetchUpstream(
 async function ask(
   source: Registry,
   request: UpstreamRequest,
-  options: { fetch: typeof fetch; signal: AbortSignal },
+  options: { fetch: Fetch; signal: AbortSignal },
 ): Promise<Response> {
   let url = source.url
   for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
     const response = await withHeadersTimeout(options.signal, (signal) =>
       options.fetch(url, {
-        redirect: 'manual',
         signal,
         headers: {
           ...(request.accept && { accept: request.accept }),

@@ -1,6 +1,7 @@
 export { DiskCache } from './disk-cache.js'
 export type { ClientSettings, Ecosystem, Registry, Upstream } from './ecosystem.js'
 export { ecosystems } from './ecosystems/index.js'
+export { fetchUpstream, UpstreamError } from './fetch-upstream.js'
 export { createMirror, type Mirror, type MirrorOptions } from './mirror.js'
 export type { HostSettings } from './upstreams/host-settings.js'
 export { hostUpstreams } from './upstreams/host-upstreams.js'

@@ -37,6 +37,7 @@ export async function startMirror(options: {
   budgetBytes?: number
   indexFreshMs?: number
   directory?: string
+  mayReach?: (address: string) => boolean
 }) {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'corral-mirror-')))
   const cache = await DiskCache.open({ directory, budgetBytes: options.budgetBytes ?? 100_000_000 })
@@ -50,6 +51,7 @@ export async function startMirror(options: {
       const registries = options.upstream(name)
       return registries && { registries }
     },
+    mayReach: options.mayReach ?? (() => true),
     log: silentLogger,
     ...(options.indexFreshMs !== undefined && { indexFreshMs: options.indexFreshMs }),
   })

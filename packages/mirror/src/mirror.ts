@@ -10,6 +10,7 @@ import type { Ecosystem, Resource, Upstream } from './ecosystem.js'
 import { ecosystems } from './ecosystems/index.js'
 import { fetchUpstream, UpstreamError } from './fetch-upstream.js'
 import { signedFileLinks } from './file-links.js'
+import { guardedFetch } from './guarded-fetch.js'
 
 export interface MirrorOptions {
   readonly cache: DiskCache
@@ -19,7 +20,8 @@ export interface MirrorOptions {
   readonly linkSecret: Uint8Array
   /** Asked at each fetch, so that settings of the host count as soon as they change. */
   upstream(ecosystem: string): Promise<Upstream | undefined>
-  readonly fetch?: typeof fetch
+  /** False for addresses of this machine and of metadata services: files and redirects must not lead there. */
+  mayReach(address: string): boolean
   readonly clock?: Clock
   readonly log: Logger
   /** How long an index is believed without asking again. */
@@ -39,10 +41,19 @@ export function createMirror(options: MirrorOptions): Mirror {
   const { cache, log } = options
   const clock = options.clock ?? systemClock
   const links = signedFileLinks({ base: options.baseUrl, secret: options.linkSecret })
+  const fetchFrom = guardedFetch({ mayReach: (address) => options.mayReach(address), registryHosts })
   const indexFreshMs = options.indexFreshMs ?? 300_000
   const life = new AbortController()
   /** One download per key: clients that ask for the same meanwhile wait for it. */
   const downloads = new Map<string, Promise<Entry>>()
+
+  async function registryHosts(): Promise<ReadonlySet<string>> {
+    const known = await Promise.all(ecosystems.map(({ name }) => options.upstream(name)))
+    const registries = known.flatMap((upstream) => upstream?.registries ?? [])
+    // Where crates lie is a setting of the registry itself; markers in the path do not change its host.
+    const addresses = registries.flatMap(({ url, download }) => [url.href, ...(download ? [download] : [])])
+    return new Set(addresses.filter((address) => URL.canParse(address)).map((address) => new URL(address).hostname))
+  }
 
   async function entryFor(ecosystem: string, resource: Resource): Promise<Entry> {
     const key = keyOf(ecosystem, resource, options.baseUrl)
@@ -61,7 +72,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       const response = await fetchUpstream(
         resource.sources,
         { accept: resource.accept, etag: stored?.etag, lastModified: stored?.lastModified },
-        { fetch: options.fetch ?? fetch, signal: life.signal },
+        { fetch: fetchFrom, signal: life.signal },
       )
       if (response.status === 304 && stored) {
         await cache.renew(key)
@@ -122,7 +133,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       return file && { ecosystem: 'files', resource: { sources: [{ url: file }], kind: 'artifact' } satisfies Resource }
     }
     const ecosystem = ecosystems.find(({ name }) => name === first)
-    if (!ecosystem) return undefined
+    if (!ecosystem || climbs(asked.path)) return undefined
     const upstream = await options.upstream(ecosystem.name)
     if (!upstream || upstream.registries.length === 0)
       return { refusal: `no ${ecosystem.name} registry is configured on this machine`, status: 404 }
@@ -147,6 +158,17 @@ export function createMirror(options: MirrorOptions): Mirror {
     },
   }
 }
+
+/**
+ * Whether a path goes up in any spelling an address parser or a registry may understand. The address of a registry with the
+ * path behind it would then lie outside of the registry, on a host that is sent the registry's credentials.
+ */
+const climbs = (path: string): boolean =>
+  path
+    .replace(/%2f|%5c|\\/gi, '/')
+    .replace(/%2e/gi, '.')
+    .split('/')
+    .some((part) => part === '.' || part === '..')
 
 function described(ecosystem: Ecosystem, resource: ReturnType<Ecosystem['resource']>) {
   if (resource === undefined || 'body' in resource) return resource

@@ -50,6 +50,8 @@ enum {
 
 int launch_main(int argc, char **argv);
 int netns_main(int argc, char **argv);
+int attach_main(int argc, char **argv);
+int seal_main(int argc, char **argv);
 int attempt_main(int argc, char **argv);
 int supervise_main(int argc, char **argv);
 

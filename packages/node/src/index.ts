@@ -1,4 +1,5 @@
 export { socketPath } from './cradle/client/socket-path.js'
+export { mayReach } from './cradle/network/reachable-address.js'
 export { type AreaUsage, areaText, areaUsage } from './disk/area-usage.js'
 export { makeRoom, type RoomMade, thawPods } from './disk/make-room.js'
 export { graceAnnotation } from './disk/storage-limits.js'

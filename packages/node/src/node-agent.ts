@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type Informer, type KubeClient } from '@corral/kube'
-import type { Clock, Logger, PodStreams } from '@corral/ports'
+import type { Clock, Logger, PodStreams, SnapshotStore } from '@corral/ports'
 import { NetworkPolicies, type NetworkPolicy, type Pod, Pods } from '@corral/resources'
 import { DiskGuard } from './disk/disk-guard.js'
 import { reserveFile } from './disk/reserve-file.js'
@@ -15,6 +15,8 @@ import { keepLease, registerNode, reportDiskPressure, reportNotReady } from './n
 import { podEvents } from './pod-events.js'
 import { PodSet } from './pod-set.js'
 import { podDirectories } from './records/pod-directories.js'
+import { SnapshotDirectory } from './snapshots/snapshot-directory.js'
+import { snapshotStore } from './snapshots/snapshot-store.js'
 import { podStreams } from './streams/pod-streams.js'
 import { claimDirectories } from './volumes/claim-directories.js'
 import { type Provisioner, startProvisioner } from './volumes/provisioner.js'
@@ -37,11 +39,13 @@ export interface NodeOptions {
   /** Where the API server finds this node's streaming routes; absent when they are served in process. */
   kubeletPort?: number
   hostIP?: string
-  /** Processes one pod may have. */
+  /** Processes and threads one pod may have; 1024 where absent. */
   pidsLimit?: number
   version?: string
   /** `disk/usage-thread` as one JavaScript file: counts what pods take. Without it this thread counts. */
   usageThread?: string
+  /** The compiled supervisor, which seals snapshots; looked for beside the package when left out, null to go without. */
+  supervisorPath?: string | null
   /** Told when the data directory's disk becomes full (`problem` says how) and when it has room again. */
   onDiskPressure?: (problem: string | undefined) => void
   /** Called once the disk has been looked at and the pods that fill it are being evicted. */
@@ -60,6 +64,8 @@ export interface NodeStopOptions {
 export interface NodeAgent {
   /** Exec, attach, logs and port-forward of the pods on this node. */
   readonly podStreams: PodStreams
+  /** Directory trees that pods of this node get copy-on-write. */
+  readonly snapshots: SnapshotStore
   /** Settles once the node is registered and has taken over the pods that were there; rejects when it cannot. */
   readonly ready: Promise<void>
   /**
@@ -69,7 +75,11 @@ export interface NodeAgent {
   stop(options: NodeStopOptions): Promise<void>
 }
 
-const defaultPidsLimit = 4096
+/**
+ * Every process of a sandbox maps the same C library as those of the others, and the kernel keeps one queue of those who
+ * fork, start and end for each such file: a start in another sandbox waits behind as many as a fork bomb may have.
+ */
+const defaultPidsLimit = 1024
 const registerTries = 6
 const firstRetryMs = 100
 const defaultUpkeepMs = 30_000
@@ -84,6 +94,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   const events = podEvents({ client, component: 'corral-node', host: nodeName, clock, log })
   const directories = podDirectories(dataDir)
   const claims = claimDirectories(dataDir)
+  const snapshots = new SnapshotDirectory(dataDir, log)
   const toolchain = options.toolchain ?? (await hostToolchain({ dataDir }))
   const leftovers = { records: await directories.load(), cells: await isolation.adopt() }
   const provisioner = startProvisioner({ client, claims, nodeName, log, signal: life.signal })
@@ -93,6 +104,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
       client,
       isolation,
       directories,
+      snapshots,
       claims,
       images: options.images,
       services: options.services,
@@ -117,6 +129,9 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
     log,
     signal: life.signal,
   })
+  const sweeping = snapshots
+    .sweep()
+    .catch((error: unknown) => log.warn('half a snapshot could not be removed', { error }))
   const lease = keepLease(registration)
   const ready = becomeReady(registration, { informer, policies, provisioner }, pods)
   const upkeep = repeat(() => pods.upkeep(), options.upkeepMs ?? defaultUpkeepMs, life.signal)
@@ -149,6 +164,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
       lease,
       upkeep,
       guarding,
+      sweeping,
       informer.stop(),
       policies.stop(),
       provisioner.stop(),
@@ -160,6 +176,10 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   }
   const agent: NodeAgent = {
     podStreams: podStreams(pods, clock),
+    snapshots: snapshotStore(
+      { directory: snapshots, find: (uid) => pods.sealable(uid), clock },
+      options.supervisorPath,
+    ),
     ready,
     stop(how) {
       stopped ??= stop(how)

@@ -12,6 +12,7 @@ import { PodWorker, type PodWorkerPorts } from './pod/pod-worker.js'
 import { recoverContainers } from './pod/recovered-state.js'
 import { RefusalReporter } from './pod/refusal-reporter.js'
 import type { PodRecord } from './records/pod-directories.js'
+import type { SealedPod } from './snapshots/seal-pod.js'
 import type { StreamTargets } from './streams/pod-streams.js'
 
 /** What an earlier agent left behind. */
@@ -104,6 +105,15 @@ export class PodSet implements StreamTargets {
     for (const worker of this.#workers.values()) {
       await worker.upkeep().catch((error: unknown) => this.ports.log.warn('pod upkeep failed', { error }))
     }
+  }
+
+  /** A pod whose directories may become a snapshot. */
+  sealable(podUid: string): SealedPod | undefined {
+    const worker = this.#workers.get(podUid)
+    if (!worker) return undefined
+    const { pod, record } = worker
+    const paths = this.ports.directories.paths(podUid)
+    return { pod, record, paths, endFor: (reason, message) => worker.endFor(reason, message) }
   }
 
   /** The pods that have files on this node's disk. */

@@ -48,9 +48,22 @@ export type RevisePlanRequest = z.infer<typeof revisePlanRequestSchema>
 export const rejectPlanRequestSchema = z.strictObject({ revision, remark: remark.optional() })
 export type RejectPlanRequest = z.infer<typeof rejectPlanRequestSchema>
 
+/** `POST /tasks/{id}/answers`. One of the two: an option by its id, or a text where the question takes one. */
+export const answerQuestionRequestSchema = z
+  .strictObject({
+    question: plainText(200),
+    option: plainText(200).optional(),
+    answer: plainText(16 * 1024).optional(),
+  })
+  .refine(({ option, answer }) => (option === undefined) !== (answer === undefined), 'needs an option or an answer')
+export type AnswerQuestionRequest = z.infer<typeof answerQuestionRequestSchema>
+
 /** The answer to a message to a task that has not ended. */
 export const messageDeliverySchema = z.object({
-  /** `queued`: it becomes a follow-up when the task has ended. `steered`: the agent was told at once. */
+  /**
+   * `queued`: it becomes a follow-up when the task has ended. `steered`: it is given to the running agent; should that end
+   * before it reads it, it becomes a follow-up as well.
+   */
   delivery: z.enum(['steered', 'queued']),
   message_id: z.string(),
 })

@@ -1,7 +1,22 @@
 import { packagesGrant } from '@corral/resources/task-words'
 import * as z from 'zod'
-import { type Check, checkLimits, checkSchema, checksSchema } from './check-api.js'
-import { egressRuleSchema, taskLimits } from './task-api.js'
+import type { Check } from './check-api.js'
+import {
+  checks,
+  commands,
+  directory,
+  egress,
+  egressNote,
+  parts,
+  secondsOf,
+  secrets,
+  services,
+  start,
+  type ToolName,
+  toCheck,
+  tools,
+  variables,
+} from './environment-fields.js'
 
 /** Where a repository says what it needs to be worked on. */
 export const environmentFilePath = '.corral/environment.yaml'
@@ -9,67 +24,23 @@ export const environmentFilePath = '.corral/environment.yaml'
 /** What is larger is no such file. */
 export const maxEnvironmentFileBytes: number = 64 * 1024
 
-const command = z.string().min(1).max(taskLimits.commandCharacters)
-
-const variableName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable')
-  .refine((name) => !['PATH', 'HOME', 'REPO', 'SETUP'].includes(name) && !name.startsWith('CORRAL_'), {
-    message: 'is set by the platform; directories for PATH go into "path"',
-  })
-
-const directory = z
-  .string()
-  .min(1)
-  .max(1_000)
-  .regex(/^[^:\n]+$/, 'must be one directory')
-  .refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
-    message: 'must be a directory of the repository, relative to its root',
-  })
-
-const egress = z.array(egressRuleSchema).max(taskLimits.egressRules)
-
-const secondsOfUnit = { s: 1, m: 60, h: 3600 } as const
-
-const duration = z
-  .string()
-  .regex(/^[1-9][0-9]{0,5}(s|m|h)$/, 'must be a duration such as 90s, 10m or 1h')
-  .refine((text) => secondsOf(text) <= checkLimits.maxTimeoutSeconds, 'must be 6h at most')
-
-function secondsOf(text: string): number {
-  return Number(text.slice(0, -1)) * secondsOfUnit[text.slice(-1) as keyof typeof secondsOfUnit]
-}
-
-const checks = z
-  .array(
-    z.strictObject({
-      name: checkSchema.shape.name,
-      run: checkSchema.shape.command.describe('Runs with /bin/sh -c at the root of the repository.'),
-      timeout: duration.optional().describe('10m where unset.'),
-    }),
-  )
-  .max(checkLimits.checks)
-  .superRefine((list, context) => {
-    for (const { message } of checksSchema.safeParse(list.map(toCheck)).error?.issues ?? [])
-      context.addIssue({ code: 'custom', message })
-  })
-
-function toCheck({ name, run, timeout }: { name: string; run: string; timeout?: string | undefined }): Check {
-  return { name, command: run, ...(timeout ? { timeout_seconds: secondsOf(timeout) } : {}) }
+/** Fields that the format is to have and this release cannot do: refused in words of their own. */
+export const laterFields: Readonly<Record<string, string>> = {
+  resources: 'is not supported yet; name a template with other limits: corral run --template NAME',
+  image: 'is not supported yet; name a template with that image: corral run --template NAME',
 }
 
 /** `.corral/environment.yaml`. Unknown fields are refused, so that a typing error is not silently ignored. */
 export const environmentFileSchema = z.strictObject({
   version: z.literal(1).describe('The version of this format.'),
-  setup: z
-    .union([command, z.array(command).min(1).max(50)])
+  setup: commands
     .optional()
     .describe('Installs what the repository needs; runs under bash -euo pipefail before the agent.'),
-  env: z
-    .record(variableName, z.union([z.string().max(32_768), z.number(), z.boolean()]))
-    .optional()
-    .describe('Variables for set-up and the agent.'),
+  env: variables.optional().describe('Variables for set-up and the agent.'),
   path: z.array(directory).max(50).optional().describe('Directories of the repository that come first on PATH.'),
+  tools: tools.optional().describe('Toolchains and their versions; version files of the repository where unset.'),
+  services: services.optional().describe('Run in the sandbox from before set-up to the end of the task.'),
+  start: start.optional().describe('Background commands after set-up, ready before the agent starts.'),
   checks: checks.optional().describe('Commands that judge the work after the agent, where the task names none itself.'),
   egress: z
     .strictObject({
@@ -77,8 +48,26 @@ export const environmentFileSchema = z.strictObject({
       agent: egress.optional().describe('What the agent may reach; nothing where unset.'),
     })
     .optional()
-    .describe(`Each host:port, or ${packagesGrant} for the package mirror. All but the mirror has to be granted.`),
+    .describe(egressNote),
+  secrets: secrets.optional().describe('Secrets of the platform for set-up; each has to be granted.'),
+  parts: parts.optional().describe('Parts of a monorepo, one of which a task may name; what a part has wins.'),
 })
+
+/** A command that runs beside the work. */
+export interface BackgroundCommand {
+  name: string
+  /** For bash, below the root of the repository. */
+  run: string
+  port?: number
+  timeoutSeconds: number
+  env: Record<string, string>
+}
+
+export interface EnvironmentService extends Omit<BackgroundCommand, 'run'> {
+  run?: string
+  /** One that is ready-made: `postgres`, `postgres-15`. */
+  use?: string
+}
 
 /** What the file asks for, in one form. */
 export interface EnvironmentRequest {
@@ -88,23 +77,81 @@ export interface EnvironmentRequest {
   path: string[]
   checks: Check[]
   egress: { setup: string[]; agent: string[] }
+  tools: Partial<Record<ToolName, string>>
+  start: BackgroundCommand[]
+  services: EnvironmentService[]
+  /** Names of secrets, with the variable set-up finds each in. */
+  secrets: { name: string; env: string }[]
+  /** The directory the chosen part lies in. */
+  directory?: string
+  /** What a task can name. */
+  parts: string[]
 }
 
-/** The file's content with its defaults. Pure. */
-export function environmentRequest(file: z.infer<typeof environmentFileSchema>): EnvironmentRequest {
-  const { setup } = file
+type File = z.infer<typeof environmentFileSchema>
+type Part = NonNullable<File['parts']>[string]
+const defaultReadySeconds = 60
+
+/** The file's content with its defaults, for one part of it where that is named; `undefined` where there is no such part. Pure. */
+export function environmentRequest(file: File): EnvironmentRequest
+export function environmentRequest(file: File, part: string | undefined): EnvironmentRequest | undefined
+export function environmentRequest(file: File, part?: string): EnvironmentRequest | undefined {
+  const chosen = part === undefined ? undefined : Object.entries(file.parts ?? {}).find(([name]) => name === part)?.[1]
+  if (part !== undefined && !chosen) return undefined
+  const { path: place, ...own }: Partial<Part> = chosen ?? {}
+  const merged = { ...file, ...own, env: { ...file.env, ...own.env } }
+  // What the root says runs at the root, also for a task on a part.
+  const at = <Key extends 'setup' | 'checks' | 'start' | 'services'>(key: Key): string | undefined =>
+    own[key] === undefined ? undefined : place
+  const { setup } = merged
   const lines = typeof setup === 'string' ? [setup] : setup
+  const inPart = at('setup')
   return {
-    ...(lines ? { setup: lines.join('\n') } : {}),
-    env: Object.fromEntries(Object.entries(file.env ?? {}).map(([name, value]) => [name, String(value)])),
+    ...(lines ? { setup: [...(inPart ? [`cd -- ${quoted(inPart)}`] : []), ...lines].join('\n') } : {}),
+    env: texts(merged.env),
     path: file.path ?? [],
-    checks: (file.checks ?? []).map(toCheck),
+    checks: (merged.checks ?? [])
+      .map(toCheck)
+      .map((check) => ({ ...check, command: inDirectory(at('checks'), check.command) })),
     egress: { setup: file.egress?.setup ?? (lines ? [packagesGrant] : []), agent: file.egress?.agent ?? [] },
+    tools: texts({ ...file.tools, ...own.tools }),
+    start: (merged.start ?? []).map(({ run, ready, timeout }, index) => ({
+      name: `start-${index + 1}`,
+      run: inDirectory(at('start'), run),
+      ...(ready ? { port: ready.port } : {}),
+      timeoutSeconds: timeout ? secondsOf(timeout) : defaultReadySeconds,
+      env: {},
+    })),
+    services: (merged.services ?? []).map(({ name, use, run, ready, timeout, env }) => ({
+      name,
+      ...(use ? { use } : {}),
+      ...(run ? { run: inDirectory(at('services'), run) } : {}),
+      ...(ready ? { port: ready.port } : {}),
+      timeoutSeconds: timeout ? secondsOf(timeout) : defaultReadySeconds,
+      env: texts(env ?? {}),
+    })),
+    secrets: (file.secrets ?? []).map(({ name, env }) => ({
+      name,
+      env: env ?? name.toUpperCase().replaceAll('-', '_'),
+    })),
+    ...(place ? { directory: place } : {}),
+    parts: Object.keys(file.parts ?? {}),
   }
 }
 
+function texts(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+const inDirectory = (place: string | undefined, run: string): string =>
+  place === undefined ? run : `cd -- ${quoted(place)} && {\n${run}\n}`
+
 /** What of it an operator has to grant first: everything but the package mirror. */
-export function askedEgress({ egress: { setup, agent } }: EnvironmentRequest): string[] {
+export function askedEgress({ egress: { setup, agent } }: Pick<EnvironmentRequest, 'egress'>): string[] {
   return [...new Set([...setup, ...agent].map((rule) => rule.toLowerCase()))].filter((rule) => rule !== packagesGrant)
 }
 

@@ -1,4 +1,6 @@
 export {
+  type AskPolicy,
+  askPolicies,
   type IsolationTier,
   isFinalPhase,
   isolationTiers,
@@ -15,6 +17,7 @@ export {
   taskStages,
 } from '@corral/resources/task-words'
 export { anySignal } from './any-signal.js'
+export { type PickTaskRequest, pickTaskRequestSchema, type TaskGroup, taskGroupSchema } from './attempt-api.js'
 export { branchNameProblem } from './branch-name.js'
 export {
   type Check,
@@ -32,7 +35,9 @@ export {
   taskChecksSchema,
 } from './check-api.js'
 export {
+  type AnswerQuestionRequest,
   type ApprovePlanRequest,
+  answerQuestionRequestSchema,
   approvePlanRequestSchema,
   type MessageDelivery,
   messageDeliverySchema,
@@ -96,18 +101,23 @@ export {
   type TreeEntry,
   treeEntrySchema,
 } from './daemon-files-api.js'
+export { secretName, type ToolName, toolNames } from './environment-fields.js'
 export {
   askedEgress,
+  type BackgroundCommand,
   type EnvironmentRequest,
+  type EnvironmentService,
   environmentFilePath,
   environmentFileSchema,
   environmentJsonSchema,
   environmentRequest,
+  laterFields,
   maxEnvironmentFileBytes,
 } from './environment-file.js'
 export { type ErrorCode, type ErrorCodeEntry, errorCodeEntry, errorCodes, isErrorCode } from './error-codes.js'
 export { renderErrorsMarkdown } from './errors-markdown.js'
 export { formatGitIdentity, type GitIdentity, gitIdentitySchema, parseGitIdentity } from './git-identity.js'
+export { type GroupView, groupViewSchema } from './group-view.js'
 export { issueWords } from './issue-words.js'
 export {
   encodeOutputFrame,
@@ -228,6 +238,7 @@ export {
 export { summaryOf, type TaskSummary, taskSummarySchema, titleOf } from './task-summary.js'
 export {
   type TaskList,
+  type TaskQuestion,
   type TaskTimes,
   type TaskView,
   taskListSchema,

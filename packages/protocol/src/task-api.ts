@@ -1,4 +1,5 @@
 import {
+  askPolicies,
   defaultTaskTimeoutSeconds,
   isolationTiers,
   packagesGrant,
@@ -21,6 +22,7 @@ export const taskLimits = {
   files: 200,
   fileCharacters: 1024 * 1024,
   egressRules: 100,
+  attempts: 10,
   maxTimeoutSeconds: 24 * 60 * 60,
   defaultTimeoutSeconds: defaultTaskTimeoutSeconds,
 } as const
@@ -141,6 +143,12 @@ const taskRequestFields = z.strictObject({
    */
   lfs: z.boolean().optional(),
   agent: agentChoiceSchema.optional(),
+  /** Several tasks at once, each on a branch of its own; `agent` is for those that name none. */
+  attempts: z
+    .array(z.strictObject({ agent: agentChoiceSchema.optional() }))
+    .min(2)
+    .max(taskLimits.attempts)
+    .optional(),
   /** Said to the agent beside what the repository's own instruction files say. */
   instructions: plainText(taskLimits.instructionsCharacters).optional(),
   mcp_servers: z.array(mcpServerSchema).max(taskLimits.mcpServers).optional(),
@@ -149,6 +157,11 @@ const taskRequestFields = z.strictObject({
   timeout_seconds: z.number().int().min(1).max(taskLimits.maxTimeoutSeconds).optional(),
   files: z.array(injectedFileSchema).max(taskLimits.files).optional(),
   setup: plainText(taskLimits.commandCharacters).optional(),
+  /** The part of the repository's environment to set up, one of `parts` of its file. */
+  part: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be lower-case letters, digits and dashes')
+    .optional(),
   /** Time the set-up command has; 20 minutes without it. */
   setup_timeout_seconds: z.number().int().min(1).max(taskLimits.maxTimeoutSeconds).optional(),
   /** How often the state of the work is taken out while the agent runs; 120 without it, 0 for never. */
@@ -170,10 +183,25 @@ const taskRequestFields = z.strictObject({
   labels: z.record(labelKey, z.string().max(63)).optional(),
   /** `plan`: the agent plans, changes nothing, and waits for the approval of its plan. */
   mode: z.enum(taskModes).optional(),
-  /** How long the sandbox is kept while the task waits for a decision; 300 without it, then it is given back. */
+  /**
+   * How long the sandbox is kept while the task waits for a decision (300 without it), and after the task for a follow-up
+   * (0 without it).
+   */
   hold_sandbox_seconds: z.number().int().min(0).max(taskLimits.maxTimeoutSeconds).optional(),
   /** How long a plan waits for a decision; a day without it. */
   plan_expiry_seconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(30 * 24 * 60 * 60)
+    .optional(),
+  /**
+   * What the agent asks a person. `never`, which is the default: everything inside the sandbox is allowed. `input`: it may
+   * ask what it wants to know. `always`: it also asks for every permission. The task is `WAITING_INPUT` meanwhile.
+   */
+  ask: z.enum(askPolicies).optional(),
+  /** How long a question waits for an answer; a day without it. */
+  question_expiry_seconds: z
     .number()
     .int()
     .min(1)
@@ -223,7 +251,13 @@ export const retryTaskRequestSchema = z.strictObject({
 export type RetryTaskRequest = z.infer<typeof retryTaskRequestSchema>
 
 /** The answer to `POST /tasks`. */
-export const createTaskResponseSchema = z.object({ id: z.string(), status: taskPhaseSchema })
+export const createTaskResponseSchema = z.object({
+  id: z.string(),
+  status: taskPhaseSchema,
+  /** For `attempts`: what they share, and the ids of all of them; `id` is the first. */
+  group: z.string().optional(),
+  tasks: z.array(z.string()).optional(),
+})
 export type CreateTaskResponse = z.infer<typeof createTaskResponseSchema>
 
 /** Body of every error answer, of the task API and of the daemon. */

@@ -44,6 +44,13 @@ export const taskCauses = {
     'Go on with `corral task send ID "..."`; the agent remembers its plan.',
   ),
 
+  QuestionExpired: failed(
+    'agent',
+    false,
+    'Nobody answered a question of the agent in time.',
+    'Go on with `corral task send ID "..."`; the agent remembers what it asked.',
+  ),
+
   ClaimFailed: failed(
     'claim',
     true,
@@ -203,10 +210,28 @@ export const taskCauses = {
     'The environment file of the repository cannot be used.',
     'Check it with `corral env validate`.',
   ),
+  ToolMissing: failed(
+    'repository',
+    false,
+    'The environment file names a toolchain that the sandbox does not have.',
+    'Add it with `corral env tools install TOOL@VERSION` or `corral env tools --add DIR`, then retry.',
+  ),
+  SecretMissing: failed(
+    'setup',
+    false,
+    'The environment file asks for a secret that was granted and is not set.',
+    'Set it with `corral secret set NAME`, then retry.',
+  ),
+  ServiceFailed: failed(
+    'setup',
+    false,
+    'A service or background command of the environment ended, or was not ready in time.',
+    'The message has its last output; try its command with `corral task shell`.',
+  ),
   EnvironmentNotGranted: failed(
     'repository',
     false,
-    'The environment file of the repository asks for network that was not granted.',
+    'The environment file of the repository asks for network or secrets that were not granted.',
     'Read the file, then grant it with `corral env grant`.',
   ),
   SetupFailed: failed(

@@ -31,6 +31,29 @@ export const messageEventSchema = z.object({
   text,
   /** Reasoning shown apart from the answer. */
   thinking: z.boolean().optional(),
+  /** `steered`: somebody said it while the agent worked, and the agent has read it. */
+  delivery: z.literal('steered').optional(),
+  /** Of a message that was sent: its id. */
+  message_id: z.string().max(200).optional(),
+})
+
+/** The agent waits for a person: an answer goes to `POST /tasks/{id}/answers`. */
+export const questionEventSchema = z.object({
+  type: z.literal('question'),
+  question: z.string().max(200),
+  kind: z.enum(['permission', 'input']),
+  text,
+  /** What can be answered; any text where there are none. */
+  options: z.array(z.object({ id: z.string().max(200), label: z.string().max(200) })).max(50),
+})
+
+/** What a question was answered with. */
+export const answerEventSchema = z.object({
+  type: z.literal('answer'),
+  question: z.string().max(200),
+  text: text.optional(),
+  /** The agent went on without an answer. */
+  withdrawn: z.boolean().optional(),
 })
 
 export const toolCallEventSchema = z.object({
@@ -153,6 +176,8 @@ export const agentEventSchema = z.discriminatedUnion('type', [
   usageEventSchema,
   errorEventSchema,
   outputEventSchema,
+  questionEventSchema,
+  answerEventSchema,
 ])
 export type AgentEvent = z.infer<typeof agentEventSchema>
 
@@ -172,6 +197,8 @@ export const taskEventBodySchema = z.discriminatedUnion('type', [
   warningEventSchema,
   planEventSchema,
   planDecisionEventSchema,
+  questionEventSchema,
+  answerEventSchema,
   resultEventSchema,
 ])
 export type TaskEventBody = z.infer<typeof taskEventBodySchema>

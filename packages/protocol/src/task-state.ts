@@ -44,6 +44,8 @@ export const refusedHostSchema = z.object({
   port: z.number().int().optional(),
   reason: z.enum(['NotAllowed', 'TooManyNames', 'Unresolved', 'ForbiddenAddress', 'Unreachable']),
   count: z.number().int().nonnegative(),
+  /** The process that asked first, such as `node install.mjs`, where it could be seen. */
+  process: z.string().max(140).optional(),
 })
 
 export const usageSchema = z.object({

@@ -10,19 +10,22 @@ export const taskSummarySchema = taskViewSchema
     agent: z.looseObject({ name: z.string(), model: z.string().optional() }),
     /** Without its text. */
     plan: z.object({ revision: z.number().int().positive(), verdict: z.string().optional() }).optional(),
+    /** Without what they ask. */
+    questions: z.array(z.object({ id: z.string(), outcome: z.string().optional() })).optional(),
   })
 export type TaskSummary = z.infer<typeof taskSummarySchema>
 
 const titleCharacters = 200
 
 export function summaryOf(view: TaskView): TaskSummary {
-  const { task, instructions: _, mcp_servers: __, egress: ___, refused: ____, agent, plan, ...rest } = view
+  const { task, instructions: _, mcp_servers: __, egress: ___, refused: ____, questions, agent, plan, ...rest } = view
   const { name, model } = agent
   return {
     ...rest,
     title: titleOf(task),
     agent: { name, ...(model === undefined ? {} : { model }) },
     ...(plan ? { plan: planOf(plan) } : {}),
+    ...(questions ? { questions: questions.map(({ id, outcome }) => ({ id, ...(outcome ? { outcome } : {}) })) } : {}),
   }
 }
 

@@ -1,5 +1,6 @@
-import { isolationTiers, planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
+import { askPolicies, isolationTiers, planVerdicts, retryStages, taskModes } from '@corral/resources/task-words'
 import * as z from 'zod'
+import { taskGroupSchema } from './attempt-api.js'
 import { taskChecksSchema } from './check-api.js'
 import {
   diffStatSchema,
@@ -28,6 +29,20 @@ export const taskTimesSchema = z.object({
   finished_at: time.optional(),
 })
 export type TaskTimes = z.infer<typeof taskTimesSchema>
+
+export const taskQuestionSchema = z.object({
+  id: z.string(),
+  kind: z.enum(['permission', 'input']),
+  text: z.string(),
+  /** What can be answered; any text where there are none. */
+  options: z.array(z.object({ id: z.string(), label: z.string() })),
+  asked_at: time,
+  expires_at: time,
+  outcome: z.enum(['answered', 'withdrawn', 'expired']).optional(),
+  answer: z.string().optional(),
+  settled_at: time.optional(),
+})
+export type TaskQuestion = z.infer<typeof taskQuestionSchema>
 
 /** A task as the API shows it. The prompt is `task`, as in the request. */
 export const taskViewSchema = z.object({
@@ -70,17 +85,22 @@ export const taskViewSchema = z.object({
       name: z.string().optional(),
       pod: z.string().optional(),
       isolation: z.string().optional(),
+      /** While it is held for a follow-up: until when. */
+      held_until: time.optional(),
+      /** The task that held it for this one. */
+      taken_from: z.string().optional(),
     })
     .optional(),
   usage: usageSchema.optional(),
   egress: z.array(z.string()).optional(),
   /** What the task tried to reach and was not allowed to or could not, with the number of times. */
   refused: z.array(refusedHostSchema).optional(),
+  /** The file of the repository its environment comes from, such as `.corral/environment.yaml`. */
+  environment_file: z.string().max(1_000).optional(),
   labels: z.record(z.string(), z.string()).optional(),
   author: z.object({ name: z.string(), email: z.string() }).optional(),
   committer: z.object({ name: z.string(), email: z.string() }).optional(),
   sign: z.boolean().optional(),
-  environment_file: z.string().optional(),
   runtime_class_name: z.string().optional(),
   minimum_tier: z.enum(isolationTiers).optional(),
   timeout_seconds: z.number().int(),
@@ -102,13 +122,29 @@ export const taskViewSchema = z.object({
       decided_at: time.optional(),
     })
     .optional(),
-  /** What was said while the task ran; it becomes a follow-up when the task has ended. */
-  messages: z.array(z.object({ id: z.string(), task: z.string(), at: time })).optional(),
+  /** What was said while the task ran; what the agent did not read becomes a follow-up when the task has ended. */
+  messages: z
+    .array(
+      z.object({
+        id: z.string(),
+        task: z.string(),
+        at: time,
+        delivery: z.enum(['steered', 'queued']).optional(),
+        /** Whether the agent took it up while it ran. */
+        read: z.boolean().optional(),
+      }),
+    )
+    .optional(),
+  ask: z.enum(askPolicies).optional(),
+  /** What the agent asked; without an outcome a question waits for `POST /tasks/{id}/answers`. */
+  questions: z.array(taskQuestionSchema).optional(),
   hold_sandbox_seconds: z.number().int().optional(),
   /** The task this one goes on from. */
   continues: z.string().optional(),
   /** The first task of the conversation this one belongs to. */
   thread: z.string().optional(),
+  /** The attempts this task is one of: `GET /groups/{name}`. */
+  group: taskGroupSchema.optional(),
   /** Whether the agent's session is kept, so that a follow-up goes on with it. */
   session: z.object({ id: z.string(), size_bytes: z.number().int().nonnegative() }).optional(),
   last_event_sequence: z.number().int().nonnegative().optional(),

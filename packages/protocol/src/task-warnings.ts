@@ -121,6 +121,18 @@ export const taskWarnings = {
     'Where the server does not have them either, those files cannot be checked out: look at the paths in the diff.',
   ),
   EgressRefused: row('The sandbox asked for a name it may not reach.', 'Allow it where the task needs it.'),
+  ToolMissing: row(
+    'A version file asks for a toolchain the sandbox does not have.',
+    'Add it, or correct the file; tasks go on with what is there.',
+  ),
+  ToolDiffers: row(
+    'A version file asks for a version the sandbox does not have; a near one is used.',
+    'Add the exact one where it matters.',
+  ),
+  EnvironmentPartly: row(
+    'A file of another tool says how the repository is set up, and not all of it could be used.',
+    'Write .corral/environment.yaml with `corral env init` and complete it.',
+  ),
   SetupSilent: row('Set-up is still running and has said nothing for a while.', 'Wait, or cancel the task.'),
   WarningsCut: row('There were more warnings than are kept.', 'Look at the diff.'),
 } as const satisfies Record<string, TaskWarningEntry>

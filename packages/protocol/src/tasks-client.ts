@@ -1,7 +1,9 @@
 import { isFinalPhase, type TaskPhase } from '@corral/resources/task-words'
 import * as z from 'zod'
 import { anySignal } from './any-signal.js'
+import type { PickTaskRequest } from './attempt-api.js'
 import {
+  type AnswerQuestionRequest,
   type ApprovePlanRequest,
   type MessageDelivery,
   messageDeliverySchema,
@@ -11,6 +13,7 @@ import {
 } from './conversation-api.js'
 import { CorralError } from './corral-error.js'
 import type { Fetch } from './daemon-client.js'
+import { type GroupView, groupViewSchema } from './group-view.js'
 import {
   type AgentInfo,
   agentListSchema,
@@ -43,8 +46,9 @@ import {
   createTaskResponseSchema,
   type RetryTaskRequest,
 } from './task-api.js'
-import { finalViewOf, type TaskEvent, taskEventHeadSchema } from './task-events.js'
+import { finalViewOf, type TaskEvent } from './task-events.js'
 import { type TaskList, type TaskView, taskListSchema, taskViewSchema } from './task-view.js'
+import { parseEvent, parseJson, pathOf, searchOf } from './task-wire.js'
 import { type OpenSessionRequest, type SessionView, sessionViewSchema } from './web-api.js'
 
 export interface TasksClientOptions {
@@ -112,7 +116,7 @@ export class TasksClient {
 
   /** Newest first. `next` of a page is `after` of the following one. */
   list(
-    query: { status?: TaskPhase; project?: string; limit?: number; after?: string } = {},
+    query: { status?: TaskPhase; group?: string; project?: string; limit?: number; after?: string } = {},
     options: TaskCallOptions = {},
   ): Promise<TaskList> {
     return this.#json('GET', `/tasks${searchOf(query)}`, taskListSchema, options)
@@ -145,6 +149,22 @@ export class TasksClient {
     return this.#json('POST', `${pathOf(id)}/messages`, answer, options, { body, headers })
   }
 
+  /** Several attempts side by side. */
+  group(name: string, options: TaskCallOptions = {}): Promise<GroupView> {
+    return this.#json('GET', `/groups/${encodeURIComponent(name)}`, groupViewSchema, options)
+  }
+
+  /** Gives an attempt the branch that was asked for: answers the task that pushes it. */
+  pick(id: string, request: PickTaskRequest = {}, options: TaskCallOptions = {}): Promise<CreateTaskResponse> {
+    const body = JSON.stringify(request)
+    return this.#json('POST', `${pathOf(id)}/pick`, createTaskResponseSchema, options, { body })
+  }
+
+  /** Lets the sandbox go that an ended task holds. */
+  release(id: string, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('POST', `${pathOf(id)}/release`, taskViewSchema, options)
+  }
+
   /** Lets the agent carry out its plan, or what was made of it. */
   approve(id: string, request: ApprovePlanRequest, options: TaskCallOptions = {}): Promise<TaskView> {
     return this.#json('POST', `${pathOf(id)}/approve`, taskViewSchema, options, { body: JSON.stringify(request) })
@@ -158,6 +178,11 @@ export class TasksClient {
   /** Ends the task before anything was done. */
   reject(id: string, request: RejectPlanRequest, options: TaskCallOptions = {}): Promise<TaskView> {
     return this.#json('POST', `${pathOf(id)}/reject`, taskViewSchema, options, { body: JSON.stringify(request) })
+  }
+
+  /** Answers a question the agent waits with. */
+  answer(id: string, request: AnswerQuestionRequest, options: TaskCallOptions = {}): Promise<TaskView> {
+    return this.#json('POST', `${pathOf(id)}/answers`, taskViewSchema, options, { body: JSON.stringify(request) })
   }
 
   /** Takes an ended task and its record away; with `force` one that runs is cancelled first. */
@@ -420,30 +445,5 @@ export class TasksClient {
       details: { platform: this.#baseUrl },
       hint: 'Check that the platform runs and that this is its address.',
     })
-  }
-}
-
-function searchOf(query: object): string {
-  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, String(value)]],
-  )
-  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
-}
-
-const pathOf = (id: string): string => `/tasks/${encodeURIComponent(id)}`
-
-/** Types this client does not know yet are passed on: a newer server may have more of them. */
-function parseEvent(line: string): TaskEvent {
-  const json = parseJson(line)
-  if (taskEventHeadSchema.safeParse(json).success) return json as TaskEvent
-  throw new CorralError('ProtocolViolation', 'a line of the event stream is not an event')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // What is not JSON matches no schema.
-    return undefined
   }
 }

@@ -1,7 +1,9 @@
 import * as z from 'zod'
+import { answerSchema, inputStatusSchema } from './agent-task-input.js'
 import { conditionSchema, dateTime, int32, int64, typeMeta } from './schema-parts.js'
 import { agentSchema, branchName, checkSchema, gitIdentitySchema, repositorySchema } from './task-parts.js'
 import {
+  askPolicies,
   defaultCheckpointSeconds,
   defaultSetupTimeoutSeconds,
   defaultTaskTimeoutSeconds,
@@ -20,7 +22,7 @@ export const agentTaskFileSchema = z.object({
   mode: int32().min(0).max(0o7777).exactOptional().describe('Permission bits; 0644 where unset.'),
 })
 
-const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages']
+const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages', 'answers']
 
 const continuationSchema = z.object({
   task: z.string().describe('Its name.'),
@@ -31,6 +33,7 @@ const continuationSchema = z.object({
   baseBranch: z.string().exactOptional().describe('The branch its work started from.'),
   baseCommit: z.string().exactOptional().describe('The commit its work started from.'),
   sessionId: z.string().exactOptional().describe('The session of the agent, which is resumed.'),
+  claimName: z.string().exactOptional().describe('The claim of its sandbox, where that was held.'),
 })
 
 const checksStatusSchema = z.object({
@@ -66,6 +69,35 @@ const checksStatusSchema = z.object({
     .exactOptional()
     .describe('The run of the agent that repairs what checks found; absent while none does.'),
   repairsMs: int64().min(0).exactOptional().describe('Time the agent used for repairs.'),
+})
+
+const toolSchema = z.object({
+  name: z.string().describe('Such as go.'),
+  version: z.string().describe('The version that is used.'),
+  wantedBy: z.string().describe('The file that asks for it.'),
+  bin: z.string().describe('Its directory for PATH; empty where it is on PATH by itself.'),
+  env: z.record(z.string(), z.string()).exactOptional().describe('Variables it needs.'),
+})
+
+const backgroundSchema = z.object({
+  name: z.string().describe('What it is called.'),
+  run: z.string().exactOptional().describe('Its command.'),
+  use: z.string().exactOptional().describe('The ready-made service it is instead.'),
+  port: int32().min(1).max(65_535).exactOptional().describe('It is ready once it listens there.'),
+  timeoutSeconds: int32().min(1).describe('How long it may take to be ready.'),
+  env: z.record(z.string(), z.string()).exactOptional().describe('Variables for it.'),
+})
+
+/** Attempts at the same thing. Every one names them all, so that any of them is enough to make the others. */
+const groupSchema = z.object({
+  name: z.string().describe('The name all attempts share.'),
+  number: int32().min(1).describe('Which of them this is, counted from 1.'),
+  branch: z.string().describe('The branch that was asked for; it goes to the attempt that is picked.'),
+  agents: z.array(agentSchema).min(1).describe('Who makes each attempt.'),
+  pick: int32()
+    .min(1)
+    .exactOptional()
+    .describe('Set on a task that only pushes the attempt that was picked: how often that was done.'),
 })
 
 const specFields = {
@@ -143,6 +175,7 @@ const specFields = {
     .exactOptional()
     .describe('Files written into the checkout before the agent runs.'),
   setup: z.string().exactOptional().describe('Command to run before the agent; .corral/setup of the repository else.'),
+  part: z.string().exactOptional().describe('The part of the environment of the repository to set up.'),
   setupTimeoutSeconds: int32()
     .min(1)
     .exactOptional()
@@ -183,7 +216,9 @@ const specFields = {
   holdSandboxSeconds: int32()
     .min(0)
     .exactOptional()
-    .describe('How long the sandbox is kept while the task waits for a decision; 300 where unset.'),
+    .describe(
+      'How long the sandbox is kept while the task waits for a decision (300 where unset), and after its end for a follow-up (0 where unset).',
+    ),
   planExpirySeconds: int32()
     .min(1)
     .exactOptional()
@@ -205,11 +240,21 @@ const specFields = {
         text: z.string().describe('What was said.'),
         mode: z.enum(taskModes).exactOptional().describe('The mode of the follow-up.'),
         newBranch: z.string().exactOptional().describe('The branch of the follow-up.'),
+        steer: z.boolean().exactOptional().describe('To be given to the agent while it runs, if it still reads it.'),
         at: dateTime().describe('When it was said.'),
       }),
     )
     .exactOptional()
-    .describe('What was said while the task ran; it becomes a follow-up when the task has ended.'),
+    .describe('What was said while the task ran; what the agent did not read becomes a follow-up when it has ended.'),
+  ask: z
+    .enum(askPolicies)
+    .exactOptional()
+    .describe('What the agent asks a person: input for what it wants to know, always for permissions too; never else.'),
+  questionExpirySeconds: int32()
+    .min(1)
+    .exactOptional()
+    .describe('How long a question waits for an answer; a day where unset.'),
+  answers: z.array(answerSchema).exactOptional().describe('What the agent was answered, the latest last.'),
   cancelRequested: z.boolean().exactOptional().describe('Set to true to end the task; work done so far is kept.'),
   keepSandbox: z.boolean().exactOptional().describe('Keep the sandbox of a failed task until the task is deleted.'),
   retryOf: z.string().exactOptional().describe('The task this one repeats.'),
@@ -231,6 +276,7 @@ const specFields = {
     .exactOptional()
     .describe('How it repeats it.'),
   continues: continuationSchema.exactOptional().describe('The ended task this one goes on from.'),
+  group: groupSchema.exactOptional().describe('The attempts this task is one of.'),
   idempotencyKey: z.string().exactOptional().describe('Digest of the request this task was made from.'),
 }
 
@@ -290,6 +336,10 @@ export const agentTaskStatusSchema = z
           .boolean()
           .exactOptional()
           .describe('It is kept until the task is deleted: work in it could not be taken out.'),
+        heldUntil: dateTime()
+          .exactOptional()
+          .describe('Until when it is held for a follow-up, unless that has it or it was let go before.'),
+        takenFrom: z.string().exactOptional().describe('The task that held it before.'),
       })
       .exactOptional()
       .describe('Where the task runs or ran.'),
@@ -345,6 +395,11 @@ export const agentTaskStatusSchema = z
       })
       .exactOptional()
       .describe('The plan of the agent.'),
+    input: inputStatusSchema.exactOptional().describe('What the agent asked.'),
+    readMessages: z
+      .array(z.string())
+      .exactOptional()
+      .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Messages the agent took up while it ran, by id.' }),
     session: z
       .object({
         id: z.string().describe('The agent’s own name for it.'),
@@ -363,6 +418,7 @@ export const agentTaskStatusSchema = z
             .enum(['NotAllowed', 'TooManyNames', 'Unresolved', 'ForbiddenAddress', 'Unreachable'])
             .describe('Why it was not reached.'),
           count: int32().min(0).describe('How often it was asked for.'),
+          process: z.string().exactOptional().describe('The process that asked first, where it could be seen.'),
         }),
       )
       .exactOptional()
@@ -370,9 +426,31 @@ export const agentTaskStatusSchema = z
     environment: z
       .object({
         commit: z.string().describe('The commit its file was read from.'),
+        source: z.string().exactOptional().describe('The file it was read from.'),
         setup: z.string().exactOptional().describe('The set-up script.'),
         env: z.record(z.string(), z.string()).exactOptional().describe('Variables for set-up and the agent.'),
         path: z.array(z.string()).exactOptional().describe('Directories of the repository that come first on PATH.'),
+        tools: z
+          .array(toolSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Toolchains that come first on PATH.' }),
+        services: z
+          .array(backgroundSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Services that run beside the work.' }),
+        start: z
+          .array(backgroundSchema)
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Commands that run beside the agent.' }),
+        secrets: z
+          .array(
+            z.object({
+              name: z.string().describe('Of a secret of the platform.'),
+              env: z.string().describe('The variable set-up finds it in.'),
+            }),
+          )
+          .exactOptional()
+          .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Secrets that set-up is given.' }),
         setupEgress: z.array(z.string()).exactOptional().describe('What set-up may reach.'),
         egress: z.array(z.string()).exactOptional().describe('What the agent may reach.'),
       })

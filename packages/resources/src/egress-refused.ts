@@ -9,6 +9,8 @@ const refusedHostSchema = z.object({
   port: z.number().int().optional(),
   reason: z.enum(['NotAllowed', 'TooManyNames', 'Unresolved', 'ForbiddenAddress', 'Unreachable']),
   count: z.number().int(),
+  /** The process that asked first, such as `node install.mjs`, where it could be seen. */
+  process: z.string().max(140).optional(),
   firstAt: z.string(),
   lastAt: z.string(),
 })

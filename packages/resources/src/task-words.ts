@@ -9,6 +9,7 @@ export const taskPhases = [
   'PROVISIONING',
   'RUNNING',
   'WAITING_APPROVAL',
+  'WAITING_INPUT',
   'SUCCEEDED',
   'FAILED',
   'TIMED_OUT',
@@ -70,6 +71,16 @@ export type TaskMode = (typeof taskModes)[number]
 /** What may be said to a plan. */
 export const planVerdicts = ['approve', 'revise', 'reject'] as const
 export type PlanVerdict = (typeof planVerdicts)[number]
+
+/** What an agent asks a person: nothing, what it wants to know, or for every permission as well. */
+export const askPolicies = ['never', 'input', 'always'] as const
+export type AskPolicy = (typeof askPolicies)[number]
+
+/** The condition of a task whose agent asked something: Unknown while an answer is missing, True once there is none missing. */
+export const taskInputCondition = 'InputGiven'
+
+/** How long a question waits for an answer where its task does not say. */
+export const defaultQuestionExpirySeconds = 24 * 60 * 60
 
 /** How long a task that waits for a decision keeps its sandbox where it does not say. */
 export const defaultHoldSandboxSeconds = 300

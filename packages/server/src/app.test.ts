@@ -36,6 +36,10 @@ beforeEach(() => {
       return { task: view, isReplay: false }
     },
     decide: async () => view,
+    group: async (name) => ({ name, branch: 'b', tasks: [view] }),
+    pick: async () => ({ task: view, isReplay: false }),
+    release: async () => view,
+    answer: async () => view,
     message: async (id, message) => {
       created.push({ id, message })
       return { task: view, isReplay: false }
@@ -194,6 +198,7 @@ describe('reading', () => {
     const document = (await (await app.request('/openapi.json')).json()) as { openapi: string; paths: object }
     expect(document.openapi).toBe('3.1.0')
     expect(Object.keys(document.paths).sort()).toEqual([
+      '/groups/{name}',
       '/healthz',
       '/metrics',
       '/readyz',
@@ -201,6 +206,7 @@ describe('reading', () => {
       '/stream',
       '/tasks',
       '/tasks/{id}',
+      '/tasks/{id}/answers',
       '/tasks/{id}/approve',
       '/tasks/{id}/artifacts',
       '/tasks/{id}/artifacts/{name}',
@@ -211,7 +217,9 @@ describe('reading', () => {
       '/tasks/{id}/files/{path}',
       '/tasks/{id}/logs',
       '/tasks/{id}/messages',
+      '/tasks/{id}/pick',
       '/tasks/{id}/reject',
+      '/tasks/{id}/release',
       '/tasks/{id}/retry',
       '/tasks/{id}/revise',
       '/tasks/{id}/terminal',

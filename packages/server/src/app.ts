@@ -6,6 +6,7 @@ import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Registry } from 'prom-client'
 import { type Access, createAccess } from './access.js'
+import { addAttemptRoutes } from './attempt-routes.js'
 import { byteStream } from './byte-stream.js'
 import { compressJson } from './compress-json.js'
 import { eventBody, eventContentType, eventFormat } from './event-stream.js'
@@ -18,6 +19,7 @@ import type { PlatformService } from './platform-service.js'
 import { addProjectRoutes } from './project-routes.js'
 import { addResultRoutes } from './result-routes.js'
 import {
+  answerQuestionRoute,
   approvePlanRoute,
   cancelTaskRoute,
   createTaskRoute,
@@ -116,16 +118,18 @@ export function createApp(options: AppOptions): OpenAPIHono {
     const reserved = reservedLabelIn(await context.req.json())
     if (reserved) throw new CorralError('Invalid', `labels.${reserved}: its name is reserved and cannot be a label`)
     const key = context.req.header('idempotency-key')
-    const { task, isReplay } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    const { task, isReplay, group } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
     if (isReplay) context.header('idempotent-replay', 'true')
     context.header('location', `/tasks/${task.id}`)
-    return context.json({ id: task.id, status: task.status }, 201)
+    const attempts = group ? { group: group.name, tasks: group.tasks } : {}
+    return context.json({ id: task.id, status: task.status, ...attempts }, 201)
   })
   app.openapi(listTasksRoute, async (context) => {
-    const { status, project, limit, after } = context.req.valid('query')
+    const { status, group, project, limit, after } = context.req.valid('query')
     return context.json(
       await tasks.list({
         ...(status ? { status } : {}),
+        ...(group ? { group } : {}),
         ...(project ? { project } : {}),
         ...(limit ? { limit } : {}),
         ...(after ? { after } : {}),
@@ -164,6 +168,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
   app.openapi(rejectPlanRoute, async (context) =>
     context.json(await tasks.decide(context.req.valid('param').id, 'reject', context.req.valid('json')), 202),
   )
+  app.openapi(answerQuestionRoute, async (context) =>
+    context.json(await tasks.answer(context.req.valid('param').id, context.req.valid('json')), 202),
+  )
   app.openapi(removeTaskRoute, async (context) =>
     context.json(
       await tasks.remove(context.req.valid('param').id, { force: context.req.valid('query').force === 'true' }),
@@ -192,6 +199,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       }) as never,
   )
   addResultRoutes(app, tasks)
+  addAttemptRoutes(app, tasks, refuseWhenFull)
   if (options.projects) addProjectRoutes(app, options.projects)
 
   if (options.platform) addPlatformHandlers(app, options.platform, tasks, refuseWhenFull)

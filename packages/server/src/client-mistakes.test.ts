@@ -38,6 +38,10 @@ beforeAll(async () => {
     cancel: async () => view,
     retry: async () => ({ task: view, isReplay: false }),
     decide: async () => view,
+    group: async (name) => ({ name, branch: 'b', tasks: [view] }),
+    pick: async () => ({ task: view, isReplay: false }),
+    release: async () => view,
+    answer: async () => view,
     message: async () => ({ task: view, isReplay: false }),
     remove: async () => view,
     async events(id) {

@@ -1,4 +1,5 @@
 import {
+  answerQuestionRequestSchema,
   approvePlanRequestSchema,
   createTaskRequestSchema,
   createTaskResponseSchema,
@@ -43,7 +44,8 @@ export const createTaskRoute = createRoute({
   method: 'post',
   path: '/tasks',
   summary: 'Run an agent on a repository',
-  description: 'Answers at once; the task goes on by itself. An Idempotency-Key makes a repeat return the first task.',
+  description:
+    'Answers at once; the task goes on by itself. An Idempotency-Key makes a repeat return the first task. With `attempts` there are several tasks, all or none: `id` is the first.',
   security,
   request: {
     headers: z.object({ 'idempotency-key': z.string().min(1).max(255).optional() }),
@@ -60,6 +62,7 @@ export const listTasksRoute = createRoute({
   request: {
     query: z.object({
       status: taskPhaseSchema.optional(),
+      group: z.string().max(253).optional(),
       project: projectNameSchema.optional(),
       limit: z.coerce.number().int().min(1).max(500).optional(),
       after: z.string().max(253).optional(),
@@ -137,9 +140,9 @@ export const retryTaskRoute = createRoute({
 export const taskMessageRoute = createRoute({
   method: 'post',
   path: '/tasks/{id}/messages',
-  summary: 'Say the next thing: go on from an ended task, or queue it for the end of one that runs',
+  summary: 'Say the next thing: go on from an ended task, or tell the agent of one that runs',
   description:
-    'The new task works from the former’s commit on its branch, in the same environment, with the agent’s session resumed. A second follow-up to the same task gets a branch of its own. A task that has not ended answers 202: the message is queued and becomes its follow-up.',
+    'The new task works from the former’s commit on its branch, in the same environment, with the agent’s session resumed. A second follow-up to the same task gets a branch of its own. A task that has not ended answers 202: `steered` where the agent is given the message while it runs, else `queued`. What the agent did not read becomes the follow-up.',
   security,
   request: {
     params: id,
@@ -185,6 +188,23 @@ export const rejectPlanRoute = createRoute({
   security,
   request: { params: id, body: { required: true, ...json(rejectPlanRequestSchema, 'Which plan, and why') } },
   responses: decisionAnswers,
+})
+
+export const answerQuestionRoute = createRoute({
+  method: 'post',
+  path: '/tasks/{id}/answers',
+  summary: 'Answer a question of the agent',
+  description: 'Names the `question` and an `option` of it, or an `answer` in words. The agent goes on with it.',
+  security,
+  request: { params: id, body: { required: true, ...json(answerQuestionRequestSchema, 'Which question, and what') } },
+  responses: {
+    202: json(taskViewSchema, 'The answer is taken; the agent is told.'),
+    ...bodyErrors,
+    409: json(
+      errorBodySchema,
+      'No such question waits, it was answered or expired: the code and the message say which.',
+    ),
+  },
 })
 
 export const removeTaskRoute = createRoute({

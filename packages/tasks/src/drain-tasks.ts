@@ -3,6 +3,7 @@ import type { KubeClient } from '@corral/kube'
 import { type AgentTask, AgentTasks, isConflict, isNotFound, SandboxClaims, type Stored } from '@corral/resources'
 import { taskFinalizer } from './agent-task/plan.js'
 import { isFinished } from './agent-task/stages.js'
+import { claimNameOf } from './held/find-claim.js'
 
 export interface DrainOptions {
   client: KubeClient
@@ -64,7 +65,7 @@ async function askToEnd(task: Stored<AgentTask>, { client, keepTasks }: DrainOpt
 async function force(tasks: readonly Stored<AgentTask>[], options: DrainOptions): Promise<string[]> {
   const { client } = options
   for (const task of tasks) {
-    await client.delete(SandboxClaims, refOf(task)).catch(ignoreGone)
+    await client.delete(SandboxClaims, { ...refOf(task), name: claimNameOf(task) }).catch(ignoreGone)
     if (!options.keepTasks && !task.metadata.deletionTimestamp)
       await client.delete(AgentTasks, refOf(task)).catch(ignoreGone)
     await release(task, client)

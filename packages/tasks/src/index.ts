@@ -24,7 +24,10 @@ export {
   fileEnvironmentGrants,
   type RepositoryGrants,
 } from './environment/environment-grants.js'
+export { foreignFiles, readForeignEnvironment } from './environment/foreign/read-foreign.js'
 export type { PackageClients } from './environment/package-clients.js'
+export { grantCommand, missingSecrets } from './environment/task-environment.js'
+export { versionFiles, type WantedTool, wantedTools } from './environment/tools/wanted-tools.js'
 export type { EventLog, EventLogTail } from './event-log/event-log.js'
 export type { Confine } from './git/confine.js'
 export { createGit, type Git, GitError, type GitOptions } from './git/git.js'

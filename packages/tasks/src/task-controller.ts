@@ -4,7 +4,8 @@ import { type AgentTask, AgentTasks, isNotFound, Pods, SandboxClaims, type Store
 import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQueue } from '@corral/runtime'
 import { agentOf, providerNameOf } from './agent-spec.js'
 import { createConcurrencyLimiter } from './agent-task/admission.js'
-import { type StepName, sandboxNeededUntilMs } from './agent-task/plan.js'
+import { sandboxNeededUntilMs } from './agent-task/deadline.js'
+import type { StepName } from './agent-task/plan.js'
 import { findDeletion, findEviction, findOomKill, withEviction } from './agent-task/pod-eviction.js'
 import { taskReconciler } from './agent-task/reconciler.js'
 import { isFinished } from './agent-task/stages.js'
@@ -18,6 +19,8 @@ import type { EnvironmentGrants } from './environment/environment-grants.js'
 import { enterPhase } from './environment/network-phase.js'
 import type { PackageClients } from './environment/package-clients.js'
 import { watchRefusals } from './environment/watch-refusals.js'
+import { createHeldLimit, defaultMaxHeld } from './held/held-limit.js'
+import { holdLeftMs } from './held/hold.js'
 import { isAwaitingApproval } from './plan-approval/await-approval.js'
 import { suspendStep } from './plan-approval/suspend-step.js'
 import { checkSandbox } from './project/sandbox-choice.js'
@@ -25,6 +28,7 @@ import type { TaskRecords } from './records/task-records.js'
 import type { Repository } from './repository/repository.js'
 import type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
 import { findWorkspace, type Workspace } from './sandbox/workspace.js'
+import type { SecretStore } from './secrets/secret-store.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from './steps/agent-steps.js'
 import { repositoryStep } from './steps/repository-step.js'
 import { collectStep, pushStep } from './steps/result-steps.js'
@@ -48,13 +52,17 @@ export interface TaskControllerOptions {
   holds?: ProviderHolds
   /** Tasks that may hold a sandbox at once; 0 admits none. */
   maxConcurrent: number
+  /** Sandboxes of ended tasks that may be held for follow-ups at once; 5 where left out. */
+  maxHeld?: number
   isolation?: string
   /** How package clients inside reach the package mirror, where the platform has one. */
   packageClients?: PackageClients
   /** Whether nodes let a task reach addresses by name, as ours do: a task that asks for it ends where this is false. */
   hasEgressByName?: boolean
   /** What environment files may open, per repository; nothing but the package mirror where left out. */
-  environmentGrants?: Pick<EnvironmentGrants, 'egressOf'>
+  environmentGrants?: Pick<EnvironmentGrants, 'of'>
+  /** Where secrets that repositories were granted are kept. */
+  secrets?: Pick<SecretStore, 'find'>
   /** Told whenever it changes: how long sandboxes of tasks are needed should this process go away; undefined for none. */
   onSandboxesNeeded?(until: Date | undefined): void
   metrics?: TaskMetrics & { controller?: ControllerMetrics }
@@ -113,6 +121,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     const provider = providerNameOf(task)
     return provider !== undefined && options.holds?.heldUntil(provider) !== undefined
   }
+  const heldLimit = createHeldLimit({ limit: options.maxHeld ?? defaultMaxHeld, now: () => clock.now() })
   const limiter = createConcurrencyLimiter({ limit: options.maxConcurrent, isHeld })
   const isPlaceWanted = (): boolean => limiter.inOrder().length > 0 && limiter.admissible().size === 0
   /** Tasks that hold a sandbox while a person decides: another task may need their place. */
@@ -124,6 +133,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   const tellNeeded = sandboxesNeeded(() => tasks.list(), options)
   const onTask = (task: Stored<AgentTask>): void => {
     limiter.observe(task)
+    for (const uid of heldLimit.observe(task)) wake(uid)
     tellNeeded()
     queue.add(keyOf(task))
     if (isAwaitingApproval(task) && !isFinished(task)) undecided.add(task.metadata.uid)
@@ -135,6 +145,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     runner.forget(task.metadata.uid)
     options.usage.forget(task.metadata.uid)
     limiter.forget(task.metadata.uid)
+    heldLimit.forget(task.metadata.uid)
     undecided.delete(task.metadata.uid)
     tellNeeded()
     wakeWaiting()
@@ -148,8 +159,20 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   const ownerKeys = controllingOwner(AgentTasks)
   const onClaim = (claim: Parameters<typeof ownerKeys>[0]): void => {
     for (const key of ownerKeys(claim)) queue.add(key)
+    // The task it is named after learns that its held sandbox went to a follow-up.
+    if (tasks.get(keyOf(claim))) queue.add(keyOf(claim))
   }
   claims.subscribe({ add: onClaim, update: onClaim, delete: onClaim })
+
+  const talkOf = ({ metadata: { uid } }: Stored<AgentTask>): Pick<StepContext, 'report' | 'watchTask'> => ({
+    report: (report) => runner.report(uid, report),
+    watchTask(onChange) {
+      const tell = (task: Stored<AgentTask>): void => {
+        if (task.metadata.uid === uid) onChange(task)
+      }
+      return tasks.subscribe({ add: tell, update: tell })
+    },
+  })
 
   const reconcile = taskReconciler({
     client,
@@ -157,12 +180,13 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     steps: runner,
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
       withEviction(
-        runStep(step, task, { reason, endMessage, signal, progress }, options),
+        runStep(step, task, { reason, endMessage, signal, progress, ...talkOf(task) }, options),
         async () =>
           (await findEviction(client, task)) ?? (await findDeletion(client, task)) ?? findOomKill(client, task),
       ),
     mayStart: (uid) => limiter.mayStart(uid),
     isPlaceWanted,
+    isHeldOverLimit: (uid) => heldLimit.isOver(uid),
     usageOf: (uid) => options.usage.total(uid),
     budgetRefusalOf: (uid) => options.usage.budgetRefusal(uid),
     finished: (task, code) => options.metrics?.finished(task, code),
@@ -238,14 +262,18 @@ const neededStepMs = 60_000
 
 /** Many changes at once are looked at once. */
 function sandboxesNeeded(
-  list: () => readonly AgentTask[],
+  list: () => readonly Stored<AgentTask>[],
   { clock, onSandboxesNeeded }: Pick<TaskControllerOptions, 'clock' | 'onSandboxesNeeded'>,
 ): () => void {
   let toldMs = 0
   let isWaiting = false
   const tell = (): void => {
     isWaiting = false
-    const untilMs = Math.max(0, ...list().map((task) => sandboxNeededUntilMs(task, clock.now()) ?? 0))
+    const now = clock.now()
+    const heldUntilMs = (leftMs: number | undefined): number => (leftMs === undefined ? 0 : now.getTime() + leftMs)
+    const needMs = (task: Stored<AgentTask>): number =>
+      sandboxNeededUntilMs(task, now) ?? heldUntilMs(holdLeftMs(task, now))
+    const untilMs = Math.max(0, ...list().map(needMs))
     if (untilMs === toldMs || (untilMs !== 0 && toldMs !== 0 && Math.abs(untilMs - toldMs) < neededStepMs)) return
     toldMs = untilMs
     onSandboxesNeeded?.(untilMs === 0 ? undefined : new Date(untilMs))
@@ -260,7 +288,7 @@ function sandboxesNeeded(
 async function runStep(
   name: StepName,
   task: Stored<AgentTask>,
-  run: Pick<StepContext, 'reason' | 'endMessage' | 'signal' | 'progress'>,
+  run: Pick<StepContext, 'reason' | 'endMessage' | 'signal' | 'progress' | 'report' | 'watchTask'>,
   options: TaskControllerOptions,
 ): Promise<StepOutcome> {
   const { signal } = run
@@ -289,7 +317,8 @@ async function runStep(
     record: options.records.of(uid),
     former: task.spec.retry ? options.records.of(task.spec.retry.uid) : undefined,
     continued: task.spec.continues ? options.records.of(task.spec.continues.uid) : undefined,
-    findFormerPrompt: () => findFormerPrompt(task, options),
+    findFormer: () => findFormer(task, options),
+    findFormerPrompt: async () => (await findFormer(task, options))?.spec.prompt,
     adapter,
     agentOptions,
     repository: options.repository,
@@ -298,7 +327,8 @@ async function runStep(
     enterPhase: (phase) => enterPhase(options, task, phase, signal),
     packageClients: options.packageClients,
     watchRefusals: () => watchRefusals(context, options.client),
-    grantedEgress: async (repository) => (await options.environmentGrants?.egressOf(repository)) ?? [],
+    grantedTo: async (repository) => (await options.environmentGrants?.of(repository)) ?? { egress: [], secrets: [] },
+    findSecret: async (name) => options.secrets?.find(name),
     findModel: () => findModel(task, options.providers),
     ...run,
     whySandboxEnded: () => whySandboxEnded(task, options),
@@ -315,7 +345,7 @@ async function runStep(
 
 /** However the agent took it that its calls were refused, the budget is why it ended. */
 async function withBudget(outcome: StepOutcome, task: Stored<AgentTask>, usage: UsageRecord): Promise<StepOutcome> {
-  const isOwnEnd = outcome.reason === 'Cancelled' || outcome.reason === 'Timeout'
+  const isOwnEnd = ['Cancelled', 'Timeout', 'QuestionExpired'].includes(outcome.reason)
   if (outcome.condition !== 'AgentFinished' || isOwnEnd || !task.spec.limits) return outcome
   const refusal = await usage.budgetRefusal(task.metadata.uid)
   return refusal === undefined ? outcome : { ...outcome, reason: 'BudgetExceeded', message: refusal }
@@ -335,13 +365,13 @@ async function findModel(
   return { provider, isUsable: await providers.isUsable(provider) }
 }
 
-async function findFormerPrompt(
+async function findFormer(
   { spec, metadata }: Stored<AgentTask>,
   { client }: TaskControllerOptions,
-): Promise<string | undefined> {
+): Promise<Stored<AgentTask> | undefined> {
   const { namespace = 'default' } = metadata
   const former = spec.continues && (await client.find(AgentTasks, { namespace, name: spec.continues.task }))
-  return former?.metadata.uid === spec.continues?.uid ? former?.spec.prompt : undefined
+  return former?.metadata.uid === spec.continues?.uid ? former : undefined
 }
 
 /** The reason Kubernetes gives for the last end of a container in the task's pod, e.g. `OOMKilled`. */

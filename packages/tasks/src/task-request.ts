@@ -2,6 +2,7 @@ import type { CompleteTaskRequest, CreateTaskRequest } from '@corral/protocol'
 import { type AgentTask, projectLabel, type Stored } from '@corral/resources'
 import { agentChoiceFrom } from './agent-spec.js'
 import { taskFinalizer } from './agent-task/plan.js'
+import { groupLabel } from './attempts/group.js'
 import { checksRequest, checksSpec } from './checks/check-request.js'
 import { acceptedAtAnnotation } from './task-page.js'
 
@@ -14,6 +15,8 @@ export interface TaskIdentity {
   retryOf: string | undefined
   retry: AgentTask['spec']['retry'] | undefined
   continues: AgentTask['spec']['continues'] | undefined
+  /** The attempts the task is one of. */
+  group?: AgentTask['spec']['group'] | undefined
   /** See `acceptedAtAnnotation`. */
   acceptedAt: string
 }
@@ -21,7 +24,11 @@ export interface TaskIdentity {
 /** The object a request becomes. */
 export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): AgentTask {
   const { limits } = request
-  const labels = { ...request.labels, ...(request.project ? { [projectLabel]: request.project } : {}) }
+  const labels = {
+    ...(request.labels ? ownLabels(request.labels) : {}),
+    ...(request.project ? { [projectLabel]: request.project } : {}),
+    ...(identity.group ? { [groupLabel]: identity.group.name } : {}),
+  }
   return {
     apiVersion: 'corral.dev/v1alpha1',
     kind: 'AgentTask',
@@ -62,6 +69,7 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
           }
         : {}),
       ...(request.setup ? { setup: request.setup } : {}),
+      ...(request.part ? { part: request.part } : {}),
       ...(request.setup_timeout_seconds ? { setupTimeoutSeconds: request.setup_timeout_seconds } : {}),
       ...(request.checkpoint_seconds === undefined ? {} : { checkpointSeconds: request.checkpoint_seconds }),
       ...checksSpec(request),
@@ -73,6 +81,8 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
       ...(request.mode ? { mode: request.mode } : {}),
       ...(request.hold_sandbox_seconds === undefined ? {} : { holdSandboxSeconds: request.hold_sandbox_seconds }),
       ...(request.plan_expiry_seconds ? { planExpirySeconds: request.plan_expiry_seconds } : {}),
+      ...(request.ask ? { ask: request.ask } : {}),
+      ...(request.question_expiry_seconds ? { questionExpirySeconds: request.question_expiry_seconds } : {}),
       ...(request.project ? { project: request.project } : {}),
       ...(request.author ? { author: request.author } : {}),
       ...(request.committer ? { committer: request.committer } : {}),
@@ -83,6 +93,7 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
       ...(identity.retryOf ? { retryOf: identity.retryOf } : {}),
       ...(identity.retry ? { retry: identity.retry } : {}),
       ...(identity.continues ? { continues: identity.continues } : {}),
+      ...(identity.group ? { group: identity.group } : {}),
       ...(identity.fingerprint ? { idempotencyKey: identity.fingerprint } : {}),
     },
   }
@@ -119,6 +130,7 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
         }
       : {}),
     ...(spec.setup ? { setup: spec.setup } : {}),
+    ...(spec.part ? { part: spec.part } : {}),
     ...(spec.setupTimeoutSeconds ? { setup_timeout_seconds: spec.setupTimeoutSeconds } : {}),
     ...(spec.checkpointSeconds === undefined ? {} : { checkpoint_seconds: spec.checkpointSeconds }),
     ...checksRequest(spec),
@@ -130,6 +142,8 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
     ...(spec.mode ? { mode: spec.mode } : {}),
     ...(spec.holdSandboxSeconds === undefined ? {} : { hold_sandbox_seconds: spec.holdSandboxSeconds }),
     ...(spec.planExpirySeconds ? { plan_expiry_seconds: spec.planExpirySeconds } : {}),
+    ...(spec.ask ? { ask: spec.ask } : {}),
+    ...(spec.questionExpirySeconds ? { question_expiry_seconds: spec.questionExpirySeconds } : {}),
     ...(spec.project ? { project: spec.project } : {}),
     ...(spec.author ? { author: spec.author } : {}),
     ...(spec.committer ? { committer: spec.committer } : {}),
@@ -141,9 +155,9 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
   }
 }
 
-/** Labels that were asked for; the one of the project comes from its name. */
+/** Labels that were asked for; those of project and group are the platform's. */
 function ownLabels(labels: Record<string, string>): Record<string, string> {
-  const { [projectLabel]: _, ...own } = labels
+  const { [projectLabel]: _, [groupLabel]: __, ...own } = labels
   return own
 }
 

@@ -1,7 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { findAgent } from '@corral/agents'
 import type { KubeClient } from '@corral/kube'
 import type {
+  AgentChoice,
+  AnswerQuestionRequest,
   CompleteTaskRequest,
   CreateTaskRequest,
   GitIdentity,
@@ -24,11 +27,16 @@ import {
 } from '@corral/resources'
 import { agentSpecOf, checkMcpServers } from './agent-spec.js'
 import { isFinished, phaseOf } from './agent-task/stages.js'
+import { type AttemptService, type CreatedTask, createAttemptService } from './attempts/attempt-service.js'
+import { makeSiblings } from './attempts/attempts.js'
+import { attemptName } from './attempts/group.js'
 import { checkProvider, type ModelProviders } from './broker/model-providers.js'
+import { type HeldService, releaseSandbox } from './held/release.js'
 import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
 import { checkDecision } from './plan-approval/plan-decision.js'
 import { completeRequest } from './project/project-request.js'
 import { checkTier, sandboxWithRuntime } from './project/sandbox-choice.js'
+import { mayStillAsk, withAnswer } from './questions/question-answer.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
 import { gitLfsMissing } from './repository/lfs-objects.js'
 import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
@@ -42,19 +50,20 @@ import { taskFrom } from './task-request.js'
 import { type Retry, retryOf } from './task-retry.js'
 import { taskView } from './task-view.js'
 import { followUpOf } from './thread/follow-up.js'
-import { withMessage } from './thread/queued-messages.js'
+import { deliveryOf, withMessage } from './thread/queued-messages.js'
 import { takeBranch } from './thread/take-branch.js'
 
 /** Tasks as people and tools see them. Every call names a task by its id; `TaskNotFound` where there is none. */
-export interface TaskService extends TaskResults {
-  /** Accepts a task. With the same `idempotencyKey` a repeat answers the first one's task. */
-  create(
-    request: CreateTaskRequest,
-    options?: { idempotencyKey?: string },
-  ): Promise<{ task: TaskView; isReplay: boolean }>
+export interface TaskService extends TaskResults, AttemptService, HeldService {
+  /**
+   * Accepts a task, or all of several attempts, of which `task` is the first. With the same `idempotencyKey` a repeat
+   * answers the first one's task.
+   */
+  create(request: CreateTaskRequest, options?: { idempotencyKey?: string }): Promise<CreatedTask>
   get(id: string): Promise<TaskView>
   list(options?: {
     status?: TaskPhase
+    group?: string
     project?: string
     limit?: number
     after?: string
@@ -77,6 +86,8 @@ export interface TaskService extends TaskResults {
   ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery>
   /** Decides about the plan a task waits with. 409 where it does not fit: late, twice, or about another revision. */
   decide(id: string, verdict: PlanVerdict, decision: PlanDecisionRequest): Promise<TaskView>
+  /** Answers a question the agent waits with. 409 where it does not fit: late, twice, or to nothing that was asked. */
+  answer(id: string, request: AnswerQuestionRequest): Promise<TaskView>
   /**
    * Takes an ended task away, with its record; with `force` one that runs is cancelled first and its work kept. The
    * answer comes when the deletion is recorded; the task is gone a moment later.
@@ -120,6 +131,9 @@ export interface TaskServiceOptions {
   metrics?: TaskMetrics
 }
 
+/** How long a question is waited for that the record does not hold yet. */
+const questionRecordMs = 2_000
+
 const nameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
 export function createTaskService(options: TaskServiceOptions): TaskService {
@@ -139,16 +153,23 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   const queueOf = (task: Stored<AgentTask>, queue = phaseOf(task) === 'QUEUED' ? options.queue?.() : undefined) =>
     phaseOf(task) === 'QUEUED' ? queue?.get(task.metadata.uid) : undefined
 
+  /** The agent a choice stands for, where it can do what the request asks for. */
+  const checkedAgent = async (choice: AgentChoice | undefined, request: CompleteTaskRequest) => {
+    const agent = agentSpecOf(choice ?? options.defaultAgent)
+    if (request.mode === 'plan') checkCapability(agent, 'plan', 'mode')
+    if (request.ask && request.ask !== 'never') checkCapability(agent, 'ask', 'ask')
+    const sandbox = await sandboxWithRuntime(client, namespace, request)
+    await checkAgent(agent, sandbox, options)
+    return { agent, sandbox }
+  }
+
   const create = async (
     wanted: CompleteTaskRequest,
     idempotencyKey: string | undefined,
-    { name = nameFor(idempotencyKey), retry, continues, asked = wanted }: Beginning = {},
-  ): Promise<{ task: TaskView; isReplay: boolean }> => {
-    const agent = agentSpecOf(wanted.agent ?? options.defaultAgent)
+    { name = nameFor(idempotencyKey), retry, continues, group, asked = wanted }: Beginning = {},
+  ): Promise<CreatedTask> => {
     await checkRequest(wanted, options)
-    checkMode(agent, wanted.mode)
-    const sandbox = await sandboxWithRuntime(client, namespace, wanted)
-    await checkAgent(agent, sandbox, options)
+    const { agent, sandbox } = await checkedAgent(wanted.agent, wanted)
     const request = { ...(await identityFor(wanted, options)), ...wanted, ...(sandbox ? { sandbox } : {}) }
     const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(asked, retry, continues))) : undefined
     const acceptedAt = nextAcceptedAt()
@@ -160,32 +181,40 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       retryOf: retry?.of,
       retry: retry?.spec,
       continues,
+      group,
       acceptedAt,
     })
     try {
       const stored = await client.create(AgentTasks, task)
       options.metrics?.created()
-      return { task: taskView(stored), isReplay: false }
+      return { task: taskView(stored), isReplay: false, ...(await siblingsOf(stored, retry)) }
     } catch (error) {
       if (!idempotencyKey || !isAlreadyExists(error)) throw error
       const first = await getTask(name)
       if (first.spec.idempotencyKey !== fingerprint)
         throw new TaskError('IdempotencyKeyReused', `this Idempotency-Key was used for another request (task ${name})`)
-      return { task: taskView(first), isReplay: true }
+      return { task: taskView(first), isReplay: true, ...(await siblingsOf(first, retry)) }
     }
   }
 
+  const siblingsOf = async (
+    first: Stored<AgentTask>,
+    retry: Beginning['retry'],
+  ): Promise<Pick<CreatedTask, 'group'>> =>
+    first.spec.group && !retry
+      ? { group: { name: first.spec.group.name, tasks: await makeSiblings(client, first) } }
+      : {}
+
   /** A repeat finds its task also when the project has changed or gone since. */
-  const createAsked = async (
-    asked: CreateTaskRequest,
-    idempotencyKey: string | undefined,
-  ): Promise<{ task: TaskView; isReplay: boolean }> => {
+  const createAsked = async (asked: CreateTaskRequest, idempotencyKey: string | undefined): Promise<CreatedTask> => {
     if (asked.project !== undefined && idempotencyKey !== undefined) {
-      const first = await client.find(AgentTasks, { namespace, name: nameFor(idempotencyKey) })
+      const name = asked.attempts ? attemptName(groupNameFor(idempotencyKey), 1) : nameFor(idempotencyKey)
+      const first = await client.find(AgentTasks, { namespace, name })
       if (first && first.spec.idempotencyKey === digest(JSON.stringify(asked)))
-        return { task: taskView(first), isReplay: true }
+        return { task: taskView(first), isReplay: true, ...(await siblingsOf(first, undefined)) }
     }
-    return create(await completeRequest(client, namespace, asked), idempotencyKey, { asked })
+    const request = await completeRequest(client, namespace, asked)
+    return asked.attempts ? attempts.create(request, asked, idempotencyKey) : create(request, idempotencyKey, { asked })
   }
 
   const sendToEnded = async (
@@ -206,9 +235,9 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery> => {
     const messages = withMessage(task, message, { id, now: new Date() })
     try {
-      if (messages !== task.spec.messages)
-        await client.update(AgentTasks, { ...task, spec: { ...task.spec, messages } })
-      return { delivery: 'queued', message_id: id }
+      const next = { ...task, spec: { ...task.spec, messages } }
+      if (messages !== task.spec.messages) await client.update(AgentTasks, next)
+      return { delivery: deliveryOf(next, id), message_id: id }
     } catch (error) {
       if (!isConflict(error)) throw error
       const current = await getTask(task.metadata.name)
@@ -216,17 +245,26 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     }
   }
 
+  const attempts = createAttemptService({
+    ...{ client, namespace, getTask, create },
+    checkedAgent: async (choice, request) => (await checkedAgent(choice, request)).agent,
+    checkRequest: (request) => checkRequest(request, options),
+    nameOf: groupNameFor,
+  })
+
   return {
     create: (request, { idempotencyKey } = {}) => createAsked(request, idempotencyKey),
     async get(id) {
       const task = await getTask(id)
       return taskView(task, queueOf(task))
     },
-    async list({ status, project, limit = 100, after } = {}) {
+    async list({ status, group, project, limit = 100, after } = {}) {
       const ofProject = project === undefined ? {} : { labelSelector: `${projectLabel}=${project}` }
       const { items } = await client.list(AgentTasks, { namespace, ...ofProject })
       const queue = options.queue?.()
-      const { page, next } = taskPage(items, { limit, after, includes: (task) => !status || phaseOf(task) === status })
+      const includes = (task: AgentTask): boolean =>
+        (!status || phaseOf(task) === status) && (!group || task.spec.group?.name === group)
+      const { page, next } = taskPage(items, { limit, after, includes })
       return { tasks: page.map((task) => taskView(task, queueOf(task, queue))), ...(next ? { next } : {}) }
     },
     async cancel(id) {
@@ -243,7 +281,13 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     async retry(id, wanted = {}, { idempotencyKey } = {}) {
       const task = await getTask(id)
       const retry = retryOf(task, wanted)
-      return create(retry.request, idempotencyKey, { retry, continues: task.spec.continues })
+      const { group, continues } = task.spec
+      // A pick that failed is picked again, not repeated: only then it is known what it may replace.
+      if (group?.pick)
+        throw new TaskError('RetryNotPossible', `task ${id} only pushes the attempt ${task.spec.retryOf ?? ''}`, {
+          hint: `Pick it again: \`corral task pick ${task.spec.retryOf ?? 'ID'}\`.`,
+        })
+      return create(retry.request, idempotencyKey, { retry, continues, group })
     },
     async message(id, message, { idempotencyKey } = {}) {
       const name = nameFor(idempotencyKey)
@@ -263,6 +307,24 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
           return taskView(await client.update(AgentTasks, { ...task, spec }))
         } catch (error) {
           // Somebody else wrote first: what they did decides whether this decision still fits.
+          if (!isConflict(error)) throw error
+        }
+      }
+    },
+    async answer(id, request) {
+      // The event that tells of a question may be read a moment before the record of the task has it.
+      const patientUntilMs = Date.now() + questionRecordMs
+      for (;;) {
+        const task = await getTask(id)
+        if (mayStillAsk(task, request.question) && Date.now() < patientUntilMs) {
+          await sleep(50)
+          continue
+        }
+        const answers = withAnswer(task, request, new Date())
+        try {
+          return taskView(await client.update(AgentTasks, { ...task, spec: { ...task.spec, answers } }))
+        } catch (error) {
+          // Somebody else wrote first: what they did decides whether this answer still fits.
           if (!isConflict(error)) throw error
         }
       }
@@ -287,6 +349,9 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       const task = await getTask(id)
       return agentLogs(records.of(task.metadata.uid), agentRunOf(task).number)
     },
+    group: attempts.group,
+    pick: attempts.pick,
+    release: async (id) => taskView(await releaseSandbox(client, () => getTask(id))),
     ...createTaskResults({ getTask, records, trees: options.trees }),
   }
 }
@@ -296,6 +361,7 @@ interface Beginning {
   name?: string
   retry?: Pick<Retry, 'of' | 'spec'>
   continues?: AgentTask['spec']['continues'] | undefined
+  group?: AgentTask['spec']['group'] | undefined
   /** The request as it came, where a project added to it. */
   asked?: CreateTaskRequest
 }
@@ -344,11 +410,11 @@ async function identityFor(
   return identity ? { author: identity, committer: identity } : {}
 }
 
-/** Refuses a plan of an agent that could change something meanwhile. */
-function checkMode({ name }: AgentTask['spec']['agent'], mode: CreateTaskRequest['mode']): void {
-  const plan = findAgent(name)?.capabilities.plan
-  if (mode !== 'plan' || plan === undefined || plan === true) return
-  throw new TaskError('Invalid', `mode: agent "${name}" cannot plan: ${plan.no}`, {
+/** Refuses what the agent cannot, such as a plan of one that could change something meanwhile. */
+function checkCapability({ name }: AgentTask['spec']['agent'], capability: 'plan' | 'ask', field: string): void {
+  const able = findAgent(name)?.capabilities[capability]
+  if (able === undefined || able === true) return
+  throw new TaskError('Invalid', `${field}: agent "${name}" cannot ${capability}: ${able.no}`, {
     hint: 'docs/agents.md lists what every agent can do.',
   })
 }
@@ -392,6 +458,8 @@ async function checkAgent(
 function nameFor(idempotencyKey: string | undefined): string {
   return nameFrom(idempotencyKey ? createHash('sha256').update(idempotencyKey).digest() : randomBytes(16))
 }
+
+const groupNameFor = (idempotencyKey: string | undefined): string => nameFor(idempotencyKey).replace(/^task-/, 'group-')
 
 /** `task-` and ten characters that spell no word and read well aloud. */
 function nameFrom(bytes: Uint8Array): string {

@@ -2,12 +2,19 @@ import { credentialInUrl, redactUrls, type TaskTimes, type TaskView } from '@cor
 import { type AgentTask, defaultTaskTimeoutSeconds, type Stored } from '@corral/resources'
 import { agentChoiceFrom } from './agent-spec.js'
 import { isFinished, phaseOf, stage } from './agent-task/stages.js'
+import { groupViewOf } from './attempts/group.js'
 import { checksView } from './checks/task-checks.js'
+import { holdLeftMs } from './held/hold.js'
 import { decisionOf, type PlanDecision } from './plan-approval/plan-decision.js'
+import { messagesView, questionsView } from './questions/talk-view.js'
 import { branchOf } from './steps/step.js'
 
 /** A task as the API shows it: snake_case, the phase derived from the conditions. */
-export function taskView(task: Stored<AgentTask>, queue?: { position: number; reason: string } | undefined): TaskView {
+export function taskView(
+  task: Stored<AgentTask>,
+  queue?: { position: number; reason: string } | undefined,
+  now: Date = new Date(),
+): TaskView {
   const { spec, status, metadata } = task
   const { sandbox, usage, diffStat } = status ?? {}
   return {
@@ -35,12 +42,12 @@ export function taskView(task: Stored<AgentTask>, queue?: { position: number; re
       egress: status?.egress ?? spec.egress,
       checks: checksView(task),
       refused: status?.refused,
+      environment_file: status?.environment?.source ?? spec.environmentFile,
       labels: metadata.labels,
       project: spec.project,
       author: spec.author,
       committer: spec.committer,
       sign: spec.sign,
-      environment_file: spec.environmentFile,
       runtime_class_name: spec.runtimeClassName,
       minimum_tier: spec.minimumTier,
       retry_of: spec.retryOf,
@@ -48,9 +55,12 @@ export function taskView(task: Stored<AgentTask>, queue?: { position: number; re
       mode: spec.mode,
       hold_sandbox_seconds: spec.holdSandboxSeconds,
       plan: status?.plan && planView(status.plan, decisionOf(task)),
-      messages: spec.messages?.map(({ id, text, at }) => ({ id, task: text, at })),
+      messages: messagesView(task),
+      ask: spec.ask,
+      questions: questionsView(task),
       continues: spec.continues?.task,
       thread: spec.continues?.thread,
+      group: spec.group && groupViewOf(spec.group),
       session: status?.session && { id: status.session.id, size_bytes: status.session.sizeBytes },
       instructions: spec.instructions,
       last_event_sequence: status?.lastEventSequence,
@@ -72,7 +82,13 @@ export function taskView(task: Stored<AgentTask>, queue?: { position: number; re
       ? {
           sandbox: {
             claim: sandbox.claimName,
-            ...pick({ name: sandbox.sandboxName, pod: sandbox.podName, isolation: sandbox.isolation }),
+            ...pick({
+              name: sandbox.sandboxName,
+              pod: sandbox.podName,
+              isolation: sandbox.isolation,
+              held_until: holdLeftMs(task, now) === undefined ? undefined : sandbox.heldUntil,
+              taken_from: sandbox.takenFrom,
+            }),
           },
         }
       : {}),

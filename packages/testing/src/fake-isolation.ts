@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
-import type { Cell, CellExit, Isolation, LaunchPlan, PodPlan } from '@corral/node'
+import { type Cell, type CellExit, type Isolation, IsolationError, type LaunchPlan, type PodPlan } from '@corral/node'
 import type { ByteStream, DuplexProcess, ProcessExit } from '@corral/ports'
 
 /** An isolation for tests of what lies above it: real processes with the plan's mounts, and nothing held back. */
@@ -41,6 +41,9 @@ export function fakeIsolation(world: World = { pods: new Map(), cells: new Map()
       if (!pod) throw new Error(`pod ${podUid} is not prepared`)
       world.pods.set(podUid, { ...pod, ...reach })
       return { restricted: false }
+    },
+    async attachSnapshot() {
+      throw new IsolationError('Unsupported', 'pods of this isolation have no mounts of their own')
     },
     async launch(plan) {
       const pod = world.pods.get(plan.podUid)

@@ -178,7 +178,7 @@ async function refuseWhileUsed(name: string, options: AgentOptions): Promise<voi
   const platform = await findPlatform(options)
   if (!platform) return
   const client = tasksClient(platform)
-  for (const status of ['PROVISIONING', 'RUNNING', 'WAITING_APPROVAL'] as const) {
+  for (const status of ['PROVISIONING', 'RUNNING', 'WAITING_APPROVAL', 'WAITING_INPUT'] as const) {
     const { tasks } = await client.list({ status, limit: 500 })
     const user = tasks.find(({ agent }) => agent.name === name)
     if (user)

@@ -1,13 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { askedEgress, type EnvironmentRequest, environmentFilePath, environmentJsonSchema } from '@corral/protocol'
-import type { EnvironmentGrants } from '@corral/tasks'
+import type { EnvironmentGrants, RepositoryGrants } from '@corral/tasks'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
-import { detectSetup, environmentFileText } from '../environment/detect-setup.js'
-import { shellQuote } from '../output/shell-quote.js'
+import { detectSetup } from '../environment/detect-setup.js'
+import { environmentFileText } from '../environment/environment-text.js'
+import { presentFiles, readLocalEnvironment, unusable } from '../environment/local-environment.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
-import { examples, print, table } from './common.js'
+import { examples, print, say, table } from './common.js'
+import { addToolsCommand } from './env-tools.js'
 import { absoluteRepo } from './task-request.js'
 
 interface EnvOptions {
@@ -15,7 +17,11 @@ interface EnvOptions {
   json?: boolean
   force?: boolean
   schema?: boolean
+  secret?: string[]
+  part?: string
 }
+
+const collect = (value: string, all: string[] = []): string[] => [...all, value]
 
 export function addEnvCommand(program: Command): void {
   const env = program
@@ -28,7 +34,7 @@ export function addEnvCommand(program: Command): void {
     command.option('--data-dir <dir>', 'data directory of the platform').option('--json', 'print JSON')
 
   common(env.command('init').argument('[directory]', 'the repository', '.'))
-    .summary(`write ${environmentFilePath} from lock files`)
+    .summary(`write ${environmentFilePath} from lock files, or from a file of another tool`)
     .option('--force', 'replace a file that is there')
     .addHelpText('after', examples('corral env init', 'corral env init ../service --force'))
     .action(init)
@@ -39,19 +45,29 @@ export function addEnvCommand(program: Command): void {
     .action(validate)
   common(env.command('show').argument('[repo]', 'the repository', '.'))
     .summary('what the file of a repository asks for, and what of it is not granted')
+    .option('--part <name>', 'one of its parts')
     .action(show)
-  common(env.command('grant').argument('<repo>', 'path or address, as tasks name it').argument('<host:port...>'))
+  common(env.command('grant').argument('<repo>', 'path or address, as tasks name it').argument('[host:port...]'))
     .summary('let the environment file of a repository open these')
-    .addHelpText('after', examples('corral env grant . files.example.com:443'))
-    .action(async (repo: string, rules: string[], options: EnvOptions) => {
-      const grants = await (await grantsOf(options)).grant(absoluteRepo(repo), rules).catch(wrongUsage)
-      print(grants, options, () => `granted to ${grants.repository}: ${grants.egress.join(', ')}`)
+    .option('--secret <name>', 'give this secret of the platform to set-up; may be repeated', collect)
+    .addHelpText(
+      'after',
+      examples('corral env grant . files.example.com:443', 'corral env grant . --secret npm-private'),
+    )
+    .action(async (repo: string, egress: string[], options: EnvOptions) => {
+      const secrets = options.secret ?? []
+      if (egress.length + secrets.length === 0)
+        throw new CliError('nothing to grant', { exitCode: 2, hint: 'Name host:port or --secret NAME.' })
+      const grants = await (await grantsOf(options)).grant(absoluteRepo(repo), { egress, secrets }).catch(wrongUsage)
+      print(grants, options, () => grantedWords(grants))
     })
   common(env.command('revoke').argument('<repo>').argument('[host:port...]', 'without any: everything'))
     .summary('take grants back; tasks that have begun keep theirs')
-    .action(async (repo: string, rules: string[], options: EnvOptions) => {
-      const grants = await (await grantsOf(options)).revoke(absoluteRepo(repo), rules)
-      print(grants, options, () => `granted to ${grants.repository}: ${grants.egress.join(', ') || 'nothing'}`)
+    .option('--secret <name>', 'take back this secret; may be repeated', collect)
+    .action(async (repo: string, egress: string[], options: EnvOptions) => {
+      const secrets = options.secret ?? []
+      const grants = await (await grantsOf(options)).revoke(absoluteRepo(repo), { egress, secrets })
+      print(grants, options, () => grantedWords(grants))
     })
   common(env.command('grants'))
     .summary('what was granted to repositories')
@@ -61,30 +77,59 @@ export function addEnvCommand(program: Command): void {
         grants.length === 0
           ? 'no grants'
           : table(
-              ['REPOSITORY', 'EGRESS'],
-              grants.map(({ repository, egress }) => [repository, egress.join(', ')]),
+              ['REPOSITORY', 'EGRESS', 'SECRETS'],
+              grants.map(({ repository, egress, secrets }) => [repository, egress.join(', '), secrets.join(', ')]),
             ),
       )
     })
+  addToolsCommand(env, common)
 }
 
-function init(directory: string, options: EnvOptions): void {
-  const file = join(resolve(directory), environmentFilePath)
+async function init(directory: string, options: EnvOptions): Promise<void> {
+  const root = resolve(directory)
+  const file = join(root, environmentFilePath)
   if (existsSync(file) && !options.force)
     throw new CliError(`${file} is there already`, { hint: 'Change it by hand, or replace it with --force.' })
-  const detected = detectSetup(new Set(namesIn(resolve(directory))))
-  if (detected.length === 0)
-    throw new CliError(`${resolve(directory)} has no lock file that is known here`, {
+  const detected = detectSetup(new Set(namesIn(root)))
+  const { foreignFiles, readForeignEnvironment, versionFiles } = await import('@corral/tasks')
+  const versions = presentFiles(root, versionFiles).map(({ path }) => path)
+  const foreign = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), detected.length > 0)
+  if (detected.length === 0 && !foreign)
+    throw new CliError(`${root} has no lock file that is known here`, {
       hint: `Write ${environmentFilePath} by hand: docs/environments.md has its fields.`,
     })
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, environmentFileText(detected))
-  print({ file, detected }, options, () =>
+  const { request } = foreign ?? {}
+  const start = request?.start.map(({ run }) => run) ?? []
+  writeFileSync(
+    file,
+    environmentFileText({
+      detected,
+      versionFiles: versions,
+      ...(foreign && request
+        ? { foreign: { source: foreign.source, setup: request.setup, env: request.env, tools: request.tools, start } }
+        : {}),
+    }),
+  )
+  const from = foreign ? [foreign.source] : detected.map(({ because }) => because)
+  print({ file, detected: foreign ? [] : detected, from, leftOut: foreign?.leftOut ?? [] }, options, () =>
     [
-      `wrote ${file}, from ${detected.map(({ because }) => because).join(', ')}`,
+      `wrote ${file}, from ${from.join(', ')}`,
+      ...(foreign && foreign.leftOut.length > 0 ? [`not taken over: ${foreign.leftOut.join(', ')}`] : []),
       'Commit it, then try it: corral run "Run the tests" --agent NAME',
     ].join('\n'),
   )
+}
+
+/** One that cannot be used is no hindrance where lock files say enough. */
+async function foreignOf<T>(read: () => T, hasOther: boolean): Promise<T | undefined> {
+  try {
+    return read()
+  } catch (error) {
+    if (!hasOther) throw unusable(error)
+    say(`${(error as Error).message}; lock files are used instead`)
+    return undefined
+  }
 }
 
 function namesIn(directory: string): string[] {
@@ -107,20 +152,38 @@ async function validate(given: string, options: EnvOptions): Promise<void> {
 
 async function show(given: string, options: EnvOptions): Promise<void> {
   const repository = absoluteRepo(given)
-  const request = await readRequest(fileAt(given))
-  const granted = await (await grantsOf(options)).egressOf(repository)
-  const missing = askedEgress(request).filter((rule) => !granted.includes(rule))
-  print({ repository, environment: request, granted, missing }, options, () =>
+  const found = /\.ya?ml$/.test(given)
+    ? { source: resolve(given), request: await readRequest(resolve(given), options.part), leftOut: [], tools: [] }
+    : await readLocalEnvironment(given, options.part)
+  if (!found)
+    throw new CliError(`there is no ${join(resolve(given), environmentFilePath)}`, {
+      hint: 'Write one with `corral env init`, or name the file.',
+    })
+  const { grantCommand, missingSecrets } = await import('@corral/tasks')
+  const { source, request, leftOut, tools } = found
+  const granted = await (await grantsOf(options)).of(repository)
+  const missing = askedEgress(request).filter((rule) => !granted.egress.includes(rule))
+  const secrets = missingSecrets(request, granted)
+  const value = { repository, source, environment: request, leftOut, tools, granted: granted.egress, missing }
+  const line = (label: string, text: string): string => `${`${label}:`.padEnd(19)}${text || 'none'}`
+  print({ ...value, grantedSecrets: granted.secrets, missingSecrets: secrets }, options, () =>
     [
-      `set-up:        ${request.setup?.replaceAll('\n', '\n               ') ?? 'none'}`,
-      `variables:     ${Object.keys(request.env).join(', ') || 'none'}`,
-      `path:          ${request.path.join(', ') || 'none'}`,
-      `set-up may reach:  ${request.egress.setup.join(', ') || 'nothing'}`,
-      `agent may reach:   ${request.egress.agent.join(', ') || 'nothing'}`,
-      ...(missing.length > 0
+      line('from', source),
+      line('set-up', request.setup?.replaceAll('\n', `\n${' '.repeat(19)}`) ?? ''),
+      line('variables', Object.keys(request.env).join(', ')),
+      line('path', request.path.join(', ')),
+      line('tools', tools.map(({ name, version, wantedBy }) => `${name} ${version || 'any'} (${wantedBy})`).join(', ')),
+      line('services', request.services.map(({ name, use }) => `${name}${use ? ` (${use})` : ''}`).join(', ')),
+      line('start', request.start.map(({ run }) => run).join('; ')),
+      line('secrets', request.secrets.map(({ name, env }) => `${name} as ${env}`).join(', ')),
+      line('parts', request.parts.join(', ')),
+      line('set-up may reach', request.egress.setup.join(', ') || 'nothing'),
+      line('agent may reach', request.egress.agent.join(', ') || 'nothing'),
+      ...(leftOut.length > 0 ? [line('not used', leftOut.join(', '))] : []),
+      ...(missing.length + secrets.length > 0
         ? [
-            `not granted:   ${missing.join(', ')}`,
-            `               corral env grant ${shellQuote(repository)} ${missing.map(shellQuote).join(' ')}`,
+            line('not granted', [...missing, ...secrets].join(', ')),
+            `${' '.repeat(19)}${grantCommand(repository, { egress: missing, secrets })}`,
           ]
         : []),
     ].join('\n'),
@@ -133,15 +196,20 @@ function fileAt(given: string): string {
   return /\.ya?ml$/.test(path) ? path : join(path, environmentFilePath)
 }
 
-async function readRequest(file: string): Promise<EnvironmentRequest> {
+async function readRequest(file: string, part?: string): Promise<EnvironmentRequest> {
   if (!existsSync(file))
     throw new CliError(`there is no ${file}`, { hint: 'Write one with `corral env init`, or name the file.' })
   const { parseEnvironmentFile } = await import('@corral/tasks')
   try {
-    return parseEnvironmentFile(readFileSync(file, 'utf8'), file)
+    return parseEnvironmentFile(readFileSync(file, 'utf8'), file, part)
   } catch (error) {
-    throw new CliError((error as Error).message, { cause: error, hint: 'docs/environments.md has every field.' })
+    throw unusable(error)
   }
+}
+
+function grantedWords({ repository, egress, secrets }: RepositoryGrants): string {
+  const words = [...egress, ...secrets.map((name) => `secret ${name}`)]
+  return `granted to ${repository}: ${words.join(', ') || 'nothing'}`
 }
 
 function wrongUsage(error: unknown): never {

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { defaultAgentName } from '@corral/agents'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseListenAddress } from '../output/parse-address.js'
-import { collected, parseCount, parsePort } from '../output/parse-duration.js'
+import { collected, parseCount, parsePids, parsePort } from '../output/parse-duration.js'
 import { brokerServicePort, platformNamespace } from '../platform/names.js'
 import type { ApiServerCommandOptions } from '../platform/run-api-server.js'
 import type { NodeCommandOptions } from '../platform/run-node.js'
@@ -55,6 +55,7 @@ export function addPartCommands(program: Command): void {
       'authority of the client certificates the kubelet routes ask for (default: the one in the kubeconfig)',
     )
     .addOption(packageCacheOption())
+    .option('--pod-pids <n>', 'processes and threads one pod may have (default: 1024)', parsePids)
     .option('--broker <host:port>', 'where the model broker listens, for the Service corral-broker')
     .addOption(new Option('--isolation <tier>', 'insist on a tier').choices(['bubblewrap', 'process']))
     .option('--ready-file <file>', 'write {"node","isolation","pid"} there when ready')
@@ -79,6 +80,7 @@ export function addPartCommands(program: Command): void {
     .option('--broker-port <port>', 'port of the model broker', parsePort, brokerServicePort)
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
     .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
+    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .option(
       '--author <"name <email>">',

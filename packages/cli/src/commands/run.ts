@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { askFollowUp, offersFollowUp } from '../client/ask-follow-up.js'
 import { askAboutPlan } from '../client/ask-plan.js'
+import { askQuestion, waitingQuestion } from '../client/ask-question.js'
 import { ensurePlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
 import { describeEnd, exitCodeOf } from '../output/event-printer.js'
@@ -11,6 +12,7 @@ import { liveEvents } from '../output/live-events.js'
 import { nextCommands } from '../output/next-commands.js'
 import { shellQuote } from '../output/shell-quote.js'
 import { examples, say } from './common.js'
+import { followAttempts } from './task-attempts.js'
 import { readTaskRequest, type TaskOptions, withTask } from './task-request.js'
 
 export function addRunCommand(program: Command): void {
@@ -26,6 +28,7 @@ export function addRunCommand(program: Command): void {
         'corral run "Say hello" --command \'echo "$CORRAL_PROMPT" >> NOTES.md\'',
         'echo "Tidy up" | corral run - --command \'cat "$CORRAL_PROMPT_FILE" > PLAN.md\'',
         'corral run "Use the settings" --file README.md:notes/readme.md --command \'cp notes/readme.md COPY.md\'',
+        'corral run "Three tries" --attempts 3 --branch tries --command \'date +%N > TRY.txt\'',
         'corral run "See my edits" --include-uncommitted --command \'git log --oneline -2 > LOG.txt\'',
       )}
 With an agent that is installed and has a key (\`corral --help\` shows how):
@@ -44,7 +47,12 @@ async function run(prompt: string | undefined, options: TaskOptions & { once?: b
   const client = tasksClient(platform)
   const ci = process.env.CI
   const isTerminal = process.stdin.isTTY && process.stdout.isTTY
-  let { id } = await client.create(request)
+  const created = await client.create(request)
+  if (created.group && created.tasks) {
+    process.exitCode = await followAttempts(client, { group: created.group, tasks: created.tasks }, options)
+    return
+  }
+  let { id } = created
   for (;;) {
     const task = await runToEnd(client, id, options)
     process.exitCode = exitCodeOf(task)
@@ -102,6 +110,7 @@ async function untilEnded(
     if (options.json) process.stdout.write(`${JSON.stringify(event)}\n`)
     else for (const line of live.push(event)) process.stdout.write(`${line}\n`)
     if (event.type === 'plan') await onPlan(client, id, event.revision, options)
+    if (event.type === 'question') await onQuestion(client, id, event.question, options)
   }
   return ended ?? client.get(id)
 }
@@ -119,6 +128,19 @@ async function onPlan(
   say(
     `the task waits for you: \`corral task approve ${id}\`, \`corral task revise ${id} "..."\` or \`corral task reject ${id}\``,
   )
+}
+
+/** A question that waits: asked on a terminal, pointed to elsewhere. */
+async function onQuestion(
+  client: TasksClient,
+  id: string,
+  name: string,
+  options: { json?: boolean; dataDir?: string | undefined },
+): Promise<void> {
+  const question = await waitingQuestion(client, id, name)
+  if (!question) return
+  if (!options.json && process.stdin.isTTY && process.stdout.isTTY) return askQuestion(client, id, question)
+  say(`the task waits for you: \`corral task answer ${id} --question ${name}\``)
 }
 
 /** A platform that went away takes nothing of the task along: says how to find it again. */

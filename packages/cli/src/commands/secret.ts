@@ -16,7 +16,9 @@ export function addSecretCommand(program: Command): void {
   const secret = program
     .command('secret')
     .summary('keys the platform keeps for its agents')
-    .description("Keys stay in the platform's data directory and behind its broker; no sandbox ever sees one.")
+    .description(
+      "Keys of models stay in the platform's data directory and behind its broker; no sandbox ever sees one. Others are\ngiven to the set-up of repositories that were granted them: `corral env grant REPO --secret NAME`.",
+    )
   const common = (command: Command): Command =>
     command.option('--data-dir <dir>', 'data directory of the platform').option('--json', 'print JSON')
 

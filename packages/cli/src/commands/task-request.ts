@@ -3,15 +3,18 @@ import { resolve } from 'node:path'
 import { agentAdapters, commandLineAgentName, findAgent } from '@corral/agents'
 import {
   type AgentChoice,
+  type AskPolicy,
+  askPolicies,
   type CreateTaskRequest,
   createTaskRequestSchema,
   credentialHint,
   credentialInUrl,
   issueWords,
 } from '@corral/protocol'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CliError } from '../cli-error.js'
 import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
+import { attemptsOf, parseAttempts } from './attempt-options.js'
 import { checksRequest, parseRounds } from './check-options.js'
 import { type CommonOptions, withPlatform } from './common.js'
 import { identityFrom } from './identity-option.js'
@@ -23,7 +26,9 @@ export interface TaskOptions extends CommonOptions {
   author?: string
   committer?: string
   sign?: boolean
-  agent?: string
+  /** One, or several for attempts. */
+  agent?: string | string[]
+  attempts?: number
   command?: string
   model?: string
   effort?: string
@@ -38,12 +43,14 @@ export interface TaskOptions extends CommonOptions {
   lfs?: boolean
   timeout?: number
   setup?: string
+  part?: string
   allow?: string[]
   allowSetup?: string[]
   pool?: string
   template?: string
   keep?: boolean
   plan?: boolean
+  ask?: AskPolicy
   hold?: number
   promptFile?: string
   file?: string[]
@@ -82,7 +89,16 @@ export function withTask(command: Command): Command {
     .option('--no-push-failed', 'do not push a branch whose checks still fail')
     .option('--artifact <path>', 'keep this file or directory of the checkout with the task; may be repeated', collect)
     .option('--include-uncommitted', 'take uncommitted and untracked files along, as a first commit')
-    .option('--agent <name>', 'agent that does the work; `corral agent list` shows them')
+    .option(
+      '--agent <name>',
+      'agent that does the work; `corral agent list` shows them; repeated: each makes an attempt',
+      collect,
+    )
+    .option(
+      '--attempts <n>',
+      'let agents try it so often, each on a branch of its own (see `corral task compare`)',
+      parseAttempts,
+    )
     .option(
       '--command <cmd>',
       'command line of the agents command and acp; the prompt is in $CORRAL_PROMPT and $CORRAL_PROMPT_FILE',
@@ -104,6 +120,7 @@ export function withTask(command: Command): Command {
     .option('--lfs', 'bring the contents of Git LFS files in and store the agent’s with it, with your credentials')
     .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseDurationSeconds)
     .option('--setup <cmd>', 'command to run before the agent (default: .corral/setup of the repository)')
+    .option('--part <name>', 'part of the repository to set up, one of `parts` of its environment file')
     .option(
       '--allow <host:port>',
       'let set-up and the agent reach this address, or with "packages" the package mirror; may be repeated',
@@ -113,9 +130,15 @@ export function withTask(command: Command): Command {
     .option('--pool <name>', 'sandbox pool')
     .option('--template <name>', 'sandbox template')
     .option('--plan', 'let the agent plan first and wait for your approval before it changes anything')
+    .addOption(
+      new Option(
+        '--ask <what>',
+        'let the agent ask you: "input" for what it wants to know, "always" for every permission too',
+      ).choices([...askPolicies]),
+    )
     .option(
       '--hold <duration>',
-      'how long the sandbox is kept while the task waits for you, such as 10m (default: 5m)',
+      'how long the sandbox is kept for you, such as 10m: for a follow-up after the task (default: not), for an answer before its end (default: 5m)',
       parseDurationSeconds,
     )
     .option('--author <"name <email>">', 'author of the commits (default: you, as git is configured)')
@@ -147,7 +170,7 @@ export function taskRequest(
   options: TaskOptions,
   files: CreateTaskRequest['files'] = [],
 ): CreateTaskRequest {
-  const agent = agentChoice(options)
+  const { agent, attempts } = agentsOf(options)
   const repo = repoOf(options)
   const request = {
     ...(repo === undefined ? {} : { repo }),
@@ -158,12 +181,14 @@ export function taskRequest(
     ...(files.length > 0 ? { files } : {}),
     task: prompt,
     ...(agent ? { agent } : {}),
+    ...(attempts ? { attempts } : {}),
     ...(options.branch ? { new_branch: options.branch } : {}),
     ...(options.base ? { base_branch: options.base } : {}),
     ...(options.submodules ? { submodules: options.submodules } : {}),
     ...(options.lfs ? { lfs: true } : {}),
     ...(options.timeout ? { timeout_seconds: options.timeout } : {}),
     ...(options.setup ? { setup: options.setup } : {}),
+    ...(options.part ? { part: options.part } : {}),
     ...checksRequest(options),
     ...(options.artifact ? { artifacts: options.artifact } : {}),
     ...(options.allow ? { egress: options.allow } : {}),
@@ -178,6 +203,7 @@ export function taskRequest(
       : {}),
     ...(options.keep ? { keep_sandbox: true } : {}),
     ...(options.plan ? { mode: 'plan' as const } : {}),
+    ...(options.ask ? { ask: options.ask } : {}),
     ...(options.hold === undefined ? {} : { hold_sandbox_seconds: options.hold }),
     ...(options.instructions ? { instructions: options.instructions } : {}),
     ...(options.maxTokens || options.maxCost
@@ -205,6 +231,7 @@ const optionOf: Readonly<Record<string, string>> = {
   base_branch: '--base',
   timeout_seconds: '--timeout',
   setup: '--setup',
+  part: '--part',
   artifacts: '--artifact',
   checks: '--check',
   check_rounds: '--check-rounds',
@@ -226,6 +253,15 @@ function optionWords(problem: string): string {
   })
 }
 
+/** One agent, or one for every attempt: they take turns where there are more attempts. */
+function agentsOf(options: TaskOptions): Pick<CreateTaskRequest, 'agent' | 'attempts'> {
+  const named = [options.agent ?? []].flat()
+  const choices = (named.length === 0 ? [undefined] : named).map((name) => agentChoice(name, options))
+  const attempts = attemptsOf(choices, options.attempts)
+  if (attempts) return { attempts }
+  return choices[0] ? { agent: choices[0] } : {}
+}
+
 /** The repository that is meant; undefined where the project names it. */
 function repoOf({ repo, project }: TaskOptions): string | undefined {
   if (repo !== undefined) return absoluteRepo(repo)
@@ -233,8 +269,8 @@ function repoOf({ repo, project }: TaskOptions): string | undefined {
 }
 
 /** What the options say of the agent; the agent itself checks them on the platform. */
-function agentChoice(options: TaskOptions): AgentChoice | undefined {
-  const { agent, command, model, effort, agentArg, provider } = options
+function agentChoice(agent: string | undefined, options: TaskOptions): AgentChoice | undefined {
+  const { command, model, effort, agentArg, provider } = options
   const given = {
     ...(command ? { command } : {}),
     ...(model ? { model } : {}),

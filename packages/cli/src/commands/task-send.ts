@@ -15,11 +15,13 @@ interface SendOptions extends CommonOptions {
 /** `corral task send`: the next thing to say in a conversation. */
 export function addTaskSend(task: Command): void {
   withPlatform(task.command('send').argument('<id>').argument('[message]', '- reads it from standard input'))
-    .summary('go on from an ended task, with its branch and its agent’s memory')
+    .summary('say the next thing: to the agent as it runs, or as a follow-up of an ended task')
     .description(
-      `Makes a follow-up: a task of its own that begins with the commits of the former, on the same branch, in the same
+      `To a task whose agent runs: given to the agent where it can take it (\`steer\` in docs/agents.md); should it end before
+it has read it, or cannot, the message becomes a follow-up at its end. To an ended task: makes a follow-up, a
+task of its own that begins with the commits of the former, on the same branch, in the same
 environment, with the agent's session resumed. A second follow-up to the same task gets a branch of its own. The former
-task stays as it is. A message to a task that has not ended waits for its end.`,
+task stays as it is.`,
     )
     .option('--prompt-file <file>', 'read the message from a file; - is standard input')
     .option('--branch <name>', 'put the work on this branch instead')
@@ -33,7 +35,11 @@ task stays as it is. A message to a task that has not ended waits for its end.`,
         ...(options.branch ? { new_branch: options.branch } : {}),
       })
       if ('delivery' in created) {
-        print(created, options, () => `queued: becomes a follow-up when ${id} has ended`)
+        print(created, options, ({ delivery }) =>
+          delivery === 'steered'
+            ? `steered: the agent of ${id} is told`
+            : `queued: becomes a follow-up when ${id} has ended`,
+        )
         return
       }
       if (!options.watch) return print(created, options, ({ id: next, status }) => `${next}  ${status}`)

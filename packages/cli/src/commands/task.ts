@@ -43,24 +43,30 @@ export function addTaskCommand(program: Command): Command {
         await readTaskRequest(prompt, options, say),
         options.idempotencyKey ? { idempotencyKey: options.idempotencyKey } : {},
       )
-      print(created, options, ({ id, status }) => `${id}  ${status}`)
+      print(created, options, ({ id, status, group, tasks }) =>
+        group ? `${group}\n${(tasks ?? []).join('\n')}` : `${id}  ${status}`,
+      )
     })
 
   withPlatform(task.command('list'))
     .alias('ls')
     .summary('tasks, newest first')
     .option('--status <phase>', `only these: ${taskPhases.join(', ')}`, parsePhase)
+    .option('--group <name>', 'only attempts of this group')
     .option('--project <name>', 'only tasks of this project')
     .option('--limit <n>', 'at most this many', parseCount)
-    .action(async (options: CommonOptions & { status?: TaskPhase; project?: string; limit?: number }) => {
-      const client = await connect(options)
-      const page = await client.list({
-        ...(options.status ? { status: options.status } : {}),
-        ...(options.project ? { project: options.project } : {}),
-        ...(options.limit ? { limit: options.limit } : {}),
-      })
-      print(page, options, ({ tasks }) => (tasks.length === 0 ? 'no tasks' : taskTable(tasks)))
-    })
+    .action(
+      async (options: CommonOptions & { status?: TaskPhase; group?: string; project?: string; limit?: number }) => {
+        const client = await connect(options)
+        const page = await client.list({
+          ...(options.status ? { status: options.status } : {}),
+          ...(options.group ? { group: options.group } : {}),
+          ...(options.project ? { project: options.project } : {}),
+          ...(options.limit ? { limit: options.limit } : {}),
+        })
+        print(page, options, ({ tasks }) => (tasks.length === 0 ? 'no tasks' : taskTable(tasks)))
+      },
+    )
 
   withPlatform(task.command('get').argument('<id>'))
     .summary('one task')
@@ -186,6 +192,8 @@ function taskText(task: TaskView): string {
     ['waiting', task.waiting && `${task.waiting.reason}: ${task.waiting.message}`],
     ['checks', checkWords(task)],
     ['sandbox', task.sandbox?.name],
+    ['held until', task.sandbox?.held_until],
+    ['group', task.group && `${task.group.name} (attempt ${task.group.number} of ${task.group.size})`],
     ['isolation', task.sandbox?.isolation],
     ['egress', task.egress?.join(', ')],
     ['created', task.created_at],

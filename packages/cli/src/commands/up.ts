@@ -6,7 +6,7 @@ import { findPlatform } from '../client/find-platform.js'
 import { platformLogOf, startInBackground } from '../client/start-platform.js'
 import { pc } from '../output/colors.js'
 import type { LogLevel } from '../output/logger.js'
-import { collected, parseCount, parseDurationSeconds, parsePort } from '../output/parse-duration.js'
+import { collected, parseCount, parseDurationSeconds, parsePids, parsePort } from '../output/parse-duration.js'
 import { dataDirectoryOf, readReady } from '../platform/data-directory.js'
 import { untilIdle } from '../platform/until-idle.js'
 import { examples, packageCacheOption, untilStopSignal } from './common.js'
@@ -20,7 +20,9 @@ interface UpOptions {
   isolation?: Tier
   allowProcess?: boolean
   maxTasks: number
+  maxHeld: number
   warm: number
+  podPids?: number
   agent: string
   packageCache: number
   idleExit?: number
@@ -54,7 +56,9 @@ export function addUpCommand(program: Command): void {
     )
     .option('--allow-process', 'go on without a sandbox where none works (not for code you do not trust)')
     .option('--max-tasks <n>', 'tasks that run at once; the rest queue', parseCount, 10)
+    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
     .option('--warm <n>', 'sandboxes kept ready', parseCount, 2)
+    .option('--pod-pids <n>', 'processes and threads one sandbox may have (default: 1024)', parsePids)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .addOption(packageCacheOption())
     .option('--idle-exit <duration>', 'end after this long without a task', parseDurationSeconds)
@@ -93,7 +97,9 @@ async function up(options: UpOptions): Promise<void> {
     ...(options.isolation ? { isolation: options.isolation } : {}),
     ...(options.allowProcess ? { allowProcess: true } : {}),
     maxConcurrent: options.maxTasks,
+    maxHeld: options.maxHeld,
     warmSandboxes: options.warm,
+    ...(options.podPids === undefined ? {} : { podPids: options.podPids }),
     defaultAgent: options.agent,
     packageCacheBytes: options.packageCache,
     env: process.env,

@@ -1,6 +1,7 @@
 import { parseEnvironmentFile } from '@corral/tasks'
 import { describe, expect, it } from 'vitest'
-import { detectSetup, environmentFileText } from './detect-setup.js'
+import { detectSetup } from './detect-setup.js'
+import { environmentFileText } from './environment-text.js'
 
 describe('detectSetup', () => {
   it.each([
@@ -22,13 +23,33 @@ describe('detectSetup', () => {
   })
 
   it('writes a file that the platform reads back', () => {
-    const text = environmentFileText(detectSetup(new Set(['package-lock.json', 'go.mod'])))
-    expect(parseEnvironmentFile(text)).toEqual({
+    const detected = detectSetup(new Set(['package-lock.json', 'go.mod']))
+    const text = environmentFileText({ detected, versionFiles: ['go.mod'] })
+    expect(text).toContain('# tools: versions come from go.mod')
+    expect(parseEnvironmentFile(text)).toMatchObject({
       setup: 'npm ci\ngo mod download',
       env: {},
       path: ['node_modules/.bin'],
       checks: [],
       egress: { setup: ['packages'], agent: [] },
+    })
+  })
+
+  it('writes what a file of another tool says instead', () => {
+    const foreign = {
+      source: '.devcontainer.json',
+      setup: 'make a\nmake "b: c"',
+      env: { MODE: 'dev' },
+      tools: { python: '3.10' },
+      start: ['npm run dev'],
+    }
+    const text = environmentFileText({ detected: detectSetup(new Set(['go.mod'])), foreign, versionFiles: [] })
+    expect(text).toContain('# from .devcontainer.json')
+    expect(parseEnvironmentFile(text)).toMatchObject({
+      setup: foreign.setup,
+      env: foreign.env,
+      tools: foreign.tools,
+      start: [{ run: 'npm run dev' }],
     })
   })
 })

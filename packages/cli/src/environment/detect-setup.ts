@@ -38,6 +38,7 @@ const groups: readonly (readonly Rule[])[] = [
     { files: ['Cargo.lock'], setup: ['cargo fetch --locked'] },
     { files: ['Cargo.toml'], setup: ['cargo fetch'] },
   ],
+  [{ files: ['CMakeLists.txt'], setup: ['cmake -S . -B build'] }],
 ]
 
 /** What the files at the root of a repository say about its set-up, a row per language. Pure. */
@@ -49,24 +50,4 @@ export function detectSetup(files: ReadonlySet<string>): DetectedSetup[] {
     }
     return []
   })
-}
-
-/** The text of an environment file that does this. */
-export function environmentFileText(detected: readonly DetectedSetup[]): string {
-  const setup = detected.flatMap(({ because, setup: lines }) => [
-    `  # ${because}`,
-    ...lines.map((line) => `  - ${line}`),
-  ])
-  const path = detected.flatMap(({ path: entry }) => (entry ? [`  - ${entry}`] : []))
-  return [
-    '# What this repository needs to be worked on by an agent: docs/environments.md of Corral.',
-    'version: 1',
-    'setup:',
-    ...setup,
-    ...(path.length > 0 ? ['path:', ...path] : []),
-    'egress:',
-    '  setup: [packages]',
-    '  agent: []',
-    '',
-  ].join('\n')
 }

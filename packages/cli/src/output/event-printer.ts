@@ -1,6 +1,7 @@
 import type { TaskEvent, TaskStage, TaskView, TaskWarning } from '@corral/protocol'
 import { describeCheck } from './check-text.js'
 import { pc } from './colors.js'
+import { describeQuestion } from './question-text.js'
 import { refusedWords } from './refused-words.js'
 import { terminalText } from './terminal-text.js'
 
@@ -32,6 +33,7 @@ export function describeEvent(event: TaskEvent): string | undefined {
       return `${mark} ${pc.bold(word)}${event.detail ? pc.dim(`  ${terminalText(event.detail)}`) : ''}`
     }
     case 'message':
+      if (event.role === 'user') return `${pc.cyan('›')} ${indent(terminalText(event.text)).trimStart()}`
       return event.thinking ? pc.dim(indent(terminalText(event.text))) : indent(terminalText(event.text))
     case 'tool_call':
       return `  ${pc.cyan('→')} ${pc.bold(terminalText(event.tool))} ${terminalText(event.summary)}`
@@ -59,6 +61,10 @@ export function describeEvent(event: TaskEvent): string | undefined {
       return `${pc.cyan('◆')} ${pc.bold(`plan, revision ${event.revision}`)}\n${indent(terminalText(event.text))}`
     case 'plan_decision':
       return `${pc.cyan('◆')} ${pc.bold(`plan: ${event.verdict}`)}${event.remark ? pc.dim(`  ${terminalText(event.remark)}`) : ''}`
+    case 'question':
+      return describeQuestion(event)
+    case 'answer':
+      return `${pc.cyan('?')} ${event.withdrawn ? pc.dim(`${event.question}: no longer asked`) : `${pc.dim(`${event.question}:`)} ${terminalText(event.text ?? '')}`}`
     case 'usage':
     case 'result':
       return undefined
@@ -91,7 +97,7 @@ export function describeEnd(task: TaskView): string {
       `  ${files_changed} file${files_changed === 1 ? '' : 's'} changed, ${pc.green(`+${insertions}`)} ${pc.red(`-${deletions}`)}  ${pc.dim(task.commit?.slice(0, 12) ?? '')}`,
     )
   }
-  for (const words of refusedWords(task.refused)) lines.push(`  ${pc.yellow('refused:')} ${words}`)
+  for (const words of refusedWords(task)) lines.push(`  ${pc.yellow('refused:')} ${words}`)
   for (const warning of task.warnings ?? []) lines.push(describeWarning(warning))
   if (task.usage) {
     const { input_tokens, output_tokens, cost_usd, model } = task.usage

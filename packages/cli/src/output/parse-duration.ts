@@ -23,6 +23,15 @@ export function parseCount(text: string): number {
   return Number(text)
 }
 
+/** Fewer than this leave no room for a daemon, a shell and an agent: nothing would start. */
+const leastPids = 64
+
+export function parsePids(text: string): number {
+  const pids = parseCount(text)
+  if (pids < leastPids) throw new InvalidArgumentError(`Give ${leastPids} or more.`)
+  return pids
+}
+
 /** An amount of money above zero, such as `0.5`. */
 export function parseAmount(text: string): number {
   const amount = Number(text)

@@ -15,5 +15,13 @@ it.each([
     says: 'tried gone.example:443 (2 times): it is allowed, but nobody knows this name',
   },
 ])('says: $says', ({ entry, says }) => {
-  expect(refusedWords([entry])).toEqual([says])
+  expect(refusedWords({ refused: [entry], repo: '/r' })).toEqual([says])
+})
+
+it('names the process, and the grant where a file of the repository counts', () => {
+  const refused = [{ host: 'cdn.example', reason: 'NotAllowed' as const, count: 1, process: 'node install.mjs' }]
+  const words = refusedWords({ refused, repo: '/my repo', environment_file: '.corral/environment.yaml' })
+  expect(words).toEqual([
+    "tried cdn.example by node install.mjs; allow it with --allow cdn.example:443, or for its environment: corral env grant '/my repo' cdn.example:443",
+  ])
 })

@@ -18,6 +18,8 @@ export interface DataDirectory {
   /** The repository of the demo task. */
   readonly demo: string
   readonly agents: string
+  /** Toolchains that sandboxes see beside those of the machine. */
+  readonly toolchains: string
   readonly runtime: string
   readonly secrets: string
   /** The named endpoints of models. */
@@ -60,6 +62,7 @@ export function dataDirectoryAt(given: string): DataDirectory {
     mirrors: at('mirrors'),
     demo: at('demo'),
     agents: at('agents'),
+    toolchains: at('toolchains'),
     runtime: at('runtime'),
     secrets: at('secrets'),
     endpoints: at('endpoints.json'),
@@ -85,7 +88,8 @@ export function prepareDataDirectory(directory: DataDirectory): void {
     directory.git,
   ])
     mkdirSync(path, { recursive: true, mode: 0o700 })
-  for (const path of [directory.agents, directory.runtime]) mkdirSync(path, { recursive: true, mode: 0o755 })
+  for (const path of [directory.agents, directory.toolchains, directory.runtime])
+    mkdirSync(path, { recursive: true, mode: 0o755 })
   const file = join(directory.path, 'schema-version')
   const found = existsSync(file) ? Number(readFileSync(file, 'utf8')) : schemaVersion
   if (found > schemaVersion)

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { createMirror, DiskCache, ecosystems, hostUpstreams, localHostSettings, type Mirror } from '@corral/mirror'
-import { type HostService, socketPath } from '@corral/node'
+import { type HostService, mayReach, socketPath } from '@corral/node'
 import type { Logger } from '@corral/ports'
 import { packagesGrant } from '@corral/resources'
 import type { PackageClients } from '@corral/tasks'
@@ -52,6 +52,7 @@ export async function startPackageMirror(options: PackageMirrorOptions): Promise
       baseUrl: mirrorUrl,
       linkSecret,
       upstream: hostUpstreams({ host: localHostSettings(env) }),
+      mayReach,
       log,
     })
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

@@ -44,7 +44,10 @@ export interface PlatformOptions {
   /** Fall back to the `process` tier where nothing better works, instead of refusing to start. */
   allowProcess?: boolean
   maxConcurrent: number
+  maxHeld?: number
   warmSandboxes: number
+  /** Processes and threads one sandbox may have. */
+  podPids?: number
   defaultAgent: string
   /** What the package mirror may keep on disk. */
   packageCacheBytes: number
@@ -174,6 +177,7 @@ async function assemble(
     token,
     election: { identity: electionIdentity(directory), ...quietElection },
     maxConcurrent: options.maxConcurrent,
+    ...(options.maxHeld === undefined ? {} : { maxHeld: options.maxHeld }),
     defaultAgent: options.defaultAgent,
     localRepositories: true,
     findIdentity: (path) => configuredIdentity(git, path),
@@ -200,7 +204,8 @@ async function assemble(
     isolation,
     dataDir: directory.path,
     nodeName: 'corral',
-    images: daemonImages(runtime, directory.agents),
+    ...(options.podPids === undefined ? {} : { pidsLimit: options.podPids }),
+    images: daemonImages(runtime, directory),
     services: [
       {
         names: [
@@ -215,6 +220,7 @@ async function assemble(
       mirror.service,
     ],
     ...usageThread(),
+    supervisorPath: runtime.supervisor ?? null,
     onDiskChecked: () => thawPods(directory.path),
     onDiskPressure: (problem) => {
       diskProblem = problem

@@ -20,6 +20,7 @@ export interface NodeCommandOptions extends PartOptions {
   kubeletPort: number
   broker?: string
   packageCache: number
+  podPids?: number
   clientCa?: string
   isolation?: 'bubblewrap' | 'process'
 }
@@ -51,7 +52,8 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
     isolation,
     dataDir: directory.path,
     nodeName: options.name,
-    images: daemonImages(runtime, directory.agents),
+    ...(options.podPids === undefined ? {} : { pidsLimit: options.podPids }),
+    images: daemonImages(runtime, directory),
     services: [
       {
         names: [brokerService, `${brokerService}.${platformNamespace}`],
@@ -61,6 +63,7 @@ export async function runNode(options: NodeCommandOptions): Promise<void> {
       mirror.service,
     ],
     ...usageThread(),
+    supervisorPath: runtime.supervisor ?? null,
     onDiskChecked: () => thawPods(directory.path),
     kubeletPort: options.kubeletPort,
     hostIP: '127.0.0.1',

@@ -28,6 +28,7 @@ export interface ServerCommandOptions extends PartOptions {
   brokerPort: number
   namespace: string
   maxTasks: number
+  maxHeld: number
   agent: string
   localRepositories?: boolean
   author?: string
@@ -74,6 +75,7 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
     token,
     election: { identity: electionIdentity(directory) },
     maxConcurrent: options.maxTasks,
+    maxHeld: options.maxHeld,
     defaultAgent: options.agent,
     localRepositories: options.localRepositories ?? false,
     ...(author ? { findIdentity: async () => author } : {}),

@@ -41,6 +41,8 @@ export interface TaskPlatformOptions {
   /** Which process reconciles where several serve one API. */
   election: ElectionOptions
   maxConcurrent: number
+  /** Sandboxes of ended tasks that may be held for follow-ups at once. */
+  maxHeld?: number
   defaultAgent: string
   /** Whether tasks may name repositories on this machine's disk. */
   localRepositories: boolean

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Cgroup } from '../cradle/server/cgroups.js'
 import { StateFiles } from '../cradle/server/state-files.js'
@@ -52,7 +53,8 @@ function removeLeftovers(pods: string): string[] {
     const record = readRecord(join(pods, name, 'record.json'))
     if (record && record.failure?.reason !== 'Evicted') continue
     const parts = record ? ['home', 'tmp', 'volumes'] : ['']
-    for (const part of parts) rmSync(join(pods, name, part), { recursive: true, force: true })
+    // Processes of an evicted pod may still run; `rm` goes by descriptors and follows no link they put in its way.
+    for (const part of parts) spawnSync('rm', ['-rf', '--', join(pods, name, part)])
     freed.push(`the files of pod ${record ? `${record.namespace}/${record.name}` : name}`)
   }
   return freed

@@ -10,6 +10,8 @@ export interface ProbeReport {
   limits: 'enforced' | 'partial' | 'none'
   /** What was checked, in order. */
   checks: { name: string; passed: boolean; detail?: string }[]
+  /** Whether pods get snapshots copy-on-write; else they are copied, and this says why. */
+  snapshots?: { copyOnWrite: boolean; detail?: string }
   /** When it is not usable: what the operator can do about it. */
   remedy?: string
 }
@@ -51,6 +53,15 @@ export interface NetworkReport extends EgressRefused {
 
 /** What a pod may connect to. */
 export type PodReach = Pick<PodPlan, 'egress' | 'services'>
+
+/** A snapshot for one pod. Data only. */
+export interface SnapshotAttachment {
+  name: string
+  /** The host's uid that owns the files of the trees. */
+  ownerUid: number
+  /** Each tree appears in every cell at `target`; what the pod changes of it is kept in `directory`, which is the pod's. */
+  trees: readonly { source: string; target: string; directory: string }[]
+}
 
 /** What all containers of a pod share: a network namespace, a uid, a cgroup. Data only. */
 export interface PodPlan {
@@ -160,6 +171,11 @@ export interface Isolation {
    * of its own to close, `PodNotPrepared` where there is no such pod.
    */
   setNetwork(podUid: string, network: PodReach): Promise<{ restricted: boolean }>
+  /**
+   * Gives the pod a copy-on-write view of the trees: in the cells that run and in those that are launched from now on. Safe to
+   * repeat with the same snapshot. `Unsupported` where this machine cannot, `PodNotPrepared` where there is no such pod.
+   */
+  attachSnapshot(podUid: string, snapshot: SnapshotAttachment): Promise<void>
   launch(plan: LaunchPlan): Promise<Cell>
   /** Cells that outlived an earlier main process. Exited ones are reported once, with their exit. */
   adopt(): Promise<Cell[]>

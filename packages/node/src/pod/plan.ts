@@ -30,6 +30,8 @@ export interface PodDecision {
   requeueAfterMs?: number
 }
 
+/** One that takes too much of the disk would use its grace period to take more; one that is sealed has done its work. */
+const endsAtOnce = new Set(['Evicted', 'Sealed'])
 const deadlineMessage = 'Pod was active on the node longer than the specified deadline'
 
 /** What the pod needs next. Pure: everything it knows is in `world`, including the time. */
@@ -38,8 +40,7 @@ export function planPod(world: PodWorld): PodDecision {
   const grace = world.spec.terminationGracePeriodSeconds ?? 30
 
   if (world.deletion) return planDeletion(world, roles)
-  // A pod that takes too much of the disk would use its grace period to take more.
-  if (world.failure) return planEnd(world, roles, 'PodFailed', world.failure.reason === 'Evicted' ? 0 : grace)
+  if (world.failure) return planEnd(world, roles, 'PodFailed', endsAtOnce.has(world.failure.reason) ? 0 : grace)
 
   const leftMs = deadlineLeftMs(world)
   if (leftMs !== undefined && leftMs <= 0 && !isSettled(world, roles)) {
@@ -69,6 +70,11 @@ export function isSettled(world: Pick<PodWorld, 'spec' | 'containers'>, roles: R
       const own = state(entry)
       return own !== undefined && !own.run && own.exit !== undefined && !restartsAfter(policy, own.exit.exitCode)
     })
+}
+
+/** It ended by itself, and what the node held for it is released. */
+export function isWorkOver(world: PodWorld): boolean {
+  return !world.prepared && !world.failure && isSettled(world, rolesOf(world.spec))
 }
 
 function planContainers(world: PodWorld, roles: RoledContainer[], grace: number): PodDecision {

@@ -1,26 +1,20 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  egressCondition,
-  errorCode,
-  isConflict,
-  isNotFound,
-  type Pod,
-  type PodStatus,
-  Pods,
-  type Stored,
-} from '@corral/resources'
+import { errorCode, isConflict, isNotFound, type Pod, type PodStatus, Pods, type Stored } from '@corral/resources'
 import type { GuardedPod } from '../disk/disk-guard.js'
 import { storageLimits } from '../disk/storage-limits.js'
 import type { Cell, HostService } from '../isolation/isolation.js'
 import { podLimits } from '../launch/amounts.js'
 import type { PodFacts } from '../launch/downward-api.js'
-import { hasAliases, hostsFile, podHostname } from '../launch/launch-plan.js'
+import { podHostname } from '../launch/launch-plan.js'
 import type { ContainerState } from '../records/container-state.js'
 import type { PodDirectories, PodRecord } from '../records/pod-directories.js'
+import { PodSnapshot } from '../snapshots/pod-snapshot.js'
+import type { SnapshotDirectory } from '../snapshots/snapshot-directory.js'
 import { isSandboxTier } from '../tiers/pick-isolation.js'
 import { hasUpkeep, refreshVolumes } from '../volumes/upkeep.js'
-import { type PodAction, type PodWorld, planPod } from './plan.js'
+import { fillDirectory } from './fill-directory.js'
+import { withOwnConditions } from './own-conditions.js'
+import { isWorkOver, type PodAction, type PodWorld, planPod } from './plan.js'
 import { PodContainers, type PodContainersPorts } from './pod-containers.js'
 import { PodEgress, reachOf } from './pod-reach.js'
 import { requireRuntime } from './runtime-handler.js'
@@ -29,6 +23,7 @@ import { reference, type StatusWriter, statusWriter } from './status-writer.js'
 
 export interface PodWorkerPorts extends PodContainersPorts {
   directories: PodDirectories
+  snapshots: SnapshotDirectory
   services: readonly HostService[]
   facts: Omit<PodFacts, 'podIP'>
 }
@@ -59,6 +54,7 @@ export class PodWorker {
   readonly #record: PodRecord
   readonly #status: StatusWriter
   readonly #egress: PodEgress
+  readonly #snapshot: PodSnapshot
   readonly #life = new AbortController()
   #pod: Stored<Pod>
   #lastStatus: PodStatus | undefined
@@ -74,6 +70,7 @@ export class PodWorker {
   #loop: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
+  readonly #whenOver: (() => void)[] = []
   /** Why the pod's sandbox could not be made at the last try. */
   #obstacle: StatusInput['obstacle']
 
@@ -85,6 +82,7 @@ export class PodWorker {
     this.#status = statusWriter(ports.client)
     this.#egress = new PodEgress(ports)
     const { hostUid, podIP, podUid } = options.record
+    this.#snapshot = new PodSnapshot(ports, { ...options.record, paths: ports.directories.paths(podUid) })
     const place = { hostUid, paths: ports.directories.paths(podUid), facts: { ...ports.facts, podIP } }
     this.containers = new PodContainers(ports, options.containers, place, () => this.#pod, {
       changed: () => this.#changed(),
@@ -141,6 +139,7 @@ export class PodWorker {
     clearTimeout(this.#timer)
     await this.#loop
     await this.containers.detach()
+    this.#tellOver()
   }
 
   /** Ends every container for the time the platform is down; the restart policy decides what comes back later. */
@@ -153,6 +152,7 @@ export class PodWorker {
     await Promise.all(running.map((state) => this.containers.ended(state.name)))
     await this.containers.detach()
     await this.#ports.isolation.releasePod(this.#record.podUid)
+    this.#tellOver()
     this.#save()
     await this.#writeStatus().catch((error: unknown) => this.#ports.log.warn('last status not written', { error }))
   }
@@ -167,12 +167,26 @@ export class PodWorker {
     await refreshVolumes({ ...place, pod: this.#pod, client })
   }
 
+  /**
+   * Ends every process of the pod, which has failed then unless its work was over; settles when none is left. Its files
+   * stay. Safe to repeat; rejects where the node stops first.
+   */
+  async endFor(reason: string, message: string): Promise<void> {
+    if (isWorkOver(this.#world())) return
+    if (!this.#record.failure) this.#fail(reason, message, 'Normal')
+    await new Promise<void>((resolve) => {
+      this.#whenOver.push(resolve)
+      this.wake()
+      if (this.#life.signal.aborted) resolve()
+    })
+    if (!this.#isOver()) throw new Error('the node stops')
+  }
+
   /** The pod as the guard of the disk sees it; undefined before it has a directory and once its end is under way. */
   guarded(): GuardedPod | undefined {
     if (!this.#hasDirectory || this.#isObjectGone || this.#life.signal.aborted) return undefined
     const { podUid, hostUid, halted, failure } = this.#record
     const { directories } = this.#ports
-    const states = [...this.containers.states.values()]
     return {
       uid: podUid,
       containers: (this.#pod.spec?.containers ?? []).map(({ name, resources }) => ({
@@ -183,7 +197,7 @@ export class PodWorker {
       directory: directories.paths(podUid).directory,
       hostUid: process.getuid?.() === 0 ? hostUid : undefined,
       halted: halted && { atMs: Date.parse(halted.at), message: halted.message },
-      isOver: !this.#isPrepared && failure !== undefined && !states.some((state) => state.run),
+      isOver: this.#isOver(),
       isCleared: this.#isCleared,
       halt: (message) => this.#halt(message),
       evict: (message) => {
@@ -208,6 +222,15 @@ export class PodWorker {
     await Promise.all([...this.containers.states.keys()].map(async (name) => this.containers.cell(name)?.halt()))
     events.event(this.#pod, 'Warning', 'Evicting', message)
     this.#changed()
+  }
+
+  #isOver(): boolean {
+    const isRunning = [...this.containers.states.values()].some((state) => state.run)
+    return !this.#isPrepared && this.#record.failure !== undefined && !isRunning
+  }
+
+  #tellOver(): void {
+    for (const tell of this.#whenOver.splice(0)) tell()
   }
 
   async #run(): Promise<void> {
@@ -236,7 +259,8 @@ export class PodWorker {
     }
     if (this.#isDirty) return
     if (this.#isObjectGone) return this.#end()
-    if (this.#isPrepared && !this.#pod.metadata.deletionTimestamp && !this.#record.failure) await this.#followEgress()
+    if (this.#isPrepared && !this.#pod.metadata.deletionTimestamp && !this.#record.failure) await this.#followPod()
+    if (this.#isOver()) this.#tellOver()
     if (!(await this.#writeStatus())) this.#isObjectGone = this.#isDirty = true
     const waitsMs = [decision.requeueAfterMs ?? [], this.#isSaved ? [] : saveRetryMs].flat()
     if (waitsMs.length > 0) this.#wakeIn(Math.min(...waitsMs))
@@ -301,38 +325,32 @@ export class PodWorker {
       limits: podLimits(spec, this.#ports.pidsLimit),
       directory,
     })
-    const filling = this.#fillDirectory()
+    const filling = fillDirectory(this.#ports.directories, pod, this.#record)
     const failed = (await Promise.allSettled([preparing, filling])).find(({ status }) => status === 'rejected')
     if (failed?.status === 'rejected') throw failed.reason
+    // As with a volume: what the pod was made for may be in it, so nothing starts without it.
+    await this.#snapshot.follow(pod, this.#life.signal)
     this.#isPrepared = true
     this.#egress.prepared(pod, isSandboxTier(isolation.tier))
     this.#obstacle = undefined
   }
 
-  async #followEgress(): Promise<void> {
+  /** Carries out annotations that change while the pod runs. */
+  async #followPod(): Promise<void> {
     try {
       await this.#egress.follow(this.#pod, this.#record.podUid)
+      await this.#snapshot.follow(this.#pod, this.#life.signal)
     } catch (error) {
-      // Whoever waits for the network reads in the status why it is not there; the next pass tries again.
+      // Whoever waits for the network or the files reads in the status why it is not there; the next pass tries again.
       await this.#writeStatus().catch((failure: unknown) => this.#ports.log.debug('status not written', { failure }))
       throw error
     }
   }
 
-  /** While the isolation is at work: a turn later, so that the request to it has left. */
-  async #fillDirectory(): Promise<void> {
-    const { podUid, hostUid, podIP } = this.#record
-    await new Promise((resolve) => setImmediate(resolve))
-    this.#ports.directories.fill(podUid, hostUid)
-    if (hasAliases(this.#pod)) {
-      writeFileSync(this.#ports.directories.paths(podUid).hosts, hostsFile(this.#pod, podIP))
-    }
-  }
-
-  #fail(reason: string, message: string): void {
+  #fail(reason: string, message: string, type: 'Normal' | 'Warning' = 'Warning'): void {
     this.#record.failure = { reason, message }
     this.#isSaved = false
-    this.#ports.events.event(this.#pod, 'Warning', reason, message)
+    this.#ports.events.event(this.#pod, type, reason, message)
   }
 
   /** The last status is on record before the object goes; another pod of the same name is never touched. */
@@ -353,12 +371,13 @@ export class PodWorker {
     await this.containers.detach()
     if (this.#isHeld) await this.#ports.isolation.releasePod(this.#record.podUid)
     await this.#ports.directories.remove(this.#record.podUid)
+    this.#tellOver()
     this.#options.onEnded()
   }
 
   async #writeStatus(): Promise<boolean> {
     const status = podStatus({
-      pod: this.#podWithOwnConditions(),
+      pod: withOwnConditions(this.#pod, this.#lastStatus),
       containers: this.containers.states,
       startTime: this.#record.startTime,
       podIP: this.#record.podIP,
@@ -366,6 +385,7 @@ export class PodWorker {
       prepared: this.#isPrepared,
       obstacle: this.#obstacle,
       egress: this.#egress.state,
+      snapshot: this.#snapshot.state,
       failure: this.#record.failure,
       disruption: this.#record.halted?.message ?? evictionOf(this.#record.failure),
       isEnding: this.#pod.metadata.deletionTimestamp !== undefined,
@@ -375,24 +395,12 @@ export class PodWorker {
     return this.#status.write(this.#pod, status)
   }
 
-  /** The cached object may be older than our last write: our own conditions come from there, the others from it. */
-  #podWithOwnConditions(): Pod {
-    if (!this.#lastStatus) return this.#pod
-    const own = this.#lastStatus.conditions ?? []
-    const others = (this.#pod.status?.conditions ?? []).filter(
-      (theirs) => !own.some((ours) => ours.type === theirs.type),
-    )
-    const merged = own.map(
-      (ours) => this.#pod.status?.conditions?.find((c) => isForeign(c.type) && c.type === ours.type) ?? ours,
-    )
-    return { ...this.#pod, status: { ...this.#pod.status, conditions: [...merged, ...others] } }
-  }
-
   /** As a kubelet does when a pod's sandbox is gone: its files stay, network and containers are made anew. */
   #lose(): void {
     if (this.#isPrepared) this.#ports.events.event(this.#pod, 'Warning', 'SandboxChanged', lostMessage)
     this.#isPrepared = false
     this.#egress.forget()
+    this.#snapshot.forget()
     this.wake()
   }
 
@@ -439,13 +447,3 @@ export class PodWorker {
 const isDiskFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '')
 const evictionOf = (failure: PodRecord['failure']): string | undefined =>
   failure?.reason === 'Evicted' ? failure.message : undefined
-const nodeConditions = new Set([
-  'DisruptionTarget',
-  'PodReadyToStartContainers',
-  'Initialized',
-  'Ready',
-  'ContainersReady',
-  'PodScheduled',
-  egressCondition,
-])
-const isForeign = (type: string): boolean => !nodeConditions.has(type)

@@ -6,8 +6,9 @@ import type {
   PodCondition,
   PodStatus,
 } from '@corral/resources'
-import { egressCondition } from '@corral/resources'
+import { egressCondition, snapshotCondition } from '@corral/resources'
 import { type ContainerState, type RoledContainer, rolesOf } from '../records/container-state.js'
+import type { SnapshotState } from '../snapshots/pod-snapshot.js'
 import { isSettled } from './plan.js'
 import type { EgressState } from './pod-reach.js'
 import { qosClass } from './qos-class.js'
@@ -28,6 +29,8 @@ export interface StatusInput {
   obstacle?: { reason: string; message: string } | undefined
   /** How the pod's network stands, once its annotation has opened something. */
   egress?: EgressState | undefined
+  /** How the pod's snapshot stands, once its annotation has named one. */
+  snapshot?: SnapshotState | undefined
   isEnding: boolean
   now: Date
 }
@@ -171,6 +174,7 @@ function conditions(input: StatusInput, roles: RoledContainer[], phase: string):
   const types = [
     ...ownConditions,
     ...(input.egress ? [egressCondition] : []),
+    ...(input.snapshot ? [snapshotCondition] : []),
     ...(input.disruption === undefined ? [] : [disruptionTarget]),
   ]
   const own = types.map((type): PodCondition => {
@@ -216,6 +220,7 @@ function conditionFacts(input: StatusInput, roles: RoledContainer[], phase: stri
   return {
     [disruptionTarget]: { status: 'True', reason: 'TerminationByKubelet', message: input.disruption ?? '' },
     ...(input.egress ? { [egressCondition]: input.egress } : {}),
+    ...(input.snapshot ? { [snapshotCondition]: input.snapshot } : {}),
     PodReadyToStartContainers: input.prepared ? { status: 'True' } : { status: 'False', ...input.obstacle },
     Initialized: initialized,
     ContainersReady: containersReady,

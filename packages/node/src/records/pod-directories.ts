@@ -39,7 +39,7 @@ export interface PodDirectories {
   save(record: PodRecord): void
   /** Every record that can be read; a directory without one is left over from a half-made pod and is removed. */
   load(): Promise<PodRecord[]>
-  /** Removes what the pod wrote to HOME, /tmp and its own volumes. Its logs and its record stay. */
+  /** Removes what the pod wrote to HOME, /tmp, its own volumes and its snapshot's trees. Its logs and its record stay. */
   clear(podUid: string): Promise<void>
   remove(podUid: string): Promise<void>
 }
@@ -94,7 +94,8 @@ export function podDirectories(dataDir: string): PodDirectories {
     },
     async clear(podUid) {
       const own = paths(podUid)
-      for (const path of [own.home, own.tmp, join(own.directory, 'volumes')]) await removeTree(path)
+      for (const path of [own.home, own.tmp, join(own.directory, 'volumes'), join(own.directory, 'snapshot')])
+        await removeTree(path)
     },
     remove: (podUid) => removeTree(join(root, podUid)),
   }

@@ -11,7 +11,16 @@ export async function removeTree(path: string): Promise<void> {
   try {
     await rm(path, { recursive: true, force: true })
   } catch {
-    // `rm` goes by descriptors instead of paths; neither it nor `chmod -R` follows a link.
-    await promisify(execFile)('/bin/sh', ['-c', 'chmod -R u+rwX -- "$1"; exec rm -rf -- "$1"', 'sh', path])
+    await removeLiveTree(path)
   }
+}
+
+/**
+ * The same while processes of the sandbox may still run. They could put a link in place of a directory between Node's look
+ * at it and its way into it, and files of the host behind the link would be removed. `rm` goes by descriptors instead of
+ * paths; neither it nor `chmod -R` follows a link.
+ */
+export async function removeLiveTree(path: string): Promise<void> {
+  const script = 'chmod -R u+rwX -- "$1" 2>/dev/null; exec rm -rf -- "$1"'
+  await promisify(execFile)('/bin/sh', ['-c', script, 'sh', path], { maxBuffer: 64 * 1024 * 1024 })
 }

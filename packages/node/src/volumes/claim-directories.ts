@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { chown, lchown, readdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { removeTree } from '../records/remove-tree.js'
+import { promisify } from 'node:util'
+import { removeLiveTree } from '../records/remove-tree.js'
 
 /** The directories behind PersistentVolumeClaims, below `<dataDir>/volumes`, each with the host uid that owns it. */
 export interface ClaimDirectories {
@@ -40,19 +42,15 @@ export function claimDirectories(dataDir: string): ClaimDirectories {
       return path
     },
     async remove(claimUid) {
-      await removeTree(pathOf(claimUid))
+      // A pod that ends with the claim may still run.
+      await removeLiveTree(pathOf(claimUid))
       await rm(join(root, `${claimUid}.owner`), { force: true })
       owners.delete(claimUid)
     },
   }
 }
 
+/** `chown -R` goes by descriptors, `-h` changes links themselves: nothing outside the volume is given away. */
 async function giveTree(path: string, hostUid: number): Promise<void> {
-  await chown(path, hostUid, hostUid)
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    const child = join(path, entry.name)
-    // Links are handed over themselves: following one would give away a file outside the volume.
-    if (entry.isDirectory()) await giveTree(child, hostUid)
-    else await lchown(child, hostUid, hostUid)
-  }
+  await promisify(execFile)('chown', ['-Rh', `${hostUid}:${hostUid}`, '--', path], { maxBuffer: 64 * 1024 * 1024 })
 }

@@ -1,5 +1,6 @@
 import type { TaskEvent, TaskEventBody, TaskView } from '@corral/protocol'
 import type { AgentTask, FinalTaskPhase, Stored } from '@corral/resources'
+import { heldUntilOf } from '../held/hold.js'
 import { taskView } from '../task-view.js'
 import type { Ending } from './plan.js'
 import { appendIfRoom, tailIfRoom, writeStatus } from './recording.js'
@@ -28,7 +29,10 @@ export async function finishTask(task: Stored<AgentTask>, ending: Ending, ports:
   }
   const told = await toldResult(ports, uid)
   const now = told?.task?.times?.finished_at ? new Date(told.task.times.finished_at) : ports.clock.now()
-  if (!told) await appendIfRoom(ports, uid, [resultEvent(taskView(withStatus(task, change, now)))])
+  const heldUntil = heldUntilOf(task, ending, now)
+  if (heldUntil && task.status?.sandbox)
+    change.patch = { ...change.patch, sandbox: { ...task.status.sandbox, heldUntil: heldUntil.toISOString() } }
+  if (!told) await appendIfRoom(ports, uid, [resultEvent(taskView(withStatus(task, change, now), undefined, now))])
   const last = await tailIfRoom(ports, uid)
   await writeStatus(ports, task, { ...change, patch: { ...change.patch, lastEventSequence: last?.sequence ?? 0 } }, now)
   if (!last?.finished) ports.records.events.end(uid)

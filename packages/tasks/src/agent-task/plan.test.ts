@@ -1,6 +1,7 @@
 import type { AgentTask, Condition, SandboxClaim, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { planTask, sandboxNeededUntilMs, type TaskWorld, taskFinalizer } from './plan.js'
+import { sandboxNeededUntilMs } from './deadline.js'
+import { planTask, type TaskWorld, taskFinalizer } from './plan.js'
 import { phaseOf, type StageCondition } from './stages.js'
 
 const t0 = new Date('2026-01-01T00:00:00Z')

@@ -1,19 +1,21 @@
 import type { AgentTask, SandboxClaim, Stored } from '@corral/resources'
-import { defaultTaskTimeoutSeconds, findCondition } from '@corral/resources'
+import { findCondition } from '@corral/resources'
+import { isIncomplete } from '../attempts/group.js'
 import { checksEnding, isPushWithheld, nextCheckMove } from '../checks/check-plan.js'
-import { checksTimeMs } from '../checks/task-checks.js'
 import { egressOf } from '../environment/phase-egress.js'
-import { agentRunOf } from '../plan-approval/agent-run.js'
+import { holdMove, inPlaceReason, isInPlace, type LetGoReason, letGoAnnotation } from '../held/hold.js'
 import { isAwaitingApproval, whileWaiting } from '../plan-approval/await-approval.js'
 import type { PlanDecision } from '../plan-approval/plan-decision.js'
 import { hasProposedPlan } from '../plan-approval/plan-status.js'
+import { questionExpiryMs, type TalkReport, unrecorded } from '../questions/question-status.js'
 import { needsFollowUp } from '../thread/queued-messages.js'
+import { claimFailed, egressUnsupported, hopelessReasons, lost, notReady, runtimeMissing } from './claim-endings.js'
+import { deadlineMs, type EndReason, endingFor, endReason } from './deadline.js'
 import type { PodProblem } from './pod-start.js'
 import {
   endCondition,
   hasFailed,
   hasPassed,
-  isActive,
   isFinished,
   mayHaveStarted,
   type StageCondition,
@@ -45,6 +47,8 @@ export interface StepState {
   aborting?: boolean
   /** Failures in a row. */
   failures?: number
+  /** How the conversation with the agent stands, as the step last said. */
+  report?: TalkReport
 }
 
 export interface TaskWorld {
@@ -55,6 +59,12 @@ export interface TaskWorld {
   podProblem?: PodProblem | undefined
   /** Whether nodes let a task reach addresses by name; true where left out. */
   hasEgressByName?: boolean
+  /** Whether the former task holds a sandbox that this one may take over. */
+  isSandboxHeld?: boolean
+  /** Whether a claim of this task's name is still in use by another task. */
+  isClaimNameTaken?: boolean
+  /** For an ended task that holds its sandbox: whether more are held than may be, and it is among the oldest. */
+  isHeldOverLimit?: boolean
   /** Whether the concurrency limit has room for this task. */
   mayStart: boolean
   /** Whether another task waits for the place of this one. */
@@ -63,8 +73,6 @@ export interface TaskWorld {
   budgetRefusal?: string | undefined
   now: Date
 }
-
-export type EndReason = 'Cancelled' | 'Timeout' | 'BudgetExceeded'
 
 export interface Ending {
   /** `Succeeded`, or a cause of `protocol`. */
@@ -75,6 +83,12 @@ export interface Ending {
 
 export type TaskAction =
   | { kind: 'addFinalizer' | 'removeFinalizer' | 'createClaim' | 'deleteClaim' | 'abortStep' }
+  /** Makes the attempts that a crash left unmade. */
+  | { kind: 'completeGroup' }
+  /** Takes over the sandbox the former task holds. */
+  | { kind: 'takeClaim' }
+  /** Notes on an ended task that its sandbox is no longer held. */
+  | { kind: 'letGo'; reason: LetGoReason }
   | { kind: 'runStep'; step: StepName; reason?: EndReason; message?: string }
   | { kind: 'record'; condition: StageCondition; reason: string; message: string }
   /** Says what the sandbox waits for. */
@@ -86,6 +100,8 @@ export type TaskAction =
   /** Gives the sandbox of a task that waits back. */
   | { kind: 'releaseSandbox' }
   | { kind: 'nextRun'; decision: PlanDecision }
+  /** Records what the agent asks and has read. */
+  | { kind: 'recordTalk'; report: TalkReport }
   /** Makes the follow-up that messages of an ended task wait for. */
   | { kind: 'continueThread' }
   /** Gives the sandbox up and begins with another one. */
@@ -113,18 +129,8 @@ export const taskLimits: {
 
 export const taskFinalizer = 'corral.dev/task'
 
-/** Reasons on a claim's Ready condition that no waiting cures. */
-const hopelessReasons = new Set([
-  'TemplateNotFound',
-  'WarmPoolNotFound',
-  'InvalidMetadata',
-  'EnvVarsInjectionRejected',
-  'VolumeClaimTemplatesError',
-  'InvalidConfiguration',
-])
-
-/** What API servers, kubelets and containerd say of a RuntimeClass that is missing or that no node can give. */
-const runtimeMissing = /RuntimeClass "[^"]*" not found|no runtime for "[^"]*" is configured/
+/** Timers of Node end at once beyond about 24 days. */
+const longestTimerMs = 24 * 60 * 60_000
 
 /** Reasons that say the sandbox is gone or will not come back. */
 const lostReasons = new Set(['PodFailed', 'PodSucceeded', 'ClaimExpired', 'SandboxExpired', 'SandboxMissing'])
@@ -138,13 +144,18 @@ export function planTask(world: TaskWorld): TaskPlan {
   if (deleting && !task.metadata.finalizers?.includes(taskFinalizer)) return { actions: [] }
   if (!task.metadata.finalizers?.includes(taskFinalizer)) return { actions: [{ kind: 'addFinalizer' }] }
 
+  const report = unrecorded(task, world.step?.report)
+  if (report) return { actions: [{ kind: 'recordTalk', report }] }
   const end = endReason(world)
   if (isAwaitingApproval(task)) return waitForDecision(world)
   if (!hasPassed(task, 'Admitted')) {
     if (end) return finish(world, endingFor(end, world))
     if (world.hasEgressByName === false && egressOf({ spec: task.spec }, 'setup').length > 0)
       return finish(world, egressUnsupported)
-    return world.mayStart ? record('Admitted', 'Scheduled', 'a place was free') : { actions: [] }
+    if (isIncomplete(task)) return { actions: [{ kind: 'completeGroup' }] }
+    // A push needs no sandbox, and so no place among those that have one.
+    const mayStart = world.mayStart || task.spec.retry?.from === 'push'
+    return mayStart ? record('Admitted', 'Scheduled', 'a place was free') : { actions: [] }
   }
 
   if (hasFailed(task, 'SandboxReady')) return end ? finish(world, endingFor(end, world)) : startAgain(world)
@@ -193,6 +204,8 @@ function provision(world: TaskWorld): TaskPlan {
   const { task, claim } = world
   const ready = findCondition(claim?.status?.conditions ?? [], 'Ready')
   if (!hasPassed(task, 'SandboxReady')) {
+    if (!claim && world.isSandboxHeld) return { actions: [{ kind: 'takeClaim' }] }
+    if (!claim && world.isClaimNameTaken) return { actions: [], requeueAfterMs: taskLimits.podLookMs }
     if (!claim) return { actions: [{ kind: 'createClaim' }] }
     // The claim of a sandbox that was given up: its name is free again once it is gone.
     if (claim.metadata.deletionTimestamp) return { actions: [] }
@@ -227,7 +240,8 @@ function awaitPod({ podProblem, ...world }: TaskWorld, leftMs: number, readyMess
 function prepareAgent(world: TaskWorld): TaskPlan {
   const { task } = world
   if (!hasPassed(task, 'RepositoryReady')) return run(world, 'repository')
-  if (!hasPassed(task, 'SetupDone')) return run(world, 'setup')
+  if (!hasPassed(task, 'SetupDone'))
+    return isInPlace(task) ? record('SetupDone', inPlaceReason, 'the sandbox is set up already') : run(world, 'setup')
   return mayHaveStarted(task) ? run(world, 'start-agent') : { actions: [{ kind: 'announceAgent' }] }
 }
 
@@ -248,7 +262,8 @@ function whileRunning(world: TaskWorld, end: EndReason | undefined): TaskPlan {
     return { actions: [{ kind: 'runStep', step: 'stop-agent', reason: end }] }
   }
   const plan = withGrace(world, run(world, 'follow-agent'))
-  const leftMs = Math.max(1, deadlineMs(world.task) - world.now.getTime())
+  const untilMs = questionExpiryMs(world.task) ?? deadlineMs(world.task, world.now)
+  const leftMs = Math.min(longestTimerMs, Math.max(1, untilMs - world.now.getTime()))
   return { ...plan, requeueAfterMs: Math.min(leftMs, plan.requeueAfterMs ?? leftMs) }
 }
 
@@ -294,11 +309,23 @@ function publish(world: TaskWorld, end: EndReason | undefined): TaskPlan {
 }
 
 /** The record stands; only now may evidence go. */
-function afterTheEnd({ task, claim, step }: TaskWorld, deleting: boolean): TaskPlan {
+function afterTheEnd(world: TaskWorld, deleting: boolean): TaskPlan {
+  const { task, claim, step, now, isHeldOverLimit = false } = world
   const wanted = task.spec.keepSandbox === true && stage(task, endCondition)?.status === 'False'
-  const keep = (wanted || task.status?.sandbox?.kept === true) && !deleting
+  const isLetGo = task.metadata.annotations?.[letGoAnnotation] !== undefined
+  const keep = (wanted || task.status?.sandbox?.kept === true) && !deleting && !isLetGo
   const actions: TaskAction[] = step?.running && !step.aborting ? [{ kind: 'abortStep' }] : []
-  if (needsFollowUp(task)) actions.push({ kind: 'continueThread' })
+  // The follow-up that waits for the end may take the sandbox over: it is made before anything goes.
+  if (needsFollowUp(task)) return { actions: [...actions, { kind: 'continueThread' }] }
+  const next = holdMove({
+    task,
+    hasClaim: claim !== undefined,
+    isSandboxLost: isLost(world),
+    isOverLimit: isHeldOverLimit,
+    now,
+  })
+  if (next.move === 'hold') return withGrace(world, { actions, requeueAfterMs: next.requeueAfterMs })
+  if (next.move === 'let-go') return { actions: [...actions, { kind: 'letGo', reason: next.reason }] }
   if (claim && !keep) {
     if (!claim.metadata.deletionTimestamp) actions.push({ kind: 'deleteClaim' })
     return { actions }
@@ -324,42 +351,6 @@ function abortOf({ step }: TaskWorld): TaskAction[] {
 
 function record(condition: StageCondition, reason: string, message: string): TaskPlan {
   return { actions: [{ kind: 'record', condition, reason, message }] }
-}
-
-/** Why the task should end although nothing failed: the user or the clock says so. */
-export function endReason({
-  task,
-  now,
-  budgetRefusal,
-}: Pick<TaskWorld, 'task' | 'now' | 'budgetRefusal'>): EndReason | undefined {
-  if (task.spec.cancelRequested || task.metadata.deletionTimestamp) return 'Cancelled'
-  if (!hasPassed(task, 'AgentStarted')) return undefined
-  if (now.getTime() >= deadlineMs(task)) return 'Timeout'
-  return budgetRefusal === undefined ? undefined : 'BudgetExceeded'
-}
-
-/** The timeout counts from the moment the agent runs, and what its earlier runs used counts too. */
-export function deadlineMs(task: AgentTask): number {
-  const startedAt = task.status?.times?.runningAt ?? stage(task, 'AgentStarted')?.lastTransitionTime
-  const timeoutSeconds = task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds
-  const { usedMs } = agentRunOf(task)
-  return startedAt ? Date.parse(startedAt) + timeoutSeconds * 1000 - usedMs : Number.POSITIVE_INFINITY
-}
-
-/** Time behind a task's deadline in which its work is collected and pushed. */
-const collectSlackMs = 15 * 60_000
-
-/**
- * Until when a task needs its sandbox should nothing watch over it: its deadline and time to collect its work. Undefined
- * for a task that holds none.
- */
-export function sandboxNeededUntilMs(task: AgentTask, now: Date): number | undefined {
-  if (!isActive(task) || !hasPassed(task, 'SandboxReady')) return undefined
-  const timeoutMs = (task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds) * 1000
-  const endMs = hasPassed(task, 'AgentStarted')
-    ? deadlineMs(task)
-    : now.getTime() + taskLimits.provisioningMs + timeoutMs
-  return Math.max(endMs, now.getTime()) + checksTimeMs(task) + collectSlackMs
 }
 
 /** The sandbox is gone, or has been away longer than a restart of its daemon takes. */
@@ -410,40 +401,4 @@ function succeeded(task: AgentTask): Ending {
   const message =
     task.status?.outcome === 'no_changes' ? 'the agent finished without a change' : 'the branch was pushed'
   return { code: 'Succeeded', message }
-}
-
-function endingFor(reason: EndReason, { task, budgetRefusal }: TaskWorld): Ending {
-  switch (reason) {
-    case 'Cancelled':
-      return { code: 'Cancelled', message: 'the task was cancelled' }
-    case 'Timeout':
-      return {
-        code: 'Timeout',
-        message: `the agent ran longer than ${task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds} s`,
-      }
-    case 'BudgetExceeded':
-      return { code: 'BudgetExceeded', message: budgetRefusal ?? 'the task used up its model budget' }
-  }
-}
-
-function lost({ claim }: TaskWorld): Ending {
-  const ready = findCondition(claim?.status?.conditions ?? [], 'Ready')
-  const detail = ready ? `${ready.reason}: ${ready.message}` : 'its claim is gone'
-  const code = /OOMKilled|out of memory/i.test(detail) ? 'OutOfMemory' : 'SandboxLost'
-  return { code, message: `the sandbox was lost (${detail})` }
-}
-
-function claimFailed(reason: string, message: string): Ending {
-  const code =
-    reason === 'WarmPoolNotFound' ? 'PoolNotFound' : reason === 'TemplateNotFound' ? 'TemplateNotFound' : 'ClaimFailed'
-  return { code, message: `the sandbox claim was refused (${reason}): ${message}` }
-}
-
-const egressUnsupported: Ending = {
-  code: 'EgressUnsupported',
-  message: 'the nodes of this cluster do not let a task reach addresses by name',
-}
-
-function notReady(message: string | undefined): Ending {
-  return { code: 'SandboxNotReady', message: `no sandbox became ready in time${message ? `: ${message}` : ''}` }
 }

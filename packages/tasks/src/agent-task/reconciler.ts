@@ -5,14 +5,17 @@ import {
   AgentTasks,
   findCondition,
   isAlreadyExists,
-  isNotFound,
   type SandboxClaim,
   SandboxClaims,
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
+import { completeGroup } from '../attempts/complete-group.js'
+import { deleteClaim, findClaim } from '../held/find-claim.js'
+import { noteLetGo, takeClaim } from '../held/take-claim.js'
 import { performWaiting } from '../plan-approval/perform-waiting.js'
+import { recordTalk } from '../questions/record-talk.js'
 import { continueThread } from '../thread/continue-thread.js'
 import { claimFor, poolOf } from './claim.js'
 import { finishTask } from './finish.js'
@@ -53,6 +56,12 @@ const stageOf: Record<StepName, TaskStage> = {
   suspend: 'cleanup',
 }
 
+/** A task and its claim, or the one it may take over. */
+interface Found {
+  task: Stored<AgentTask>
+  claim: Stored<SandboxClaim> | undefined
+}
+
 /** Read, plan, act. A pass that finds an ended step records it and leaves the rest to the next pass, which reads it back. */
 export function taskReconciler(ports: TaskPorts): Reconcile {
   return async ({ namespace, name, signal }) => {
@@ -62,11 +71,14 @@ export function taskReconciler(ports: TaskPorts): Reconcile {
     const ended = ports.steps.takeEnded(uid)
     if (ended) return recordEnded(ports, task, ended)
 
-    const claim = await ports.client.find(SandboxClaims, { namespace, name }, { signal })
+    const { claim, held, isNameTaken } = await findClaim(ports.client, task, ports.clock.now(), signal)
     const isAwaited = claim !== undefined && isActive(task) && !hasPassed(task, 'SandboxReady') && !isReady(claim)
     const plan = planTask({
       task,
       claim,
+      isSandboxHeld: held !== undefined,
+      isClaimNameTaken: isNameTaken,
+      isHeldOverLimit: ports.isHeldOverLimit(uid),
       podProblem: isAwaited ? await findPodProblem(ports.client, claim) : undefined,
       hasEgressByName: ports.hasEgressByName,
       step: ports.steps.current(uid),
@@ -75,15 +87,14 @@ export function taskReconciler(ports: TaskPorts): Reconcile {
       budgetRefusal: task.spec.limits ? await ports.budgetRefusalOf(uid) : undefined,
       now: ports.clock.now(),
     })
-    for (const action of plan.actions) await perform(action, task, ports)
+    for (const action of plan.actions) await perform(action, { task, claim: claim ?? held }, ports)
     return plan.requeueAfterMs === undefined ? {} : { requeueAfterMs: plan.requeueAfterMs }
   }
 }
 
-async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskPorts): Promise<void> {
+async function perform(action: TaskAction, { task, claim }: Found, ports: TaskPorts): Promise<void> {
   const { client, steps } = ports
   const uid = task.metadata.uid
-  const ref = { namespace: task.metadata.namespace ?? 'default', name: task.metadata.name }
   switch (action.kind) {
     case 'addFinalizer':
       await client.update(AgentTasks, {
@@ -104,8 +115,17 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
       return
     case 'createClaim':
       return createClaim(task, ports)
+    case 'completeGroup':
+      return completeGroup(task, ports)
+    case 'takeClaim':
+      if (claim) await takeClaim(claim, task, ports)
+      return
+    case 'letGo':
+      await noteLetGo(client, task, action.reason)
+      return
     case 'deleteClaim':
-      await client.delete(SandboxClaims, ref).catch(ignoreMissing)
+      // As it was read: a follow-up may have taken it over meanwhile.
+      if (claim) await deleteClaim(client, claim, { onlyUnchanged: task.status?.sandbox?.heldUntil !== undefined })
       return
     case 'abortStep':
       steps.abort(uid)
@@ -118,7 +138,7 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
     }
     case 'record': {
       const isSandbox = action.condition === 'SandboxReady'
-      const sandbox = isSandbox ? await sandboxStatus(task, ports) : {}
+      const sandbox = isSandbox && claim ? await sandboxStatus(task, claim, ports) : {}
       if (isSandbox)
         await append(ports, uid, [{ type: 'stage', stage: 'sandbox', state: 'finished', detail: action.message }])
       await writeStatus(ports, task, { ...action, status: 'True', patch: sandbox })
@@ -137,12 +157,14 @@ async function perform(action: TaskAction, task: Stored<AgentTask>, ports: TaskP
     case 'releaseSandbox':
     case 'nextRun':
       return performWaiting(action, task, ports)
+    case 'recordTalk':
+      return recordTalk(action.report, task, ports)
     case 'continueThread':
       return continueThread(task, ports)
     case 'startAgain': {
       // A sandbox that filled the disk would do so again.
       const eviction = await findEviction(client, task)
-      return eviction ? finishTask(task, eviction, ports) : startAgain(task, action, ports)
+      return eviction ? finishTask(task, eviction, ports) : startAgain({ task, claim }, action, ports)
     }
     case 'finish': {
       const eviction = action.ending.code === 'SandboxLost' ? await findEviction(client, task) : undefined
@@ -212,12 +234,12 @@ const agentAnnounced = { condition: 'AgentStarted', reason: 'Starting', message:
 
 /** The claim first: without it the next pass comes here again, with it the old sandbox would be taken for the new one. */
 async function startAgain(
-  task: Stored<AgentTask>,
+  { task, claim }: Found,
   { attempt, message }: { attempt: number; message: string },
   ports: TaskPorts,
 ): Promise<void> {
-  const { namespace = 'default', name, uid } = task.metadata
-  await ports.client.delete(SandboxClaims, { namespace, name }).catch(ignoreMissing)
+  const { name, uid } = task.metadata
+  if (claim) await deleteClaim(ports.client, claim)
   const detail = `${message}; trying again with another one (${attempt} of ${taskLimits.attempts})`
   await append(ports, uid, [{ type: 'stage', stage: 'sandbox', state: 'failed', detail: detail.slice(0, 2_000) }])
   await ports.client.updateStatus(AgentTasks, startedAgain(task, { attempt, message }, ports.clock.now()))
@@ -251,14 +273,20 @@ async function createClaim(task: Stored<AgentTask>, ports: TaskPorts): Promise<v
   await client.create(SandboxClaims, claimFor(task, pool.name, ports.clock.now())).catch(ignoreExisting)
 }
 
-async function sandboxStatus(task: Stored<AgentTask>, ports: TaskPorts): Promise<Partial<AgentTaskStatus>> {
-  const { namespace, name } = task.metadata
-  const claim = await ports.client.get(SandboxClaims, { name, ...(namespace ? { namespace } : {}) })
+async function sandboxStatus(
+  task: Stored<AgentTask>,
+  claim: Stored<SandboxClaim>,
+  ports: TaskPorts,
+): Promise<Partial<AgentTaskStatus>> {
+  const { namespace } = task.metadata
+  const claimName = claim.metadata.name
+  const isTaken = claimName !== task.metadata.name
   const sandboxName = claim.status?.sandbox?.name
   const isolation = ports.isolation
   return {
     sandbox: {
-      claimName: name,
+      claimName,
+      ...(isTaken ? { takenFrom: task.spec.continues?.task ?? claimName } : {}),
       ...(sandboxName
         ? { sandboxName, podName: await findPodName(ports.client, namespace ?? 'default', sandboxName) }
         : {}),
@@ -270,10 +298,6 @@ async function sandboxStatus(task: Stored<AgentTask>, ports: TaskPorts): Promise
 
 function isReady(claim: SandboxClaim): boolean {
   return findCondition(claim.status?.conditions ?? [], 'Ready')?.status === 'True'
-}
-
-function ignoreMissing(error: unknown): void {
-  if (!isNotFound(error)) throw error
 }
 
 function ignoreExisting(error: unknown): void {

@@ -29,6 +29,12 @@ export function refusedOf(annotations: Readonly<Record<string, string>> | undefi
   const refused = [...hosts]
     .sort((a, b) => b.count - a.count)
     .slice(0, maxHosts)
-    .map(({ host, port, reason, count }) => ({ host, ...(port === undefined ? {} : { port }), reason, count }))
+    .map(({ host, port, reason, count, process }) => ({
+      host,
+      ...(port === undefined ? {} : { port }),
+      reason,
+      count,
+      ...(process === undefined ? {} : { process }),
+    }))
   return { refused }
 }

@@ -5,6 +5,7 @@ import {
   findCondition,
   type TaskStageCondition as StageCondition,
   type TaskPhase,
+  taskInputCondition,
 } from '@corral/resources'
 
 export {
@@ -45,6 +46,7 @@ export function phaseOf(task: AgentTask): TaskPhase {
   if (end?.status === 'True') return 'SUCCEEDED'
   if (end) return end.reason === 'Timeout' ? 'TIMED_OUT' : end.reason === 'Cancelled' ? 'CANCELLED' : 'FAILED'
   if (stage(task, 'PlanApproved')?.status === 'Unknown') return 'WAITING_APPROVAL'
+  if (findCondition(task.status?.conditions ?? [], taskInputCondition)?.status === 'Unknown') return 'WAITING_INPUT'
   if (hasPassed(task, 'AgentStarted')) return 'RUNNING'
   return hasPassed(task, 'Admitted') ? 'PROVISIONING' : 'QUEUED'
 }

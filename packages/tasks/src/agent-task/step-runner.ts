@@ -1,4 +1,5 @@
 import type { Logger } from '@corral/ports'
+import type { TalkReport } from '../questions/question-status.js'
 import type { StepOutcome } from '../steps/step.js'
 import type { StepName, StepState } from './plan.js'
 
@@ -19,6 +20,8 @@ export interface StepRunner {
   /** Takes the result of the last step, once. */
   takeEnded(uid: string): EndedStep | undefined
   start(uid: string, name: StepName, work: StepWork): void
+  /** The running step says how its conversation with the agent stands: `current` has it from now on. */
+  report(uid: string, report: TalkReport): void
   /**
    * Tells the running step to stop. It counts as running until it has let go of everything, then it is forgotten and the
    * task woken; one that does not let go in time is forgotten all the same.
@@ -43,6 +46,7 @@ interface Entry {
   settled: Promise<void>
   ended?: EndedStep
   failures: number
+  report?: TalkReport
 }
 
 export function createStepRunner(options: { wake: (uid: string) => void; log: Logger }): StepRunner {
@@ -70,8 +74,8 @@ export function createStepRunner(options: { wake: (uid: string) => void; log: Lo
     current(uid) {
       const entry = entries.get(uid)
       if (!entry) return undefined
-      const { name, running, aborting, failures } = entry
-      return { name, running: running || aborting, aborting, failures }
+      const { name, running, aborting, failures, report } = entry
+      return { name, running: running || aborting, aborting, failures, ...(report ? { report } : {}) }
     },
     takeEnded(uid) {
       const entry = entries.get(uid)
@@ -111,6 +115,12 @@ export function createStepRunner(options: { wake: (uid: string) => void; log: Lo
           if (entries.get(uid) === entry) options.wake(uid)
         },
       )
+    },
+    report(uid, report) {
+      const entry = entries.get(uid)
+      if (!entry?.running || entry.aborting) return
+      entry.report = report
+      options.wake(uid)
     },
     abort,
     forget: (uid) => void entries.delete(uid),

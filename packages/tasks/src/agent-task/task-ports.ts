@@ -3,7 +3,8 @@ import type { Clock, Logger } from '@corral/ports'
 import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
 import type { TaskRecords } from '../records/task-records.js'
 import type { StepOutcome } from '../steps/step.js'
-import type { EndReason, StepName } from './plan.js'
+import type { EndReason } from './deadline.js'
+import type { StepName } from './plan.js'
 import type { StepRunner } from './step-runner.js'
 
 /** The outer edges of the task reconciler. */
@@ -22,6 +23,8 @@ export interface TaskPorts {
   mayStart(uid: string): boolean
   /** Whether a task waits for a place of the concurrency limit and there is none. */
   isPlaceWanted(): boolean
+  /** Whether more sandboxes are held for follow-ups than may be, and this ended task's is to go. */
+  isHeldOverLimit(uid: string): boolean
   /** What the broker counted for the task, priced. */
   usageOf(uid: string): Promise<AgentTaskStatus['usage'] | undefined>
   /** Why the broker refused a call for the task's budget; undefined where it refused none. */

@@ -6,6 +6,7 @@ import {
   type Stored,
   setCondition,
 } from '@corral/resources'
+import { inputConditions, withoutTalk } from '../questions/question-status.js'
 import { type endCondition, phaseOf, type StageCondition } from './stages.js'
 
 export interface StatusChange {
@@ -30,6 +31,9 @@ const timeOf: Record<StageCondition | typeof endCondition, keyof NonNullable<Age
   Succeeded: 'finishedAt',
 }
 
+/** Conditions that say that a run of the agent is over: it waits for no answer any more. */
+const endsAgent: ReadonlySet<StatusChange['condition']> = new Set(['AgentFinished', 'ChecksDone', 'Succeeded'])
+
 const maxMessageCharacters = 8 * 1024
 
 /** The task with one more thing recorded: condition, time and whatever belongs to it; the phase follows. */
@@ -46,10 +50,13 @@ export function withStatus(task: Stored<AgentTask>, change: StatusChange, now: D
   }
   const reached = change.status === 'Unknown' ? {} : { [timeOf[change.condition]]: time }
   const times = { queuedAt: task.metadata.creationTimestamp, ...task.status?.times, ...reached }
+  const input = endsAgent.has(change.condition) ? withoutTalk(task, now, change.reason === 'QuestionExpired') : {}
+  const recorded = setCondition(task.status?.conditions ?? [], condition, now)
   const status: AgentTaskStatus = {
     ...task.status,
     ...change.patch,
-    conditions: setCondition(task.status?.conditions ?? [], condition, now),
+    ...input,
+    conditions: input.input ? inputConditions({ conditions: recorded, ...input }, now) : recorded,
     times,
     ...(generation !== undefined ? { observedGeneration: generation } : {}),
   }

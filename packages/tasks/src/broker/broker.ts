@@ -7,7 +7,7 @@ import { type BrokeredTask, overBudget } from './brokered-task.js'
 import { createUpstreamAgents, defaultPatience, forward, type Patience, type UpstreamAgents } from './forward.js'
 import type { FinishedCall } from './model-call.js'
 import type { ProviderHolds } from './provider-holds.js'
-import { bodyLimits, RequestBody } from './request-body.js'
+import { bodyLimits, ReplayRoom, RequestBody } from './request-body.js'
 import { requestPace } from './request-pace.js'
 import type { TaskTokens } from './task-token.js'
 
@@ -44,6 +44,7 @@ interface BrokerState {
   pace: (uid: string) => boolean
   agents: UpstreamAgents
   patience: Patience
+  room: ReplayRoom
 }
 
 /**
@@ -56,6 +57,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     pace: requestPace(options.maxRequestsPerMinute ?? 600, Date.now),
     agents: createUpstreamAgents(),
     patience: { ...defaultPatience, ...options.patience },
+    room: new ReplayRoom(),
   }
   const server = createServer({ connectionsCheckingInterval: 5_000 }, (request, response) => {
     serve(request, response, state).catch((error: unknown) => {
@@ -132,7 +134,12 @@ async function pass(
   const maxBytes = options.maxRequestBytes ?? bodyLimits.maxBytes
   const isDeclaredTooLarge = Number(request.headers['content-length'] ?? 0) > maxBytes
   if (isDeclaredTooLarge) return void tooLarge(request, response, provider, maxBytes)
-  const body = new RequestBody(request, () => tooLarge(request, response, provider, maxBytes), maxBytes)
+  const body = new RequestBody(request, {
+    uid: task.uid,
+    room: state.room,
+    onTooLarge: () => tooLarge(request, response, provider, maxBytes),
+    maxBytes,
+  })
   const startedMs = Date.now()
   try {
     const finished = await forward({
@@ -158,6 +165,8 @@ async function pass(
     refuse(response, provider, 502, message)
     const durationMs = Date.now() - startedMs
     return { provider, status: 0, durationMs, model: body.model, error: message }
+  } finally {
+    body.release()
   }
 }
 

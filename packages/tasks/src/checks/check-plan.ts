@@ -1,7 +1,8 @@
 import { type AgentTask, defaultTaskTimeoutSeconds } from '@corral/resources'
-import type { EndReason } from '../agent-task/plan.js'
+import type { EndReason } from '../agent-task/deadline.js'
 import { hasPassed, stage } from '../agent-task/stages.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
+import { isQuestionExpired, questionExpiredMessage, questionExpiryMs, waitedMs } from '../questions/question-status.js'
 import { checksOf } from './task-checks.js'
 
 /** What checks need next, once the agent has ended. `over`: nothing, the result can be taken out. */
@@ -31,12 +32,14 @@ export function nextCheckMove({
   const repair = task.status?.checks?.repair
   if (!repair) return { move: 'check' }
   if (budgetRefusal !== undefined) return { move: 'stop', reason: 'BudgetExceeded', message: budgetRefusal }
-  const deadlineMs = Date.parse(repair.startedAt) + agentTimeLeftMs(task)
+  if (isQuestionExpired(task, now))
+    return { move: 'stop', reason: 'QuestionExpired', message: questionExpiredMessage(task) }
+  const deadlineMs = Date.parse(repair.startedAt) + agentTimeLeftMs(task, now)
   if (now.getTime() >= deadlineMs) {
     const seconds = task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds
     return { move: 'stop', reason: 'Timeout', message: `the agent ran longer than ${seconds} s` }
   }
-  return { move: 'repair', deadlineMs }
+  return { move: 'repair', deadlineMs: questionExpiryMs(task) ?? deadlineMs }
 }
 
 /** The agent ended well, and what it did is still being judged or repaired. */
@@ -55,11 +58,11 @@ export function isRepairing(task: AgentTask): boolean {
 }
 
 /** What the agent has not used of its time, its first run and its repairs together. */
-function agentTimeLeftMs(task: AgentTask): number {
+function agentTimeLeftMs(task: AgentTask, now: Date): number {
   const { spec, status } = task
   const { runningAt, agentFinishedAt } = status?.times ?? {}
   const firstMs = runningAt && agentFinishedAt ? Date.parse(agentFinishedAt) - Date.parse(runningAt) : 0
-  const usedMs = agentRunOf(task).usedMs + firstMs + (status?.checks?.repairsMs ?? 0)
+  const usedMs = agentRunOf(task).usedMs + firstMs + (status?.checks?.repairsMs ?? 0) - waitedMs(task, now)
   return Math.max(0, (spec.timeoutSeconds ?? defaultTaskTimeoutSeconds) * 1000 - usedMs)
 }
 

@@ -8,7 +8,7 @@ import {
   taskWarning,
 } from '@corral/protocol'
 import { type AgentTaskStatus, errorCode } from '@corral/resources'
-import { pathEntries, withPath } from '../environment/path-entries.js'
+import { environmentVariables, pathEntries, withPath } from '../environment/path-entries.js'
 import { scratchFiles } from '../sandbox/collected-work.js'
 import { runCommand } from '../sandbox/run-command.js'
 import type { Step, StepContext, StepOutcome } from '../steps/step.js'
@@ -36,7 +36,7 @@ export const checkStep: Step = async (context) => {
   const round = (former?.rounds?.length ?? 0) + 1
   // Checks have the network of the agent whose work they judge.
   const packages = (await context.enterPhase('agent')).hasPackages ? context.packageClients?.env : undefined
-  const env = { ...packages, ...task.status?.environment?.env }
+  const env = { ...packages, ...environmentVariables(task) }
   await listFiles(daemon, context, round)
   const ran: RanCheck[] = []
   for (const [index, check] of checksOf(task).entries()) {

@@ -1,7 +1,9 @@
 import { isCapable } from '@corral/agents'
 import { anySignal, type DaemonClient, type ProcessExitRecord } from '@corral/protocol'
 import { mcpServersOf } from '../agent-spec.js'
-import { pathEntries, withPath } from '../environment/path-entries.js'
+import { environmentVariables, pathEntries, withPath } from '../environment/path-entries.js'
+import { inboxDirectory, startTalk } from '../questions/agent-talk.js'
+import { namedEvents } from '../questions/inbox-entries.js'
 import { brokerAccess } from '../steps/agent-steps.js'
 import { takeCheckpoints } from '../steps/checkpoints.js'
 import { followOutput } from '../steps/follow-output.js'
@@ -61,8 +63,12 @@ export const stopChecksStep: Step = async (context) => {
 
 const stoppedEvent = (detail: string) => ({ type: 'stage', stage: 'checks', state: 'failed', detail }) as const
 
-function repairId({ task }: StepContext): string {
-  return `${task.metadata.uid}.repair-${task.status?.checks?.repair?.round ?? 0}`
+function repairKey({ task }: StepContext): string {
+  return `repair-${task.status?.checks?.repair?.round ?? 0}`
+}
+
+function repairId(context: StepContext): string {
+  return `${context.task.metadata.uid}.${repairKey(context)}`
 }
 
 async function startRepair(daemon: DaemonClient, context: StepContext): Promise<void> {
@@ -82,16 +88,18 @@ async function startRepair(daemon: DaemonClient, context: StepContext): Promise<
     stateDir: workspace.scratch,
     options: context.agentOptions,
     mcpServers: mcpServersOf(task),
+    inboxDir: inboxDirectory(workspace.scratch, repairKey(context)),
+    ask: task.spec.ask,
     ...(task.spec.instructions ? { instructions: task.spec.instructions } : {}),
     ...(goesOn ? { resume: { sessionId } } : {}),
     ...(broker ? { broker } : {}),
   })
   for (const file of launch.files)
     await daemon.writeFile(file.path, file.content, { mode: file.mode, mkdirs: true, signal })
-  const { stdin = 'null', cwd } = launch
+  const { cwd } = launch
   const { argv, env: path } = withPath(launch.argv, pathEntries(task, workspace.repository))
-  const env = { ...packages?.env, ...task.status?.environment?.env, ...path, ...launch.env }
-  await daemon.startProcess(id, { argv, env, cwd, stdin }, { signal })
+  const env = { ...packages?.env, ...environmentVariables(task), ...path, ...launch.env }
+  await daemon.startProcess(id, { argv, env, cwd, stdin: 'null' }, { signal })
 }
 
 /** What failed in the last round, with as much of its output as was kept. */
@@ -124,19 +132,23 @@ async function followRepair(daemon: DaemonClient, context: StepContext): Promise
   const parser = adapter.createParser()
   // The parser gives the same events for the same bytes, so the first ones are those the log already has of this run.
   let known = Math.max(0, (await eventLog.tail(uid)).agentEvents - (repair?.agentEventsBefore ?? 0))
-  const keepNew = async (events: ReturnType<typeof parser.push>): Promise<void> => {
+  const keepNew = async (parsed: ReturnType<typeof parser.push>): Promise<void> => {
+    const events = namedEvents(repairKey(context), parsed)
     const fresh = events.slice(Math.min(known, events.length))
     known -= events.length - fresh.length
     if (fresh.length === 0) return
     await eventLog.append(uid, fresh, 'agent')
     context.progress()
   }
+  const processId = repairId(context)
+  const talk = await startTalk(daemon, context, { run: repairKey(context), processId })
   const log = await record.openWriter(`artifact/repair-${repair?.round ?? 0}.log`)
-  const followed = { daemon, processId: repairId(context), parser, log, onEvents: keepNew, caps: outputCaps, signal }
+  const followed = { daemon, processId, parser, log, onEvents: keepNew, talk, caps: outputCaps, signal }
   let exit: ProcessExitRecord | undefined
   try {
     exit = await followOutput(followed)
   } finally {
+    await talk?.stop()
     await log.close()
   }
   if (!exit || exit.exit_code < 0)
@@ -146,6 +158,7 @@ async function followRepair(daemon: DaemonClient, context: StepContext): Promise
   const session = await endSession(daemon, context, parser.sessionId)
   const usedMs = repair ? Math.max(0, Date.parse(exit.time) - Date.parse(repair.startedAt)) : 0
   const status = {
+    ...talk?.status(),
     ...session.status,
     exitCode: exit.exit_code,
     artifacts: await record.list('artifact'),

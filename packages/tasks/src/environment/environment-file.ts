@@ -4,15 +4,31 @@ import {
   environmentFileSchema,
   environmentRequest,
   issueWords,
+  laterFields,
 } from '@corral/protocol'
 import { load, YAMLException } from 'js-yaml'
 import { TaskError } from '../task-error.js'
 
-/** Reads the text of an environment file. `EnvironmentInvalid` names the field or the line that is wrong. */
-export function parseEnvironmentFile(text: string, name: string = environmentFilePath): EnvironmentRequest {
-  const read = environmentFileSchema.safeParse(yamlOf(text, name))
-  if (read.success) return environmentRequest(read.data)
-  throw invalid(name, issueWords(read.error.issues, 'the file').slice(0, 5).join('; '))
+/**
+ * Reads the text of an environment file, for one part of it where that is named. `EnvironmentInvalid` names the field or the
+ * line that is wrong.
+ */
+export function parseEnvironmentFile(
+  text: string,
+  name: string = environmentFilePath,
+  part?: string,
+): EnvironmentRequest {
+  const content = yamlOf(text, name)
+  const later = Object.keys(laterFields).find((field) => Object.hasOwn(Object(content), field))
+  if (later) throw invalid(name, `${later}: ${laterFields[later]}`)
+  const read = environmentFileSchema.safeParse(content)
+  if (!read.success) throw invalid(name, issueWords(read.error.issues, 'the file').slice(0, 5).join('; '))
+  const request = environmentRequest(read.data, part)
+  if (request) return request
+  const parts = Object.keys(read.data.parts ?? {})
+  throw new TaskError('EnvironmentInvalid', `${name} has no part "${part}"`, {
+    hint: parts.length > 0 ? `Its parts: ${parts.join(', ')}.` : 'It has no `parts`: leave --part out.',
+  })
 }
 
 function yamlOf(text: string, name: string): unknown {

@@ -10,6 +10,7 @@ import {
   type Stored,
 } from '@corral/resources'
 import { egressAnnotation } from '../agent-task/claim.js'
+import { claimNameOf } from '../held/find-claim.js'
 import { TaskError } from '../task-error.js'
 import { egressOf, isGranted, type NetworkPhase } from './phase-egress.js'
 
@@ -52,7 +53,8 @@ export async function enterPhase(
 
 /** The claim passes its annotations on to the Sandbox, and that to its pod. */
 async function ask({ client }: NetworkPhasePorts, task: Stored<AgentTask>, wanted: string): Promise<void> {
-  const { namespace = 'default', name } = task.metadata
+  const { namespace = 'default' } = task.metadata
+  const name = claimNameOf(task)
   const claim = await client.find(SandboxClaims, { namespace, name })
   if (!claim) throw new TaskError('SandboxLost', `the claim ${name} is gone`)
   if ((claim.spec.additionalPodMetadata?.annotations?.[egressAnnotation] ?? '') === wanted) return

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeEgressRefused } from '@corral/resources'
@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parseEnvironmentFile } from './environment-file.js'
 import { type EnvironmentGrants, fileEnvironmentGrants } from './environment-grants.js'
 import { withPath } from './path-entries.js'
+import { setupSecrets } from './setup-secrets.js'
 import { taskEnvironment } from './task-environment.js'
 import { refusalEvent, refusedNames } from './watch-refusals.js'
 
@@ -55,6 +56,56 @@ describe('parseEnvironmentFile', () => {
     { when: 'a time has no unit', text: 'version: 1\nchecks: [{name: a, run: x, timeout: "5"}]', says: /such as 90s/ },
     { when: 'a time is too long', text: 'version: 1\nchecks: [{name: a, run: x, timeout: 7h}]', says: /6h at most/ },
     { when: 'it sets PATH', text: 'version: 1\nenv: {PATH: /x}', says: /PATH/ },
+    {
+      when: 'a version is a number with a point',
+      text: 'version: 1\ntools: {python: 3.10}',
+      says: /tools\.python: .*quotes/,
+    },
+    { when: 'a version is a range', text: 'version: 1\ntools: {node: ">=20"}', says: /tools\.node: must be a version/ },
+    { when: 'a tool is unknown', text: 'version: 1\ntools: {ruby: "3"}', says: /tools: there is no field "ruby"/ },
+    {
+      when: 'a port is too large',
+      text: 'version: 1\nstart: [{run: x, ready: {port: 70000}}]',
+      says: /start\[0\]\.ready\.port/,
+    },
+    {
+      when: 'a service has no command',
+      text: 'version: 1\nservices: [{name: a}]',
+      says: /services\[0\]: must have either/,
+    },
+    {
+      when: 'a command has no port',
+      text: 'version: 1\nservices: [{name: a, run: x}]',
+      says: /services\[0\]\.ready: is required/,
+    },
+    {
+      when: 'a service is unknown',
+      text: 'version: 1\nservices: [{name: a, use: redis}]',
+      says: /services\[0\]\.use: must be postgres/,
+    },
+    {
+      when: 'two services have one name',
+      text: 'version: 1\nservices: [{name: a, use: postgres}, {name: a, use: postgres}]',
+      says: /services\[1\]\.name: two services/,
+    },
+    {
+      when: 'a secret is for the agent',
+      text: 'version: 1\nsecrets: [{name: a, for: agent}]',
+      says: /secrets\[0\]\.for: must be setup/,
+    },
+    { when: 'a secret is to be PATH', text: 'version: 1\nsecrets: [{name: a, env: PATH}]', says: /secrets\[0\]\.env/ },
+    { when: 'a part leads out', text: 'version: 1\nparts: {web: {path: ../x}}', says: /parts\.web\.path/ },
+    {
+      when: 'a part has a part’s field misspelled',
+      text: 'version: 1\nparts: {web: {path: web, setpu: x}}',
+      says: /parts\.web: there is no field "setpu"/,
+    },
+    {
+      when: 'it asks for resources',
+      text: 'version: 1\nresources: {memory: 8Gi}',
+      says: /resources: is not supported yet/,
+    },
+    { when: 'it asks for an image', text: 'version: 1\nimage: debian', says: /image: is not supported yet/ },
     { when: 'a path leads out', text: 'version: 1\npath: [../x]', says: /relative to its root/ },
     { when: 'a path is absolute', text: 'version: 1\npath: [/usr]', says: /relative to its root/ },
   ])('refuses it where $when', ({ text, says }) => {
@@ -65,7 +116,12 @@ describe('parseEnvironmentFile', () => {
 })
 
 const spec = { repository: { url: '/srv/repo one' }, prompt: 'p', agent: { name: 'command' } }
-const asks = { text: 'version: 1\negress: {setup: [packages, a.example:443], agent: [b.example:80]}', commit: 'c' }
+const fileOf = (text: string) => ({
+  request: parseEnvironmentFile(`version: 1\n${text}`),
+  source: 'the file',
+  commit: 'c',
+})
+const asks = fileOf('egress: {setup: [packages, a.example:443], agent: [b.example:80]}')
 
 describe('taskEnvironment', () => {
   it.each([
@@ -77,7 +133,9 @@ describe('taskEnvironment', () => {
       granted: ['b.example:80'],
     },
   ])('opens what the file asks for when $when', ({ more, granted }) => {
-    expect(taskEnvironment({ spec: { ...spec, ...more } }, asks, granted).environment).toMatchObject({
+    expect(
+      taskEnvironment({ spec: { ...spec, ...more } }, asks, { egress: granted, secrets: [] }).environment,
+    ).toMatchObject({
       setupEgress: ['packages', 'a.example:443'],
       egress: ['b.example:80'],
     })
@@ -92,13 +150,64 @@ describe('taskEnvironment', () => {
       missing: 'b.example:80',
     },
   ])('refuses it with the command to run when $when', ({ more, granted, missing }) => {
-    expect(() => taskEnvironment({ spec: { ...spec, ...more } }, asks, granted)).toThrow(
+    expect(() => taskEnvironment({ spec: { ...spec, ...more } }, asks, { egress: granted, secrets: [] })).toThrow(
       expect.objectContaining({
         code: 'EnvironmentNotGranted',
         hint: expect.stringContaining(`corral env grant '/srv/repo one' ${missing}`),
       }),
     )
   })
+})
+
+it('a secret that was not granted is refused with the command to run, beside what else is missing', () => {
+  const file = fileOf('secrets: [{name: npm-private}]\negress: {agent: [a.example:443]}')
+  expect(() => taskEnvironment({ spec }, file, { egress: [], secrets: ['other'] })).toThrow(
+    expect.objectContaining({
+      code: 'EnvironmentNotGranted',
+      hint: expect.stringContaining("corral env grant '/srv/repo one' a.example:443 --secret npm-private"),
+    }),
+  )
+  const { environment } = taskEnvironment({ spec: { ...spec, egress: ['a.example:443'] } }, file, {
+    egress: [],
+    secrets: ['npm-private'],
+  })
+  expect(environment.secrets).toEqual([{ name: 'npm-private', env: 'NPM_PRIVATE' }])
+})
+
+it('a part has its own commands in its directory and what the root has beside them', () => {
+  const text = [
+    'version: 1',
+    'setup: make',
+    'env: {A: 1, B: 1}',
+    'tools: {node: 22, go: "1.25"}',
+    'checks: [{name: all, run: make check}]',
+    'parts: {web: {path: "it\'s", setup: npm ci, env: {B: 2}, tools: {node: 20}}}',
+  ].join('\n')
+  expect(parseEnvironmentFile(text, 'f', 'web')).toMatchObject({
+    setup: "cd -- 'it'\\''s'\nnpm ci",
+    env: { A: '1', B: '2' },
+    tools: { node: '20', go: '1.25' },
+    checks: [{ command: 'make check' }],
+    directory: "it's",
+  })
+  expect(parseEnvironmentFile(text)).toMatchObject({ setup: 'make', tools: { node: '22' }, parts: ['web'] })
+  expect(() => parseEnvironmentFile(text, 'f', 'api')).toThrow(
+    expect.objectContaining({ message: 'f has no part "api"', hint: 'Its parts: web.' }),
+  )
+})
+
+it('secrets are hidden however they are printed, and one that is not set is named', async () => {
+  const task = { status: { environment: { commit: 'c', secrets: [{ name: 'key', env: 'KEY' }] } } }
+  const { env, redact } = await setupSecrets(task, async () => 'line one&\nline two')
+  expect(env).toEqual({ KEY: 'line one&\nline two' })
+  const printed = [
+    'a line one&',
+    'line two!',
+    Buffer.from('line one&\nline two').toString('base64'),
+    'line%20one%26%0Aline%20two',
+  ]
+  expect(printed.map(redact)).toEqual(['a ***', '***!', '***', '***'])
+  await expect(setupSecrets(task, async () => undefined)).rejects.toMatchObject({ code: 'SecretMissing' })
 })
 
 describe('grants of environments', () => {
@@ -110,21 +219,36 @@ describe('grants of environments', () => {
   })
   afterEach(() => rm(directory, { recursive: true, force: true }))
 
+  const egressOf = async (repository: string) => (await grants.of(repository)).egress
+  const words = (egress: string[], secrets: string[] = []) => ({ egress, secrets })
+
   it('are kept per repository, each once, until they are taken back', async () => {
-    await grants.grant('/a', ['x.example:443'])
-    await grants.grant('/a', ['X.example:443', 'y.example:80'])
-    await grants.grant('/b', ['z.example:443'])
-    expect(await grants.egressOf('/a')).toEqual(['x.example:443', 'y.example:80'])
-    await grants.revoke('/a', ['x.example:443'])
-    expect(await grants.egressOf('/a')).toEqual(['y.example:80'])
-    await grants.revoke('/a', [])
-    expect(await grants.list()).toEqual([{ repository: '/b', egress: ['z.example:443'] }])
+    await grants.grant('/a', words(['x.example:443']))
+    await grants.grant('/a', words(['X.example:443', 'y.example:80'], ['npm']))
+    await grants.grant('/b', words(['z.example:443']))
+    expect(await egressOf('/a')).toEqual(['x.example:443', 'y.example:80'])
+    await grants.revoke('/a', words(['x.example:443']))
+    expect(await grants.of('/a')).toEqual({ repository: '/a', egress: ['y.example:80'], secrets: ['npm'] })
+    await grants.revoke('/a', words([], ['npm']))
+    expect(await grants.of('/a')).toMatchObject({ egress: ['y.example:80'], secrets: [] })
+    await grants.revoke('/a', words([]))
+    expect(await grants.list()).toEqual([{ repository: '/b', egress: ['z.example:443'], secrets: [] }])
   })
 
-  it('a destination that is none is refused and changes nothing', async () => {
-    await expect(grants.grant('/a', ['ok.example:1', 'nonsense'])).rejects.toMatchObject({
+  it('a file from before there were secrets is read', async () => {
+    await writeFile(join(directory, 'grants.json'), '{"grants":[{"repository":"/a","egress":["x.example:443"]}]}')
+    expect(await grants.of('/a')).toEqual({ repository: '/a', egress: ['x.example:443'], secrets: [] })
+  })
+
+  it.each([
+    { what: 'a destination that is none', more: words(['ok.example:1', 'nonsense']), says: 'nonsense' },
+    { what: 'a name that is none', more: words(['ok.example:1'], ['No Name']), says: 'No Name' },
+    { what: 'a key of a model', more: words([], ['anthropic']), says: 'for the platform alone' },
+    { what: 'a key of the platform', more: words([], ['broker-token-secret']), says: 'for the platform alone' },
+  ])('$what is refused and changes nothing', async ({ more, says }) => {
+    await expect(grants.grant('/a', more)).rejects.toMatchObject({
       code: 'Invalid',
-      message: expect.stringContaining('nonsense'),
+      message: expect.stringContaining(says),
     })
     expect(await grants.list()).toEqual([])
   })
@@ -142,8 +266,14 @@ describe('refused names', () => {
       refusedConnections: 0,
     })
     const pod = { metadata: { annotations: { 'corral.dev/egress-refused': value } } }
-    expect(refusedNames(pod)).toEqual(['cdn.example'])
-    expect(refusalEvent('cdn.example')).toMatchObject({
+    expect(refusedNames(pod).map(({ host }) => host)).toEqual(['cdn.example'])
+    const task = { spec, status: { environment: { commit: 'c', source: 'f' } } }
+    expect(refusalEvent({ host: 'cdn.example', process: 'node install.mjs' }, task)).toMatchObject({
+      message: expect.stringMatching(
+        /cdn\.example, asked for by node install\.mjs; .*corral env grant '\/srv\/repo one' cdn\.example:443/,
+      ),
+    })
+    expect(refusalEvent({ host: 'cdn.example' }, { spec })).toMatchObject({
       type: 'warning',
       code: 'EgressRefused',
       message: expect.stringContaining('--allow cdn.example:443'),

@@ -1,41 +1,50 @@
-import { askedEgress, type Check, environmentFilePath } from '@corral/protocol'
+import { askedEgress, type Check, type EnvironmentRequest } from '@corral/protocol'
 import type { AgentTask, AgentTaskSpec, AgentTaskStatus } from '@corral/resources'
 import { TaskError } from '../task-error.js'
-import { parseEnvironmentFile } from './environment-file.js'
+import { serviceVariables } from './services/ready-made.js'
 
 /** What the file gives a task, as it is kept in its status. */
-type TaskEnvironment = Pick<AgentTaskStatus, 'checks'> & { environment: NonNullable<AgentTaskStatus['environment']> }
+export type TaskEnvironment = Pick<AgentTaskStatus, 'checks'> & {
+  environment: NonNullable<AgentTaskStatus['environment']>
+}
+
+/** What the operator allows a repository. */
+export interface GrantedToRepository {
+  egress: readonly string[]
+  /** Names of secrets. */
+  secrets: readonly string[]
+}
 
 /**
- * The environment a task gets from its repository's file: what it asks for, where nothing of it is missing a grant.
- * `granted` is what the operator allows this repository; what the task itself was allowed counts as well. Pure.
+ * The environment a task gets from a file of its repository: what it asks for, where nothing of it is missing a grant. What
+ * the task itself was allowed counts as well. Pure.
  */
 export function taskEnvironment(
   { spec }: Pick<AgentTask, 'spec'>,
-  file: { text: string; commit: string },
-  granted: readonly string[],
+  file: { request: EnvironmentRequest; source: string; commit: string },
+  granted: GrantedToRepository,
 ): TaskEnvironment {
-  const request = parseEnvironmentFile(file.text)
-  const allowed = new Set([...granted, ...(spec.egress ?? [])].map((rule) => rule.toLowerCase()))
-  // A grant for set-up alone is none for the agent.
-  const allowedInSetup = new Set([...allowed, ...(spec.setupEgress ?? []).map((rule) => rule.toLowerCase())])
-  const forAgent = new Set(askedEgress({ ...request, egress: { setup: [], agent: request.egress.agent } }))
-  const missing = askedEgress(request).filter((rule) => !(forAgent.has(rule) ? allowed : allowedInSetup).has(rule))
-  if (missing.length > 0)
+  const { request } = file
+  const missing = { egress: missingEgress(spec, request, granted), secrets: missingSecrets(request, granted) }
+  const words = [...missing.egress, ...missing.secrets.map((name) => `the secret ${name}`)]
+  if (words.length > 0)
     throw new TaskError(
       'EnvironmentNotGranted',
-      `${environmentFilePath} asks for ${missing.join(', ')}, which was not granted to this repository`,
-      {
-        hint: `Read the file, then: corral env grant ${shellWord(spec.repository.url)} ${missing.map(shellWord).join(' ')}`,
-      },
+      `${file.source} asks for ${words.join(', ')}, which was not granted to this repository`,
+      { hint: `Read the file, then: ${grantCommand(spec.repository.url, missing)}` },
     )
-  const { setup, env, path, checks, egress } = request
+  const { setup, path, checks, egress, start, services, secrets } = request
+  const env = { ...serviceVariables(services), ...request.env }
   return {
     environment: {
       commit: file.commit,
+      source: file.source,
       ...(setup ? { setup } : {}),
       ...(Object.keys(env).length > 0 ? { env } : {}),
       ...(path.length > 0 ? { path } : {}),
+      ...(services.length > 0 ? { services } : {}),
+      ...(start.length > 0 ? { start } : {}),
+      ...(secrets.length > 0 ? { secrets } : {}),
       ...(egress.setup.length > 0 ? { setupEgress: egress.setup } : {}),
       ...(egress.agent.length > 0 ? { egress: egress.agent } : {}),
     },
@@ -43,9 +52,33 @@ export function taskEnvironment(
   }
 }
 
+function missingEgress(spec: AgentTaskSpec, request: EnvironmentRequest, granted: GrantedToRepository): string[] {
+  const allowed = new Set([...granted.egress, ...(spec.egress ?? [])].map((rule) => rule.toLowerCase()))
+  // A grant for set-up alone is none for the agent.
+  const allowedInSetup = new Set([...allowed, ...(spec.setupEgress ?? []).map((rule) => rule.toLowerCase())])
+  const forAgent = new Set(askedEgress({ egress: { setup: [], agent: request.egress.agent } }))
+  return askedEgress(request).filter((rule) => !(forAgent.has(rule) ? allowed : allowedInSetup).has(rule))
+}
+
+export function missingSecrets(
+  { secrets }: Pick<EnvironmentRequest, 'secrets'>,
+  granted: Pick<GrantedToRepository, 'secrets'>,
+): string[] {
+  return secrets.map(({ name }) => name).filter((name) => !granted.secrets.includes(name))
+}
+
+/** What an operator runs to allow it. */
+export function grantCommand(
+  repository: string,
+  { egress, secrets }: { egress: readonly string[]; secrets: readonly string[] },
+): string {
+  const words = [repository, ...egress, ...secrets.flatMap((name) => ['--secret', name])]
+  return `corral env grant ${words.map(shellWord).join(' ')}`
+}
+
 function toSpec({ name, command, timeout_seconds }: Check): NonNullable<AgentTaskSpec['checks']>[number] {
   return { name, command, ...(timeout_seconds ? { timeoutSeconds: timeout_seconds } : {}) }
 }
 
-const shellWord = (text: string): string =>
+export const shellWord = (text: string): string =>
   /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

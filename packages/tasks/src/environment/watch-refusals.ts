@@ -1,7 +1,10 @@
 import type { KubeClient } from '@corral/kube'
-import { type TaskEventBody, taskWarning } from '@corral/protocol'
-import { type Pod, Pods, readEgressRefused } from '@corral/resources'
+import { environmentFilePath, type TaskEventBody, taskWarning } from '@corral/protocol'
+import { type AgentTask, type Pod, Pods, type RefusedHost, readEgressRefused } from '@corral/resources'
 import type { StepContext } from '../steps/step.js'
+import { grantCommand } from './task-environment.js'
+
+type Refused = Pick<RefusedHost, 'host' | 'process'>
 
 const lookEveryMs = 3_000
 
@@ -21,12 +24,16 @@ export function watchRefusals(
   let looking = Promise.resolve()
   const look = async (): Promise<void> => {
     const pod = name ? await client.find(Pods, { namespace, name }) : undefined
-    const names = refusedNames(pod)
-    if (names.length === 0) return
+    const refused = refusedNames(pod)
+    if (refused.length === 0) return
     told ??= await toldBefore(eventLog, uid)
-    const fresh = names.filter((each) => !told?.has(each))
-    for (const each of fresh) told.add(each)
-    if (fresh.length > 0) await eventLog.append(uid, fresh.map(refusalEvent))
+    const fresh = refused.filter(({ host }) => !told?.has(host))
+    for (const { host } of fresh) told.add(host)
+    if (fresh.length > 0)
+      await eventLog.append(
+        uid,
+        fresh.map((each) => refusalEvent(each, task)),
+      )
   }
   const lookNext = (): Promise<void> => {
     looking = looking.then(look).catch((error: unknown) => log.debug('refused names not told', { error }))
@@ -42,14 +49,24 @@ export function watchRefusals(
 }
 
 /** Names that no rule of the task covers; a port is known only where the name itself is open. Pure. */
-export function refusedNames(pod: Pod | undefined): string[] {
+export function refusedNames(pod: Pod | undefined): Refused[] {
   const refused = readEgressRefused(pod?.metadata?.annotations)?.refused ?? []
-  return refused.filter(({ reason }) => reason === 'NotAllowed').map(({ host }) => host)
+  return refused.filter(({ reason }) => reason === 'NotAllowed')
 }
 
-export function refusalEvent(host: string): TaskEventBody {
-  const detail = `${host}; allow it with --allow ${host}:443, or for set-up alone with --allow-setup ${host}:443`
-  return { type: 'warning', ...taskWarning('EgressRefused', { detail }) }
+/** What was refused to whom, and what would allow it: for this task, and where a file of the repository counts, for all of them. */
+export function refusalEvent(
+  { host, process }: Refused,
+  { spec, status }: Pick<AgentTask, 'spec' | 'status'>,
+): TaskEventBody {
+  const rule = `${host}:443`
+  const forTask = `allow it with --allow ${rule}, or for set-up alone with --allow-setup ${rule}`
+  const command = grantCommand(spec.repository.url, { egress: [rule], secrets: [] })
+  const forAll = status?.environment?.source
+    ? `; for every task: name it in ${environmentFilePath}, then ${command}`
+    : ''
+  const by = process === undefined ? '' : `, asked for by ${process}`
+  return { type: 'warning', ...taskWarning('EgressRefused', { detail: `${host}${by}; ${forTask}${forAll}` }) }
 }
 
 /** An earlier step or process has told of these. */

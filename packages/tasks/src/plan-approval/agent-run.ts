@@ -18,6 +18,11 @@ export function agentRunOf({ spec, status }: AgentTask): AgentRun {
   return status?.run ?? { number: 1, mode: spec.mode ?? 'work', eventsBefore: 0, usedMs: 0 }
 }
 
+/** Names the run in names of questions and files. */
+export function runKeyOf(task: AgentTask): string {
+  return String(agentRunOf(task).number)
+}
+
 /** The id of the run's process in the sandbox: however often it is started, there is one. */
 export function processIdOf(task: Stored<AgentTask>): string {
   const { number } = agentRunOf(task)

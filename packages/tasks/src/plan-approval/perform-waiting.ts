@@ -3,6 +3,7 @@ import { claimFor } from '../agent-task/claim.js'
 import type { TaskAction } from '../agent-task/plan.js'
 import { append } from '../agent-task/recording.js'
 import type { TaskPorts } from '../agent-task/task-ports.js'
+import { claimNameOf } from '../held/find-claim.js'
 import { awaitingApproval, nextRun, released } from './plan-status.js'
 
 type WaitingAction = Extract<TaskAction, { kind: 'awaitApproval' | 'releaseSandbox' | 'nextRun' }>
@@ -11,6 +12,7 @@ type WaitingAction = Extract<TaskAction, { kind: 'awaitApproval' | 'releaseSandb
 export async function performWaiting(action: WaitingAction, task: Stored<AgentTask>, ports: TaskPorts): Promise<void> {
   const { client, clock, records } = ports
   const { namespace = 'default', name, uid } = task.metadata
+  const claimName = claimNameOf(task)
   const write = async (next: Stored<AgentTask>): Promise<void> => {
     await client.updateStatus(AgentTasks, next)
     ports.log.info('task recorded', { task: name, action: action.kind, phase: next.status?.phase })
@@ -20,7 +22,7 @@ export async function performWaiting(action: WaitingAction, task: Stored<AgentTa
       return write(awaitingApproval(task, clock.now()))
     case 'releaseSandbox':
       // The claim first: with the status written and the claim still there the old sandbox would be taken for a new one.
-      await client.delete(SandboxClaims, { namespace, name }).catch(ignoreMissing)
+      await client.delete(SandboxClaims, { namespace, name: claimName }).catch(ignoreMissing)
       return write(released(task))
     case 'nextRun': {
       const { decision } = action
@@ -34,18 +36,19 @@ export async function performWaiting(action: WaitingAction, task: Stored<AgentTa
           ...(decision.remark ? { remark: decision.remark.slice(0, 60_000) } : {}),
         },
       ])
-      await prolongClaim(task, ports)
+      await prolongClaim(task, ports, clock.now())
       return write(nextRun(task, decision, agentEvents, clock.now()))
     }
   }
 }
 
-/** A sandbox that was held gets the time a new one would have. */
-async function prolongClaim(task: Stored<AgentTask>, { client, clock }: TaskPorts): Promise<void> {
-  const { namespace = 'default', name } = task.metadata
+/** A sandbox that was held gets the time that a new one at `from` would have. */
+export async function prolongClaim(task: Stored<AgentTask>, { client }: TaskPorts, from: Date): Promise<void> {
+  const { namespace = 'default' } = task.metadata
+  const name = claimNameOf(task)
   const claim = await client.find(SandboxClaims, { namespace, name })
   if (!claim || claim.metadata.deletionTimestamp) return
-  const { lifecycle } = claimFor(task, claim.spec.warmPoolRef.name, clock.now()).spec
+  const { lifecycle } = claimFor(task, claim.spec.warmPoolRef.name, from).spec
   await client.update(SandboxClaims, { ...claim, spec: { ...claim.spec, ...(lifecycle ? { lifecycle } : {}) } })
 }
 

@@ -1,4 +1,5 @@
 import { branchNameProblem, environmentFilePath, maxEnvironmentFileBytes } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
 import type { Confine } from '../git/confine.js'
 import type { Git } from '../git/git.js'
 import { TaskError } from '../task-error.js'
@@ -12,6 +13,7 @@ import { publishResult } from './publish.js'
 import { checkPush } from './push-check.js'
 import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
 import { readTextFile } from './read-text-file.js'
+import { readTextFiles } from './read-text-files.js'
 import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js'
 import { type ReachableRepository, withReachable } from './repository-view.js'
 import { type SignRequest, signCommits } from './sign-commits.js'
@@ -31,10 +33,18 @@ export interface PreparedRepository extends BaseBundle {
   environmentFile?: { text: string; commit: string }
   /** Contents of files in earlier commits are not part of the bundle: the repository is too large for that. */
   isPartial: boolean
+  /** Other files of that commit; absent where there is none such. */
+  baseFiles?: BaseFiles
   /** Parents before what lies in them. */
   submodules: PreparedSubmodule[]
   /** Contents of the Git LFS files of the base, where they were asked for. */
   lfs: LfsObject[]
+}
+
+export interface BaseFiles {
+  commit: string
+  /** Those of these paths that are plain files of a usual size, in this order. */
+  read(paths: readonly string[]): Promise<{ path: string; text: string }[]>
 }
 
 export interface AcceptedResult {
@@ -56,6 +66,11 @@ export interface Repository {
   shallowCommits(url: string): Promise<string[]>
   /** Makes the commits of an accepted result anew, signed with the key of the platform's user. */
   sign(request: SignRequest): Promise<{ commit: string; bundlePath: string }>
+  /**
+   * Whether a branch is not there yet or stands at this commit, so that work on top of it can be pushed. False where it
+   * moved on; throws where a push is known to fail.
+   */
+  isBranchAt(request: { url: string; branch: string; commit: string; signal: AbortSignal }): Promise<boolean>
   /** Puts the accepted commit on its branch. Safe to repeat: same commit, same ref. */
   publish(request: PublishRequest): Promise<void>
 }
@@ -199,12 +214,24 @@ export function createRepository(options: RepositoryOptions): Repository {
           onProgress,
         }),
       )
+      const filesFrom = continues ? continues.result?.baseCommit : commit
       const environmentFile = await readEnvironmentFile(git, {
         mirror: base.directory,
-        commit: continues ? continues.result?.baseCommit : commit,
+        commit: filesFrom,
         path: more.environmentFile,
         signal,
       })
+      const baseFiles = filesFrom && {
+        commit: filesFrom,
+        read: (paths: readonly string[]) =>
+          readTextFiles(git, {
+            mirror: base.directory,
+            commit: filesFrom,
+            paths,
+            maxBytes: maxEnvironmentFileBytes,
+            signal,
+          }),
+      }
       const submodules = await prepareSubmodules({
         git,
         lock,
@@ -228,14 +255,36 @@ export function createRepository(options: RepositoryOptions): Repository {
             onProgress,
           })
         : []
-      const { branch, isPartial } = base
-      return { ...(branch ? { branch } : {}), commit, isPartial, ...bundle, ...environmentFile, submodules, lfs }
+      return {
+        ...(base.branch ? { branch: base.branch } : {}),
+        commit,
+        isPartial: base.isPartial,
+        ...bundle,
+        ...environmentFile,
+        ...(baseFiles ? { baseFiles } : {}),
+        submodules,
+        lfs,
+      }
     },
     async shallowCommits(url) {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))
     },
     accept,
     sign: (request) => signCommits({ ...request, git }),
+    async isBranchAt({ url, branch, commit, signal }) {
+      checkBranchName('newBranch', branch)
+      const location = parseRepositoryUrl(url)
+      const mirror = mirrors.directoryOf(location)
+      try {
+        await reach(location, 'read', signal, (reachable) =>
+          checkPush({ git, location: reachable, mirror, branch, isBaseBranch: false, own: [commit], signal }),
+        )
+        return true
+      } catch (error) {
+        if (errorCode(error) !== 'BranchExists') throw error
+        return false
+      }
+    },
     async publish(request) {
       const location = parseRepositoryUrl(request.url)
       await reach(location, 'write', request.signal, async (reachable) => {

@@ -17,8 +17,8 @@ const placePack = `place_pack() {
 /**
  * In: BUNDLE BASE_COMMIT BASE_REF BASE_BRANCH (empty for a detached HEAD) NEW_BRANCH REPO MARKER SHALLOW (commits at
  * which a shallow history ends) PARTIAL (yes where the pack has contents of files only for the base) USES_LFS (yes where its
- * attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file; empty where contents of Git LFS files were not asked
- * for) AUTHOR_NAME AUTHOR_EMAIL; COMMITTER_NAME COMMITTER_EMAIL (where they are another one); PACK_NAME PACK_OFFSET PACK_INDEX (the
+ * attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file; empty where contents of Git LFS files were not asked for)
+ * AUTHOR_NAME AUTHOR_EMAIL; COMMITTER_NAME COMMITTER_EMAIL (where they are another one); PACK_NAME PACK_OFFSET PACK_INDEX (the
  * pack in the bundle, where it begins and a file with its index; empty where there is none); WORK_BUNDLE WORK_REF (earlier
  * work to go on from). A marker with this task's uid says it is already done.
  *

@@ -1,5 +1,6 @@
 import { type TaskWarning, taskWarning } from '@corral/protocol'
 import type { AgentTaskStatus } from '@corral/resources'
+import { ensureBase } from '../held/base-in-record.js'
 import { TaskError } from '../task-error.js'
 import { takeLfsObjects } from './lfs-step.js'
 import type { StepContext } from './step.js'
@@ -15,6 +16,7 @@ export interface AcceptedBundle {
 /** Checks the bundle `bundle-out` of the task's record outside the sandbox and keeps its change as the task's diff. */
 export async function acceptBundle(context: StepContext, claimedCommit: string): Promise<AcceptedBundle> {
   const { task, record, signal } = context
+  await ensureBase(context)
   const baseCommit = baseCommitOf(context)
   const accepted = await context.repository.accept({
     url: task.spec.repository.url,

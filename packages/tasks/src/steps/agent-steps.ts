@@ -3,9 +3,14 @@ import { anySignal, type DaemonClient, type ProcessExitRecord } from '@corral/pr
 import { defaultTaskTimeoutSeconds, errorCode } from '@corral/resources'
 import { mcpServersOf } from '../agent-spec.js'
 import { writeClientFiles } from '../environment/package-clients.js'
-import { pathEntries, withPath } from '../environment/path-entries.js'
-import { agentRunOf, logPartOf, processIdOf } from '../plan-approval/agent-run.js'
+import { environmentVariables, pathEntries, withPath } from '../environment/path-entries.js'
+import { startBackground } from '../environment/services/background.js'
+import { runnableService } from '../environment/services/ready-made.js'
+import { agentRunOf, logPartOf, processIdOf, runKeyOf } from '../plan-approval/agent-run.js'
 import { proposedPlan } from '../plan-approval/proposed-plan.js'
+import { inboxDirectory, startTalk } from '../questions/agent-talk.js'
+import { namedEvents } from '../questions/inbox-entries.js'
+import { questionExpiredMessage } from '../questions/question-status.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { TaskError } from '../task-error.js'
 import { beginSession, endSession } from '../thread/session-steps.js'
@@ -28,7 +33,13 @@ export const startAgentStep: Step = async (context) => {
     const { hasPackages } = await context.enterPhase('agent')
     const packages = hasPackages ? context.packageClients : undefined
     if (packages) await writeClientFiles(daemon, packages, task.metadata.uid, signal)
+    const { start = [] } = task.status?.environment ?? {}
     const workspace = await context.findWorkspace()
+    await startBackground(
+      daemon,
+      context,
+      start.map((command) => runnableService(command, workspace.scratch)),
+    )
     const { instructions } = task.spec
     const { prompt, resume } = await beginSession(daemon, context)
     const launch = adapter.launch({
@@ -39,16 +50,18 @@ export const startAgentStep: Step = async (context) => {
       options: context.agentOptions,
       mcpServers: mcpServersOf(task),
       mode: agentRunOf(task).mode,
+      inboxDir: inboxDirectory(workspace.scratch, runKeyOf(task)),
+      ask: task.spec.ask,
       ...(instructions ? { instructions } : {}),
       ...(resume ? { resume } : {}),
       ...(broker ? { broker } : {}),
     })
     for (const file of launch.files)
       await daemon.writeFile(file.path, file.content, { mode: file.mode, mkdirs: true, signal })
-    const { stdin = 'null', cwd } = launch
+    const { cwd } = launch
     const { argv, env } = withPath(launch.argv, pathEntries(task, workspace.repository))
-    const environment = { ...packages?.env, ...task.status?.environment?.env, ...env, ...launch.env }
-    await daemon.startProcess(id, { argv, env: environment, cwd, stdin }, { signal })
+    const environment = { ...packages?.env, ...environmentVariables(task), ...env, ...launch.env }
+    await daemon.startProcess(id, { argv, env: environment, cwd, stdin: 'null' }, { signal })
   }
   return {
     condition: 'AgentStarted',
@@ -127,6 +140,7 @@ export const stopAgentStep: Step = async (context) => {
 }
 
 function stopMessage(reason: string, { task }: StepContext): string {
+  if (reason === 'QuestionExpired') return questionExpiredMessage(task)
   if (reason === 'Timeout')
     return `the agent ran longer than ${task.spec.timeoutSeconds ?? defaultTaskTimeoutSeconds} s`
   return 'the task was cancelled'
@@ -161,13 +175,15 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
   // The parser gives the same events for the same bytes, so the first ones are those the log already has.
   const run = agentRunOf(task)
   let known = (await eventLog.tail(uid)).agentEvents - run.eventsBefore
-  const keepNew = async (events: ReturnType<typeof parser.push>): Promise<void> => {
+  const keepNew = async (parsed: ReturnType<typeof parser.push>): Promise<void> => {
+    const events = namedEvents(runKeyOf(task), parsed)
     const fresh = events.slice(Math.min(known, events.length))
     known -= events.length - fresh.length
     if (fresh.length === 0) return
     await eventLog.append(uid, fresh, 'agent')
     context.progress()
   }
+  const talk = await startTalk(daemon, context, { run: runKeyOf(task), processId: processIdOf(task) })
   const raw = await record.openWriter(logPartOf(run.number))
   let exit: ProcessExitRecord | undefined
   try {
@@ -177,6 +193,7 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
       parser,
       log: raw,
       onEvents: keepNew,
+      talk,
       caps: outputCaps,
       signal,
     })
@@ -185,11 +202,14 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
     if (errorCode(error) === 'DiskFull') await raw.dropHalf()
     throw error
   } finally {
+    await talk?.stop()
     await raw.close()
   }
+  const read = talk?.status()
   // The daemon says so when it had no room to note what it saw.
   const isDiskFull = exit?.message?.includes('disk of the sandbox is full') === true
-  if (!exit || exit.exit_code < 0) return unseenEnd(isDiskFull ? 'DiskFull' : undefined, exit?.message, context)
+  if (!exit || exit.exit_code < 0)
+    return { ...(await unseenEnd(isDiskFull ? 'DiskFull' : undefined, exit?.message, context)), status: { ...read } }
   await keepNew(parser.end({ exitCode: exit.exit_code, signal: exit.signal }))
   const { verdict } = parser
   const session = await endSession(daemon, context, parser.sessionId)
@@ -197,7 +217,7 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
   if (plan)
     return {
       ...plan,
-      status: { exitCode: exit.exit_code, ...session.status, ...plan.status },
+      status: { exitCode: exit.exit_code, ...read, ...session.status, ...plan.status },
       events: [...session.events, ...(plan.events ?? [])],
     }
   const cause = verdict.ok ? 'Completed' : isDiskFull ? 'DiskFull' : verdict.cause
@@ -205,7 +225,7 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
     condition: 'AgentFinished',
     reason: cause,
     message: verdict.ok ? 'the agent finished' : verdict.message,
-    status: { exitCode: exit.exit_code, ...session.status },
+    status: { exitCode: exit.exit_code, ...read, ...session.status },
     events: [
       ...session.events,
       {

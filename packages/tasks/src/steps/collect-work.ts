@@ -2,6 +2,7 @@ import type { DaemonClient } from '@corral/protocol'
 import { agentSummary } from '../commits/agent-summary.js'
 import { commitMessage } from '../commits/commit-message.js'
 import { identitiesOf } from '../commits/identity.js'
+import { ensureBase } from '../held/base-in-record.js'
 import { isDiskFullText } from '../repository/git-failure.js'
 import { quarantineLimits, resultRef } from '../repository/quarantine.js'
 import { collectScript, nothingCollected } from '../sandbox/collect-script.js'
@@ -38,6 +39,7 @@ export async function collectWork(context: StepContext, baseCommit: string): Pro
   if (request.lfsFilter) await daemon.writeFile(request.lfsFilter, lfsFilterScript, { mkdirs: true, signal })
   const first = await runWays(daemon, `${task.metadata.uid}.collect`, request, signal)
   if (first) return first
+  await ensureBase(context)
   const baseBundle = `${request.place.scratch}/base.bundle`
   await daemon.writeFile(baseBundle, record.read('bundle-in'), { mkdirs: true, signal })
   const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle }

@@ -60,7 +60,7 @@ async function follow(
     signal,
   })
   events.push(...parser.end({ exitCode: exit?.exit_code ?? -1 }))
-  const texts = events.map((event) => ('text' in event ? event.text : ''))
+  const texts = events.map((event) => ('text' in event ? (event.text ?? '') : ''))
   const notices = texts.filter((text) => /left out here/.test(text))
   const eventBytes = Buffer.byteLength(events.map((event) => JSON.stringify(event)).join('\n'))
   return { events, texts, notices, eventBytes, log: Buffer.concat(log).toString('latin1'), parser, daemon }

@@ -1,5 +1,5 @@
 import type { AgentParser } from '@corral/agents'
-import type { AgentEvent, DaemonClient, ProcessExitRecord } from '@corral/protocol'
+import type { AgentEvent, DaemonClient, OutputEvent, ProcessExitRecord } from '@corral/protocol'
 import type { RecordWriter } from '../records/task-records.js'
 import { EventBudget, leftOut, type OutputCaps } from './output-caps.js'
 
@@ -10,6 +10,8 @@ export interface FollowedOutput {
   log: Pick<RecordWriter, 'write'>
   /** Called with events in their order; the same output gives the same calls' worth of events, however often it is read. */
   onEvents(events: AgentEvent[]): Promise<void>
+  /** Hears all of the output, also what is too much to be kept. */
+  talk?: { hear(event: OutputEvent): void } | undefined
   caps: OutputCaps
   signal: AbortSignal
 }
@@ -19,12 +21,13 @@ export interface FollowedOutput {
  * end once the process has ended. What is kept depends on the output and its length alone. Answers how it ended.
  */
 export async function followOutput(options: FollowedOutput): Promise<ProcessExitRecord | undefined> {
-  const { daemon, processId, parser, log, caps, signal } = options
+  const { daemon, processId, parser, log, talk, caps, signal } = options
   const budget = new EventBudget(caps.eventHeadBytes)
   let parsed = 0
   let length = 0
   let exit: ProcessExitRecord | undefined
   for await (const event of daemon.readOutput(processId, { signal })) {
+    talk?.hear(event)
     if (event.type === 'exit') {
       exit = event.exit
       break

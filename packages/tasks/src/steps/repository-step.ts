@@ -3,9 +3,9 @@ import type { DaemonClient } from '@corral/protocol'
 import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
 import { identitiesOf } from '../commits/identity.js'
-import { taskEnvironment } from '../environment/task-environment.js'
+import { declaredEnvironment, withTools } from '../environment/declared-environment.js'
+import { checkedOutMarker, goOnInPlace } from '../held/in-place.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
-import type { ContinuedWork } from '../repository/continued-base.js'
 import { resultRef } from '../repository/quarantine.js'
 import { sourceWarnings } from '../repository/source-facts.js'
 import { baseRefOf, scratchFiles } from '../sandbox/collected-work.js'
@@ -13,6 +13,7 @@ import { runCommand } from '../sandbox/run-command.js'
 import { checkoutScript, excludeScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
+import { continuedWork } from '../thread/continued-work.js'
 import { checkOutSubmodules } from './check-out-submodules.js'
 import { checkpointParts } from './checkpoints.js'
 import { placeLfsObjects } from './lfs-step.js'
@@ -21,9 +22,12 @@ import { branchOf, type Step, type StepContext } from './step.js'
 
 /**
  * Brings the repository in: fetched outside with the user's credentials, carried in as a bundle, cloned from it on a new
- * branch; then the request's files are written. A marker in the sandbox makes a repeat do nothing.
+ * branch; then the request's files are written. A marker in the sandbox makes a repeat do nothing. In a sandbox that the
+ * former task held all of that may be there already.
  */
-export const repositoryStep: Step = async (context) => {
+export const repositoryStep: Step = async (context) => (await goOnInPlace(context)) ?? bringIn(context)
+
+const bringIn: Step = async (context) => {
   const { task, record, signal } = context
   const { continues } = task.spec
   const inherited = continues?.commit === undefined ? continues?.baseCommit : undefined
@@ -42,15 +46,13 @@ export const repositoryStep: Step = async (context) => {
     signal,
     onProgress: progressEvents(context),
   })
-  const { environmentFile } = prepared
-  const declared =
-    environmentFile && taskEnvironment(task, environmentFile, await context.grantedEgress(task.spec.repository.url))
+  const declared = await declaredEnvironment(context, prepared)
   await record.keepFile('bundle-in', prepared.bundlePath)
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
   const bundle = `${workspace.scratch}/in.bundle`
   const packIndex = `${workspace.scratch}/in.idx`
-  const marker = `${workspace.scratch}/checked-out-${task.metadata.uid}`
+  const marker = checkedOutMarker(workspace.scratch, task.metadata.uid)
   if (!(await daemon.statFile(marker, { signal }))) {
     await daemon.writeFile(bundle, record.read('bundle-in'), { mkdirs: true, signal })
     await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
@@ -90,14 +92,18 @@ export const repositoryStep: Step = async (context) => {
   }
   await checkOutSubmodules(daemon, workspace, prepared.submodules, context)
   await injectFiles(daemon, workspace, task.spec.files ?? [], context)
+  const environment = await withTools(declared, daemon, context, prepared.commit)
   const size = (await record.find('bundle-in'))?.sizeBytes ?? 0
   const from = prepared.branch ?? 'detached HEAD'
   const baseBranch = task.spec.continues?.baseBranch ?? prepared.branch
-  const warnings = sourceWarnings(prepared.facts, {
-    hasSubmodules: prepared.submodules.length > 0,
-    hasLfs: task.spec.repository.lfs === true,
-    isPartial: prepared.isPartial,
-  })
+  const warnings = [
+    ...sourceWarnings(prepared.facts, {
+      hasSubmodules: prepared.submodules.length > 0,
+      hasLfs: task.spec.repository.lfs === true,
+      isPartial: prepared.isPartial,
+    }),
+    ...environment.warnings,
+  ]
   return {
     condition: 'RepositoryReady',
     reason: 'CheckedOut',
@@ -105,10 +111,11 @@ export const repositoryStep: Step = async (context) => {
     status: {
       ...(baseBranch ? { baseBranch } : {}),
       baseCommit: prepared.commit,
-      ...declared,
+      ...environment.status,
       ...(warnings.length > 0 ? { warnings: mergeWarnings(task.status?.warnings ?? [], warnings) } : {}),
     },
     events: [
+      ...environment.events,
       ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
       {
         type: 'stage',
@@ -117,19 +124,6 @@ export const repositoryStep: Step = async (context) => {
         detail: `${from} at ${prepared.commit.slice(0, 12)}, ${size} bytes as a bundle, on branch ${branchOf(task)}`,
       },
     ],
-  }
-}
-
-/** The work this task goes on from; undefined where the former task left none, or there is no former one. */
-async function continuedWork({ task, continued }: StepContext): Promise<ContinuedWork | undefined> {
-  const { commit, branch, baseCommit } = task.spec.continues ?? {}
-  if (!commit) return undefined
-  const hasResult = baseCommit !== undefined && (await continued?.find('bundle-out')) !== undefined
-  return {
-    commit,
-    branch,
-    takesAdditions: branchOf(task) === branch,
-    result: hasResult && continued ? { bundlePath: await continued.localFile('bundle-out'), baseCommit } : undefined,
   }
 }
 

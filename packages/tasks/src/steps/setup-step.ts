@@ -1,8 +1,11 @@
 import { OutputJoiner } from '@corral/agents'
-import type { AgentEvent, TaskEventBody } from '@corral/protocol'
+import type { AgentEvent, DaemonClient, TaskEventBody } from '@corral/protocol'
 import { defaultSetupTimeoutSeconds } from '@corral/resources'
 import { writeClientFiles } from '../environment/package-clients.js'
-import { pathEntries } from '../environment/path-entries.js'
+import { environmentVariables, pathEntries } from '../environment/path-entries.js'
+import { startBackground } from '../environment/services/background.js'
+import { runnableService } from '../environment/services/ready-made.js'
+import { endSetupScript, setupSecrets } from '../environment/setup-secrets.js'
 import { watchSilence } from '../environment/silence-watch.js'
 import { markSetupScript } from '../sandbox/collect-script.js'
 import { collectEnvironment } from '../sandbox/collected-work.js'
@@ -19,10 +22,15 @@ export const setupStep: Step = async (context) => {
   const uid = task.metadata.uid
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
+  const secrets = await setupSecrets(task, context.findSecret)
+  const hasSecrets = Object.keys(secrets.env).length > 0
   const output = { stdout: new OutputJoiner('stdout'), stderr: new OutputJoiner('stderr') }
   const budget = new EventBudget(outputCaps.setupEventBytes)
   const emit = async (events: AgentEvent[]): Promise<void> => {
-    const kept = budget.take(events).map((event) => ({ ...event, stage: 'setup' }) as TaskEventBody)
+    const kept = budget.take(events).map((event) => {
+      const shown = event.type === 'output' ? { ...event, text: secrets.redact(event.text) } : event
+      return { ...shown, stage: 'setup' } as TaskEventBody
+    })
     if (kept.length > 0) await eventLog.append(uid, kept)
   }
   const environment = task.status?.environment
@@ -30,6 +38,8 @@ export const setupStep: Step = async (context) => {
   const network = await context.enterPhase('setup')
   const packages = network.hasPackages ? context.packageClients : undefined
   if (packages) await writeClientFiles(daemon, packages, uid, signal)
+  const services = (environment?.services ?? []).map((service) => runnableService(service, workspace.scratch))
+  await startBackground(daemon, context, services)
   const result = await watched(context, (heard) =>
     runCommand(
       daemon,
@@ -38,7 +48,9 @@ export const setupStep: Step = async (context) => {
         argv: ['/bin/sh', '-c', setupScript],
         env: {
           ...packages?.env,
-          ...environment?.env,
+          ...environmentVariables(task),
+          ...secrets.env,
+          ...(hasSecrets ? { CORRAL_SETUP_SECRETS: uid } : {}),
           REPO: workspace.repository,
           SETUP: command ?? '',
           CORRAL_PATH: pathEntries(task, workspace.repository),
@@ -58,15 +70,17 @@ export const setupStep: Step = async (context) => {
     ),
   )
   for (const joiner of Object.values(output)) await emit(joiner.end())
+  if (hasSecrets) await endSetup(context, daemon)
   if (budget.leftOutBytes > 0) await eventLog.append(uid, [leftOut(budget.leftOutBytes, 'of the set-up’s output')])
   if (result.exit.exit_code === nothingToSetUp && !command)
     return { condition: 'SetupDone', reason: 'NothingToDo', message: 'the repository has no set-up command' }
   if (result.exit.exit_code < 0)
-    throw new TaskError('SandboxLost', `the sandbox's processes ended during set-up (${result.tail})`)
+    throw new TaskError('SandboxLost', `the sandbox's processes ended during set-up (${secrets.redact(result.tail)})`)
   if (result.exit.exit_code !== 0)
     throw new TaskError(
       'SetupFailed',
-      `the set-up command ended with exit code ${result.exit.exit_code}: ${result.tail}`,
+      `the set-up command ended with exit code ${result.exit.exit_code}: ${secrets.redact(result.tail)}`,
+      missingToolHint(context),
     )
   await markSetup(context)
   return {
@@ -75,6 +89,22 @@ export const setupStep: Step = async (context) => {
     message: 'the set-up command succeeded',
     events: [{ type: 'stage', stage: 'setup', state: 'finished' }],
   }
+}
+
+/** A tool that is not there is why set-up failed, more often than not. */
+function missingToolHint({ task }: StepContext): { hint?: string } {
+  const missing = (task.status?.warnings ?? []).filter(({ code }) => code === 'ToolMissing')
+  return missing.length > 0 ? { hint: missing.map(({ message }) => message).join(' ') } : {}
+}
+
+async function endSetup({ task, signal }: StepContext, daemon: DaemonClient): Promise<void> {
+  const { uid } = task.metadata
+  await runCommand(
+    daemon,
+    `${uid}.end-setup`,
+    { argv: ['/bin/sh', '-c', endSetupScript], env: { CORRAL_SETUP_OF: uid } },
+    { signal, isRepeatable: true, timeoutMs: 60_000 },
+  )
 }
 
 /** While it works, what is refused to it is told, and that it is silent. `heard` is called with each output. */

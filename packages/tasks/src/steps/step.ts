@@ -2,13 +2,15 @@ import type { AgentAdapter, AgentOptions, Provider } from '@corral/agents'
 import type { Logger } from '@corral/ports'
 import type { TaskEventBody } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus, ConditionStatus, Stored } from '@corral/resources'
-import type { EndReason } from '../agent-task/plan.js'
+import type { EndReason } from '../agent-task/deadline.js'
 import type { StageCondition } from '../agent-task/stages.js'
 import type { PhaseNetwork } from '../environment/network-phase.js'
 import type { PackageClients } from '../environment/package-clients.js'
 import type { NetworkPhase } from '../environment/phase-egress.js'
+import type { GrantedToRepository } from '../environment/task-environment.js'
 import type { RefusalWatch } from '../environment/watch-refusals.js'
 import type { EventLog } from '../event-log/event-log.js'
+import type { TalkReport } from '../questions/question-status.js'
 import type { TaskRecord } from '../records/task-records.js'
 import type { Repository } from '../repository/repository.js'
 import type { SandboxSession } from '../sandbox/sandbox-session.js'
@@ -26,6 +28,8 @@ export interface StepContext {
   readonly former: TaskRecord | undefined
   /** What is kept of the task this one goes on from. */
   readonly continued: TaskRecord | undefined
+  /** That task itself; undefined where it is gone. */
+  findFormer(): Promise<Stored<AgentTask> | undefined>
   /** What that task was asked for; undefined where it is gone. */
   findFormerPrompt(): Promise<string | undefined>
   readonly adapter: AgentAdapter
@@ -41,12 +45,18 @@ export interface StepContext {
   /** See `watchRefusals`. */
   watchRefusals(): RefusalWatch
   /** What the operator lets environment files of this repository open. */
-  grantedEgress(repository: string): Promise<string[]>
+  grantedTo(repository: string): Promise<GrantedToRepository>
+  /** A secret of the platform, for set-up. */
+  findSecret(name: string): Promise<string | undefined>
   /** How package clients reach the mirror, where the platform has one. */
   readonly packageClients: PackageClients | undefined
   readonly signal: AbortSignal
   /** Says that the step got on, so that failures before do not count. */
   progress(): void
+  /** Says how the conversation with the agent stands; recorded while the step goes on. The last report counts. */
+  report(report: TalkReport): void
+  /** Calls back with the task whenever it has changed. Returns how to let go. */
+  watchTask(onChange: (task: Stored<AgentTask>) => void): () => void
   /** The reason Kubernetes gives for the last end of the sandbox's container; undefined where it never ended. */
   whySandboxEnded(): Promise<string | undefined>
   /** Why the agent is to be stopped, for `stop-agent`. */

@@ -52,6 +52,7 @@ export function followUpOf(
       ...(baseBranch ? { baseBranch } : {}),
       ...(status?.baseCommit ? { baseCommit: status.baseCommit } : {}),
       ...(status?.session ? { sessionId: status.session.id } : {}),
+      ...(status?.sandbox?.heldUntil ? { claimName: status.sandbox.claimName } : {}),
     },
   }
 }

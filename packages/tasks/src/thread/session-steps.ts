@@ -1,6 +1,7 @@
 import type { AgentTaskInput } from '@corral/agents'
 import { clipText, type DaemonClient, mergeWarnings, type TaskEventBody, taskWarning } from '@corral/protocol'
 import type { AgentTaskStatus } from '@corral/resources'
+import { isInPlace } from '../held/hold.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import { runPrompt, runPromptWithoutSession } from '../plan-approval/run-prompt.js'
 import type { StepContext } from '../steps/step.js'
@@ -20,7 +21,8 @@ export async function beginSession(
   const { sessionId } = continues
   const isRestored =
     sessionId !== undefined &&
-    (await restoreSession({ daemon, adapter, record: continued, stateDirectory: scratch, signal }))
+    ((isInPlace(task) && (await isSessionThere(daemon, context, scratch))) ||
+      (await restoreSession({ daemon, adapter, record: continued, stateDirectory: scratch, signal })))
   if (isRestored) return { prompt, resume: { sessionId } }
   await eventLog.append(task.metadata.uid, [{ type: 'warning', ...taskWarning('SessionNotResumed') }])
   return { prompt: withoutSession(prompt, await context.findFormerPrompt()) }
@@ -35,12 +37,21 @@ async function goOnWithSession(
   const sessionId = task.status?.session?.id
   if (sessionId === undefined || !hasSessions(adapter)) return { prompt: runPromptWithoutSession(task) }
   const { scratch } = await context.findWorkspace()
-  const paths = adapter.sessions?.paths ?? []
-  const found = await Promise.all(paths.map((path) => daemon.statFile(`${scratch}/${path}`, { signal })))
   const isThere =
-    found.some((file) => file !== undefined) ||
+    (await isSessionThere(daemon, context, scratch)) ||
     (await restoreSession({ daemon, adapter, record, stateDirectory: scratch, signal }))
   return isThere ? { prompt: runPrompt(task), resume: { sessionId } } : { prompt: runPromptWithoutSession(task) }
+}
+
+/** Whether the sandbox still has the agent's session, from an earlier run or the task that held it. */
+async function isSessionThere(
+  daemon: DaemonClient,
+  { adapter, signal }: StepContext,
+  scratch: string,
+): Promise<boolean> {
+  const paths = adapter.sessions?.paths ?? []
+  const found = await Promise.all(paths.map((path) => daemon.statFile(`${scratch}/${path}`, { signal })))
+  return found.some((file) => file !== undefined)
 }
 
 /** Keeps the session of an agent that has ended. It never fails: what the agent did is worth more than what it said. */

@@ -7,6 +7,7 @@ import { Button, Problem } from '../parts/basics.js'
 import { Composer } from '../parts/composer.js'
 import { FeedEntry } from '../parts/feed-entry.js'
 import { PlanCard } from '../parts/plan-card.js'
+import { QuestionCard } from '../parts/question-card.js'
 import { FailureCard, ResultCard } from '../parts/result-card.js'
 import { now } from '../state/clock.js'
 import { type TaskLog, tasks } from '../state/stream.js'
@@ -24,6 +25,7 @@ export function Activity(props: {
   const { log, task, view } = props
   const prompt = view?.task
   const plan = task.status === 'WAITING_APPROVAL' ? view?.plan : undefined
+  const questions = task.status === 'WAITING_INPUT' ? (view?.questions ?? []).filter(({ outcome }) => !outcome) : []
   const box = useRef<HTMLElement>(null)
   const [follows, setFollows] = useState(true)
   const [shown, setShown] = useState(pageEntries)
@@ -88,7 +90,10 @@ export function Activity(props: {
           ))}
           {log.failure && <Problem {...log.failure} />}
           {plan && <PlanCard key={plan.revision} task={task} view={view} plan={plan} text={plan.text} />}
-          {!isOver && task.status !== 'WAITING_APPROVAL' && <Waiting task={task} last={items.at(-1)?.time} />}
+          {questions.map((question) => (
+            <QuestionCard key={question.id} id={props.id} question={question} />
+          ))}
+          {!isOver && !task.status.startsWith('WAITING_') && <Waiting task={task} last={items.at(-1)?.time} />}
           {isOver && task.status !== 'SUCCEEDED' && <FailureCard task={task} log={log} />}
           {isOver && task.status === 'SUCCEEDED' && <ResultCard task={task} />}
           {followUps(props.id).map((next) => (

@@ -129,7 +129,7 @@ function useTask(id: string, summary: TaskSummary | undefined) {
   const [failure, setFailure] = useState<unknown>()
   const [turn, setTurn] = useState(0)
   const mark = summary
-    ? `${summary.status} ${summary.commit} ${summary.pushed} ${summary.sandbox?.name} ${summary.outcome} ${summary.plan?.revision}`
+    ? `${summary.status} ${summary.commit} ${summary.pushed} ${summary.sandbox?.name} ${summary.outcome} ${summary.plan?.revision} ${JSON.stringify(summary.questions)}`
     : ''
   useEffect(() => {
     const abort = new AbortController()

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type AgentEvent, agentEventSchema } from '@corral/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { AgentParser } from '../../agent-adapter.js'
 import { acpAgent } from './acp-agent.js'
 
 const recorded = (name: string): string => readFileSync(new URL(`fixtures/${name}.ndjson`, import.meta.url), 'utf8')
@@ -53,10 +54,16 @@ describe('a recorded conversation', () => {
       .split('\n')
       .find((line) => line.includes('session/request_permission'))
     parser.push(Buffer.from(`${ask}\n`), 'stdout')
-    expect(parser.questions).toMatchObject([
-      { kind: 'permission', choices: [{ allows: true }, { allows: true }, { allows: false }] },
+    expect(parser.questions, 'our client may decide itself').toEqual([])
+    expect(parser.push(Buffer.from('{"corral":"asks","id":"0"}\n'), 'stdout')).toMatchObject([
+      { type: 'question', question: 'q1', kind: 'permission' },
     ])
-    parser.push(Buffer.from('{"corral":"answered","id":"0"}\n'), 'stdout')
+    expect(parser.questions).toMatchObject([
+      { name: 'q1', kind: 'permission', choices: [{ allows: true }, { allows: true }, { allows: false }] },
+    ])
+    expect(parser.push(Buffer.from('{"corral":"answered","name":"q1","text":"Allow"}\n'), 'stdout')).toEqual([
+      { type: 'answer', question: 'q1', text: 'Allow' },
+    ])
     expect(parser.questions).toEqual([])
   })
 
@@ -107,7 +114,12 @@ describe('our client beside a real process', () => {
   })
   afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-  async function play(command: string, mode: 'work' | 'plan' = 'work') {
+  /** `onEvent` may put files into the inbox. */
+  async function play(
+    command: string,
+    mode: 'work' | 'plan' = 'work',
+    { ask, onEvent }: { ask?: 'always'; onEvent?: (event: AgentEvent, parser: AgentParser) => void } = {},
+  ) {
     const launch = acpAgent.launch({
       taskId: 't',
       prompt: 'do it',
@@ -115,6 +127,8 @@ describe('our client beside a real process', () => {
       stateDir: join(directory),
       options: { command },
       mode,
+      inboxDir: join(directory, 'inbox'),
+      ask,
     })
     for (const file of launch.files) writeFileSync(join(dirname(file.path), file.path.split('/').at(-1)!), file.content)
     const child = spawn(launch.argv[0]!, launch.argv.slice(1), {
@@ -124,7 +138,12 @@ describe('our client beside a real process', () => {
     })
     const parser = acpAgent.createParser()
     const events: AgentEvent[] = []
-    child.stdout.on('data', (chunk: Buffer) => events.push(...parser.push(chunk, 'stdout')))
+    child.stdout.on('data', (chunk: Buffer) => {
+      for (const event of parser.push(chunk, 'stdout')) {
+        events.push(event)
+        onEvent?.(event, parser)
+      }
+    })
     const exitCode = await new Promise<number>((resolve) => child.once('close', (code) => resolve(code ?? -1)))
     events.push(...parser.end({ exitCode }))
     return { events, parser, exitCode }
@@ -147,6 +166,45 @@ describe('our client beside a real process', () => {
     const { parser, exitCode } = await play(command)
     expect(exitCode).not.toBe(0)
     expect(parser.verdict).toMatchObject({ ok: false, cause, message: expect.stringMatching(says) })
+  })
+
+  const put = (name: string, entry: object): void => {
+    // As the daemon does: the content first, then the name.
+    mkdirSync(join(directory, 'inbox'), { recursive: true })
+    writeFileSync(join(directory, 'inbox', `.${name}`), JSON.stringify(entry))
+    renameSync(join(directory, 'inbox', `.${name}`), join(directory, 'inbox', name))
+  }
+
+  it('waits for the answer to what it was told to ask', async () => {
+    const { events, parser } = await play('node agent.mjs works', 'work', {
+      ask: 'always',
+      onEvent: (event, { questions = [] }) => {
+        if (event.type === 'question') put('answer-q1.json', acpAgent.answer!(questions[0]!, { choiceId: 'no' }))
+      },
+    })
+    expect(parser.finalText).toBe('read no')
+    expect(events).toContainEqual(expect.objectContaining({ type: 'question', question: 'q1', text: 'write' }))
+    expect(events).toContainEqual({ type: 'answer', question: 'q1', text: '' })
+  })
+
+  it('gives a message of the inbox to the agent once, when its turn has ended', async () => {
+    const { events, parser } = await play('node agent.mjs works', 'work', {
+      onEvent: (event) => {
+        if (event.type !== 'output') return
+        const message = { kind: 'message', id: 'm1', text: 'and this' }
+        put('message-1.json', message)
+        put('message-1.json', message)
+      },
+    })
+    expect(parser.read).toEqual(['m1'])
+    expect(events.filter((event) => event.type === 'message' && event.role === 'user')).toEqual([
+      { type: 'message', role: 'user', text: 'and this', delivery: 'steered', message_id: 'm1' },
+    ])
+    expect(
+      events.filter(({ type }) => type === 'output'),
+      'two turns',
+    ).toHaveLength(2)
+    expect(parser.verdict).toEqual({ ok: true })
   })
 
   it('an agent without a plan mode is not asked to plan', async () => {

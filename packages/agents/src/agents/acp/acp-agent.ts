@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { AgentAdapter, AgentChannel, AgentParser, AgentTaskInput, LaunchSpec } from '../../agent-adapter.js'
+import type { AgentAdapter, AgentParser, AgentTaskInput, LaunchSpec } from '../../agent-adapter.js'
 import { commandOption, modelOption, providerOption } from '../../agent-options.js'
 import { agentsBinDirectory, commonLaunch } from '../../launch-script.js'
 import { isRemote, type McpServer } from '../../mcp-server.js'
@@ -20,19 +20,18 @@ export const acpAgent: AgentAdapter = {
   capabilities: {
     resume: { no: 'where an agent keeps its sessions is its own affair' },
     plan: true,
-    steer: { no: 'the protocol takes a message only between two turns' },
+    steer: true,
+    ask: true,
     usage: true,
     mcp: true,
     acp: true,
   },
   launch: acpLaunch,
   createParser: (): AgentParser => new AcpParser(),
-  channel: {
-    steer(): string {
-      throw new TypeError('an ACP agent takes no message while it works')
-    },
-    answer: (question, { choiceId }) => `${JSON.stringify({ answer: { id: question.id, optionId: choiceId } })}\n`,
-  } satisfies AgentChannel,
+  answer: ({ name, id, choices }, { choiceId }) => ({
+    ...{ kind: 'answer', name, id, optionId: choiceId },
+    label: choices.find((choice) => choice.id === choiceId)?.label ?? '',
+  }),
 }
 
 const script = `PATH="$PATH:${agentsBinDirectory}"; export PATH; exec node "$CORRAL_ACP_CLIENT"`
@@ -46,6 +45,8 @@ function acpLaunch(task: AgentTaskInput): LaunchSpec {
   const options = {
     command,
     mode: task.mode ?? 'work',
+    ask: task.mode === 'plan' ? 'never' : (task.ask ?? 'never'),
+    ...(task.inboxDir ? { inbox: task.inboxDir } : {}),
     mcpServers: (task.mcpServers ?? []).map(mcpEntry),
     ...(task.instructions ? { instructions: task.instructions } : {}),
     ...(task.resume ? { resume: task.resume.sessionId } : {}),

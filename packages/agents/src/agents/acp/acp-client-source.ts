@@ -1,12 +1,15 @@
+import { inboxSource } from '../../inbox-source.js'
+
 /**
  * A client of the Agent Client Protocol that runs inside the sandbox, beside the agent, as the task's process. There it
  * outlives a restart of the platform with its conversation intact; over the daemon's streams a restarted platform could
  * not tell which of its answers had been written. It prints every line of the agent as it came, and lines of its own
  * that carry `corral`. Plain JavaScript in a string: it is written into the sandbox as a file and uses Node alone.
  */
-export const acpClientSource: string = String.raw`
+export const acpClientSource: string = `${inboxSource}
+${String.raw`
 import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { dirname, isAbsolute } from 'node:path'
 import { createInterface } from 'node:readline'
 
@@ -26,9 +29,14 @@ const request = (method, params) =>
     pending.set(id, { resolve, reject })
     send({ id, method, params })
   })
-const answer = (id, result) => {
-  send({ id, result })
-  print({ corral: 'answered', id: String(id) })
+const messages = []
+function onEntry(entry) {
+  if (entry.kind === 'message') messages.push(entry)
+  if (entry.kind !== 'answer' || !asked.has(entry.id)) return
+  const id = asked.get(entry.id)
+  asked.delete(entry.id)
+  send({ id, result: { outcome: entry.optionId ? { outcome: 'selected', optionId: entry.optionId } : { outcome: 'cancelled' } } })
+  print({ corral: 'answered', name: entry.name, text: entry.label })
 }
 
 agent.stdin.on('error', () => undefined)
@@ -53,25 +61,15 @@ createInterface({ input: agent.stdout, crlfDelay: Infinity }).on('line', (line) 
   else waiting?.resolve(message.result)
 })
 
-createInterface({ input: process.stdin }).on('line', (line) => {
-  try {
-    const { answer: given } = JSON.parse(line)
-    const id = asked.get(given.id)
-    if (id === undefined) return
-    asked.delete(given.id)
-    const outcome = given.optionId ? { outcome: 'selected', optionId: given.optionId } : { outcome: 'cancelled' }
-    answer(id, { outcome })
-  } catch {
-    // Not a line for this program.
-  }
-})
-
 function serve({ id, method, params }) {
   try {
     if (method === 'session/request_permission') {
-      if (options.ask) return void asked.set(String(id), id)
+      if (options.ask === 'always') {
+        asked.set(String(id), id)
+        return print({ corral: 'asks', id: String(id) })
+      }
       const choice = ['allow_always', 'allow_once'].map((kind) => params.options.find((option) => option.kind === kind)).find(Boolean)
-      return answer(id, { outcome: choice ? { outcome: 'selected', optionId: choice.optionId } : { outcome: 'cancelled' } })
+      return send({ id, result: { outcome: choice ? { outcome: 'selected', optionId: choice.optionId } : { outcome: 'cancelled' } } })
     }
     if (method === 'fs/read_text_file') {
       const lines = readFileSync(absolute(params.path), 'utf8').split('\n')
@@ -130,11 +128,22 @@ try {
     if (!modes.includes('plan')) throw new Error('this agent has no plan mode (its modes: ' + (modes.join(', ') || 'none') + ')')
     await request('session/set_mode', { sessionId: session.sessionId, modeId: 'plan' })
   }
-  const text = options.instructions ? options.instructions + '\n\n' + prompt : prompt
-  const { stopReason } = await request('session/prompt', { sessionId: session.sessionId, prompt: [{ type: 'text', text }] })
-  finish(stopReason === 'end_turn' ? 0 : 1)
+  openInbox(options.inbox, onEntry)
+  let text = options.instructions ? options.instructions + '\n\n' + prompt : prompt
+  for (;;) {
+    const { stopReason } = await request('session/prompt', { sessionId: session.sessionId, prompt: [{ type: 'text', text }] })
+    // The protocol has one turn at a time: what was said during this one begins the next.
+    takeEntries(options.inbox, onEntry)
+    const said = messages.splice(0)
+    if (stopReason !== 'end_turn' || said.length === 0) {
+      finish(stopReason === 'end_turn' ? 0 : 1)
+      break
+    }
+    for (const { id, text } of said) print({ corral: 'read', id, text })
+    text = said.map((message) => message.text).join('\n\n')
+  }
 } catch (error) {
   const details = error.data?.data?.details ?? error.data?.data?.message
   finish(1, error.message + (details ? ': ' + details : ''))
 }
-`.trimStart()
+`}`.trimStart()

@@ -10,9 +10,9 @@ import {
   toolResultEvent,
 } from '../../json-lines-parser.js'
 import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
+import { QuestionBook, readMessage } from '../../question-book.js'
 
 const maxOpenCalls = 1_000
-const maxQuestions = 100
 
 interface OpenCall {
   title: string
@@ -27,7 +27,8 @@ type SpeechKind = 'agent_message_chunk' | 'agent_thought_chunk'
 /** Reads what our client prints: the messages of the Agent Client Protocol as the agent sent them. */
 export class AcpParser extends JsonLinesParser {
   readonly #calls = new Map<string, OpenCall>()
-  readonly #questions = new Map<string, AgentQuestion>()
+  readonly #questions = new QuestionBook()
+  readonly read: string[] = []
   #speech: { kind: SpeechKind; text: string } | undefined
   /** What it said since its last call: a plan has more than one paragraph. */
   #answer = ''
@@ -40,7 +41,7 @@ export class AcpParser extends JsonLinesParser {
   }
 
   get questions(): readonly AgentQuestion[] {
-    return [...this.#questions.values()]
+    return this.#questions.open
   }
 
   protected onLine(line: JsonObject): AgentEvent[] {
@@ -71,8 +72,13 @@ export class AcpParser extends JsonLinesParser {
 
   #ownLine(line: JsonObject): AgentEvent[] {
     if (line.corral === 'session') this.sessionId = asString(line.sessionId)
-    if (line.corral === 'answered') this.#questions.delete(asString(line.id) ?? '')
-    if (line.corral !== 'end') return []
+    const said = readMessage(line)
+    if (said) {
+      this.read.push(said.id)
+      this.#answer = ''
+      return said.events
+    }
+    if (line.corral !== 'end') return this.#questions.ownLine(line)
     this.#exitCode = asCount(line.code)
     const message = asString(line.message)
     if (message === undefined) return []
@@ -169,8 +175,8 @@ export class AcpParser extends JsonLinesParser {
     const params = asObject(line.params)
     const call = asObject(params?.toolCall)
     const id = String(line.id).slice(0, 200)
-    if (this.#questions.size < maxQuestions)
-      this.#questions.set(id, {
+    this.#questions.requested(id, [
+      {
         id,
         kind: 'permission',
         text: clipText(asString(call?.title) ?? 'The agent asks for permission', eventLimits.summaryCharacters),
@@ -180,12 +186,13 @@ export class AcpParser extends JsonLinesParser {
           .map((entry) => {
             const option = asObject(entry)
             return {
-              id: asString(option?.optionId) ?? '',
+              id: clipText(asString(option?.optionId) ?? '', 200),
               label: clipText(asString(option?.name) ?? '', 200),
               allows: (asString(option?.kind) ?? '').startsWith('allow'),
             }
           }),
-      })
+      },
+    ])
     return []
   }
 }

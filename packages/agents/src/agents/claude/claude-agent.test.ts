@@ -56,7 +56,8 @@ describe('FR-5: Claude Code', () => {
       CORRAL_PROMPT_FILE: '/work/state/prompt.md',
     })
     expect(Object.keys(spec.env)).not.toContain('ANTHROPIC_API_KEY')
-    expect(spec.files).toEqual([{ path: '/work/state/prompt.md', content: 'fix it', mode: '0600' }])
+    expect(spec.files[0]).toEqual({ path: '/work/state/prompt.md', content: 'fix it', mode: '0600' })
+    expect(spec.files.map(({ path }) => path)).toEqual(['/work/state/prompt.md', '/work/state/claude-client.mjs'])
   })
 
   it('tells a recorded run that writes, edits and runs a command that fails', () => {
@@ -128,25 +129,52 @@ describe('FR-5: Claude Code', () => {
       .split(/(?<=\n)/)
     const asked: string[] = []
     const answers: unknown[] = []
+    const events: AgentEvent[] = []
     for (const line of lines) {
-      parser.push(Buffer.from(line), 'stdout')
-      for (const question of parser.questions ?? [])
-        if (!asked.includes(question.id)) {
-          asked.push(question.id)
-          const choiceId = question.choices[0]?.id
-          answers.push(JSON.parse(claudeAgent.channel!.answer(question, { questionId: question.id, choiceId })))
-        }
+      events.push(...parser.push(Buffer.from(line), 'stdout'))
+      expect(parser.questions, 'asked only where the program beside it waits for a person').toHaveLength(0)
+      const { type, request_id: id } = JSON.parse(line) as { type: string; request_id: string }
+      if (type !== 'control_request') continue
+      events.push(...parser.push(Buffer.from(`{"corral":"asks","id":"${id}"}\n`), 'stdout'))
+      const [question] = parser.questions ?? []
+      if (!question) throw new Error('no question')
+      asked.push(question.id)
+      answers.push(claudeAgent.answer!(question, { choiceId: question.choices[0]!.id }))
+      answers.push(claudeAgent.answer!(question, { text: 'Neither.' }))
+      events.push(...parser.push(Buffer.from(`{"corral":"answered","name":"${question.name}","text":"A"}\n`), 'stdout'))
     }
     expect(parser.questions).toEqual([])
     expect(answers).toMatchObject([
-      { response: { request_id: asked[0], response: { behavior: 'allow', updatedInput: { content: 'x' } } } },
-      {
-        response: {
-          request_id: asked[1],
-          response: { behavior: 'allow', updatedInput: { answers: { 'Which?': 'A' } } },
-        },
-      },
+      { name: 'q1', request_id: asked[0], response: { behavior: 'allow', updatedInput: { content: 'x' } } },
+      { name: 'q1', request_id: asked[0], response: { behavior: 'deny', message: 'Neither.' } },
+      { name: 'q2', request_id: asked[1], of: 1, question: 'Which?', label: 'A', input: { questions: [{}] } },
+      { name: 'q2', request_id: asked[1], of: 1, question: 'Which?', label: 'Neither.' },
     ])
+    expect(events.filter(({ type }) => type === 'question' || type === 'answer')).toEqual([
+      expect.objectContaining({ type: 'question', question: 'q1', kind: 'permission', text: 'Write perm.txt' }),
+      { type: 'answer', question: 'q1', text: 'A' },
+      {
+        ...{ type: 'question', question: 'q2', kind: 'input', text: 'Which?' },
+        options: [
+          { id: '1', label: 'A' },
+          { id: '2', label: 'B' },
+        ],
+      },
+      { type: 'answer', question: 'q2', text: 'A' },
+    ])
+    for (const event of events) agentEventSchema.parse(event)
+  })
+
+  it('a question whose call has its result was withdrawn', () => {
+    const parser = claudeAgent.createParser()
+    const request = { subtype: 'can_use_tool', tool_name: 'Bash', input: {}, tool_use_id: 'call' }
+    parser.push(lines({ type: 'control_request', request_id: 'r', request }, { corral: 'asks', id: 'r' }), 'stdout')
+    expect(parser.questions).toMatchObject([{ name: 'q1' }])
+    const result = { type: 'tool_result', tool_use_id: 'call', content: 'x' }
+    expect(parser.push(lines({ type: 'user', message: { content: [result] } }), 'stdout')[0]).toEqual({
+      ...{ type: 'answer', question: 'q1', withdrawn: true },
+    })
+    expect(parser.questions).toEqual([])
   })
 
   it('was killed when a signal ended it', () => {

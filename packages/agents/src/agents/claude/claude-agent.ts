@@ -1,14 +1,15 @@
 import * as z from 'zod'
 import type { AgentAdapter, AgentParser, AgentTaskInput, LaunchSpec } from '../../agent-adapter.js'
 import { argsOption, effortOption, modelOption, providerOption } from '../../agent-options.js'
-import { commonLaunch, promptScript } from '../../launch-script.js'
+import { agentsBinDirectory, commonLaunch } from '../../launch-script.js'
 import { isRemote, type McpServer } from '../../mcp-server.js'
-import { claudeChannel } from './claude-channel.js'
+import { answerEntry } from './claude-channel.js'
+import { claudeClientSource } from './claude-client-source.js'
 import { ClaudeParser } from './claude-parser.js'
 
 /**
- * Claude Code in print mode. The prompt is a file on standard input and the model is reached through the broker alone:
- * the token it is given names one task and is worth nothing outside the sandbox.
+ * Claude Code in print mode, spoken to by a program beside it (`claudeClientSource`). The model is reached through the broker
+ * alone: the token it is given names one task and is worth nothing outside the sandbox.
  */
 export const claudeAgent: AgentAdapter = {
   name: 'claude',
@@ -25,6 +26,7 @@ export const claudeAgent: AgentAdapter = {
     resume: true,
     plan: true,
     steer: true,
+    ask: true,
     usage: true,
     mcp: true,
     acp: { no: 'speaks its own protocol; `claude-agent-acp` runs under the agent acp' },
@@ -34,24 +36,36 @@ export const claudeAgent: AgentAdapter = {
   launch: claudeLaunch,
   createParser: (): AgentParser => new ClaudeParser(),
   sessions: { paths: ['claude/projects'] },
-  channel: claudeChannel,
+  answer: answerEntry,
 }
+
+/** Without Node in the sandbox it works all the same; it then reads nothing after its prompt, and cannot ask. */
+const script = `PATH="$PATH:${agentsBinDirectory}"; export PATH
+if command -v node > /dev/null || [ "$CORRAL_ASK" != never ]; then exec node "$CORRAL_CLAUDE_CLIENT" "$@"; fi
+exec claude "$@" < "$CORRAL_PROMPT_FILE"`
 
 function claudeLaunch(task: AgentTaskInput): LaunchSpec {
   const { env, promptFile } = commonLaunch(task)
   const { model, effort, args = [] } = task.options
+  const clientFile = `${task.stateDir}/claude-client.mjs`
+  // In plan mode an agent that can ask is offered a tool that ends the plan.
+  const ask = task.mode === 'plan' ? 'never' : (task.ask ?? 'never')
   const options = ['-p', '--output-format', 'stream-json', '--verbose']
   // Plan mode ends with these permissions, so that one must not be given the other's.
-  options.push(...(task.mode === 'plan' ? ['--permission-mode', 'plan'] : ['--dangerously-skip-permissions']))
+  if (task.mode === 'plan') options.push('--permission-mode', 'plan')
+  else options.push(...(ask === 'always' ? ['--permission-mode', 'default'] : ['--dangerously-skip-permissions']))
   if (model) options.push('--model', model)
   if (effort) options.push('--effort', effort)
   if (task.resume) options.push('--resume', task.resume.sessionId)
   if (task.instructions) options.push('--append-system-prompt', task.instructions)
   if (task.mcpServers?.length) options.push('--strict-mcp-config', '--mcp-config', `${task.stateDir}/claude-mcp.json`)
   return {
-    argv: ['/bin/sh', '-c', promptScript('claude'), 'claude', ...options, ...args],
+    argv: ['/bin/sh', '-c', script, 'claude', ...options, ...args],
     env: {
       ...env,
+      CORRAL_CLAUDE_CLIENT: clientFile,
+      CORRAL_ASK: ask,
+      ...(task.inboxDir ? { CORRAL_INBOX: task.inboxDir } : {}),
       CLAUDE_CONFIG_DIR: `${task.stateDir}/claude`,
       ...(task.broker ? { ANTHROPIC_BASE_URL: task.broker.baseUrl, ANTHROPIC_AUTH_TOKEN: task.broker.token } : {}),
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
@@ -62,6 +76,7 @@ function claudeLaunch(task: AgentTaskInput): LaunchSpec {
     cwd: task.workDir,
     files: [
       promptFile,
+      { path: clientFile, content: claudeClientSource, mode: '0600' },
       ...(task.mcpServers?.length
         ? [{ path: `${task.stateDir}/claude-mcp.json`, content: mcpConfig(task.mcpServers), mode: '0600' }]
         : []),

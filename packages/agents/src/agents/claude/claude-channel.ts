@@ -1,58 +1,53 @@
 import { clipText, eventLimits } from '@corral/protocol'
-import type { AgentAnswer, AgentChannel, AgentQuestion } from '../../agent-adapter.js'
+import type { AgentAnswer, AgentQuestion, InboxEntry } from '../../agent-adapter.js'
 import { asArray, asObject, asString, type JsonObject } from '../../json-value.js'
+import type { AskedQuestion } from '../../question-book.js'
 
-/** Claude Code's own protocol on standard input, with `--input-format stream-json --permission-prompt-tool stdio`. */
-export const claudeChannel: AgentChannel = {
-  steer: (text) => line({ type: 'user', message: { role: 'user', content: text } }),
-  answer: (question, answer) =>
-    line({
-      type: 'control_response',
-      response: { subtype: 'success', request_id: question.id, response: decision(question, answer) },
-    }),
-}
-
-const line = (value: object): string => `${JSON.stringify(value)}\n`
-
-function decision(question: AgentQuestion, answer: AgentAnswer): object {
-  if (question.kind === 'input') {
-    const label = question.choices.find(({ id }) => id === answer.choiceId)?.label ?? answer.text ?? ''
-    return { behavior: 'allow', updatedInput: { ...question.payload, answers: { [question.text]: label } } }
+/** An answer as the program beside Claude Code needs it: the response to its request, or one part of it. */
+export function answerEntry(question: AgentQuestion, answer: AgentAnswer): InboxEntry {
+  const { name, id: request_id, payload = {} } = question
+  const chosen = question.choices.find(({ id }) => id === answer.choiceId)
+  const label = chosen?.label ?? answer.text ?? ''
+  const entry = { kind: 'answer', name, request_id, label } as const
+  if (question.kind === 'input')
+    return { ...entry, question: payload.question, of: payload.of ?? 1, input: payload.input ?? {} }
+  return {
+    ...entry,
+    response: chosen?.allows
+      ? { behavior: 'allow', updatedInput: payload.input ?? {} }
+      : { behavior: 'deny', message: answer.text ?? 'The user said no.' },
   }
-  return answer.choiceId === 'allow'
-    ? { behavior: 'allow', updatedInput: question.payload ?? {} }
-    : { behavior: 'deny', message: answer.text ?? 'The user said no.' }
 }
 
-/** What a `control_request` asks; undefined for requests that are no question. */
-export function questionOf(request: JsonObject): AgentQuestion | undefined {
+/** What a `control_request` asks: a permission, or each question of `AskUserQuestion`. None for requests of other kinds. */
+export function questionsOf(request: JsonObject): AskedQuestion[] {
   const body = asObject(request.request)
   const id = asString(request.request_id)
-  if (id === undefined || id.length > 200 || body?.subtype !== 'can_use_tool') return undefined
+  if (id === undefined || id.length > 200 || body?.subtype !== 'can_use_tool') return []
   const input = asObject(body.input) ?? {}
   const callId = asString(body.tool_use_id)
-  const asked = asObject(asArray(input.questions)[0])
-  if (asked)
-    return {
-      id,
-      kind: 'input',
-      text: clipText(asString(asked.question) ?? '', eventLimits.summaryCharacters),
-      callId,
-      payload: input,
-      choices: asArray(asked.options)
+  const asked = asArray(input.questions).map((entry) => asObject(entry) ?? {})
+  if (asked.length > 0)
+    return asked.map((question) => ({
+      ...{ id, kind: 'input', callId },
+      text: clipText(asString(question.question) ?? '', eventLimits.summaryCharacters),
+      payload: { input, of: new Set(asked.map((each) => each.question)).size, question: asString(question.question) },
+      choices: asArray(question.options)
         .slice(0, 50)
-        .map((option, index) => ({ id: String(index), label: clipText(asString(asObject(option)?.label) ?? '', 200) })),
-    }
+        .map((option, index) => ({
+          id: String(index + 1),
+          label: clipText(asString(asObject(option)?.label) ?? '', 200),
+        })),
+    }))
   const what = asString(body.description) ?? ''
-  return {
-    id,
-    kind: 'permission',
-    text: clipText(`${asString(body.tool_name) ?? 'A tool'} ${what}`.trim(), eventLimits.summaryCharacters),
-    callId,
-    payload: input,
-    choices: [
-      { id: 'allow', label: 'Allow', allows: true },
-      { id: 'deny', label: 'Deny', allows: false },
-    ],
-  }
+  return [
+    {
+      ...{ id, kind: 'permission', callId, payload: { input } },
+      text: clipText(`${asString(body.tool_name) ?? 'A tool'} ${what}`.trim(), eventLimits.summaryCharacters),
+      choices: [
+        { id: 'allow', label: 'Allow', allows: true },
+        { id: 'deny', label: 'Deny', allows: false },
+      ],
+    },
+  ]
 }

@@ -3,11 +3,11 @@ import type { AgentExit, AgentQuestion, AgentVerdict } from '../../agent-adapter
 import { exitVerdict } from '../../exit-verdict.js'
 import { contentText, JsonLinesParser, messageEvents, toolCallEvent, toolResultEvent } from '../../json-lines-parser.js'
 import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
-import { questionOf } from './claude-channel.js'
+import { QuestionBook, readMessage } from '../../question-book.js'
+import { questionsOf } from './claude-channel.js'
 import { changedPath } from './claude-tools.js'
 
 const maxPendingCalls = 1_000
-const maxQuestions = 100
 
 type Change = { path: string; change: 'written' | 'edited' }
 
@@ -15,7 +15,8 @@ type Change = { path: string; change: 'written' | 'edited' }
 export class ClaudeParser extends JsonLinesParser {
   /** Calls that will have changed a file if their result says so. */
   readonly #pendingChanges = new Map<string, Change>()
-  readonly #questions = new Map<string, AgentQuestion>()
+  readonly #questions = new QuestionBook()
+  readonly read: string[] = []
   #result: JsonObject | undefined
   #model: string | undefined
 
@@ -24,10 +25,11 @@ export class ClaudeParser extends JsonLinesParser {
   }
 
   get questions(): readonly AgentQuestion[] {
-    return [...this.#questions.values()]
+    return this.#questions.open
   }
 
   protected onLine(line: JsonObject): AgentEvent[] {
+    if (line.corral !== undefined) return this.#ownLine(line)
     switch (line.type) {
       case 'assistant':
         return this.#assistant(line)
@@ -38,8 +40,7 @@ export class ClaudeParser extends JsonLinesParser {
       case 'control_request':
         return this.#asked(line)
       case 'control_cancel_request':
-        this.#questions.delete(asString(line.request_id) ?? '')
-        return []
+        return this.#questions.withdraw(({ id }) => id === line.request_id)
       case 'result':
         return this.#finalResult(line)
       default:
@@ -53,9 +54,16 @@ export class ClaudeParser extends JsonLinesParser {
   }
 
   #asked(line: JsonObject): AgentEvent[] {
-    const question = questionOf(line)
-    if (question && this.#questions.size < maxQuestions) this.#questions.set(question.id, question)
+    const questions = questionsOf(line)
+    if (questions[0]) this.#questions.requested(questions[0].id, questions)
     return []
+  }
+
+  #ownLine(line: JsonObject): AgentEvent[] {
+    const message = readMessage(line)
+    if (!message) return this.#questions.ownLine(line)
+    this.read.push(message.id)
+    return message.events
   }
 
   #assistant(line: JsonObject): AgentEvent[] {
@@ -82,8 +90,9 @@ export class ClaudeParser extends JsonLinesParser {
       const change = this.#pendingChanges.get(callId)
       this.#pendingChanges.delete(callId)
       // A question about a call that has its result is settled, whoever settled it.
-      for (const [id, question] of this.#questions) if (question.callId === callId) this.#questions.delete(id)
+      const settled = this.#questions.withdraw((question) => question.callId === callId)
       return [
+        ...settled,
         toolResultEvent(callId, { text: contentText(block.content), isError }),
         ...(change && !isError ? [{ type: 'file_changed', ...change } as const] : []),
       ]

@@ -21,6 +21,7 @@ export const codexAgent: AgentAdapter = {
     resume: true,
     plan: true,
     steer: { no: '`codex exec` reads nothing after its prompt' },
+    ask: { no: '`codex exec` asks nobody; what its sandbox would refuse is allowed' },
     usage: true,
     mcp: true,
     acp: { no: 'speaks its own protocol; `codex-acp` runs under the agent acp' },

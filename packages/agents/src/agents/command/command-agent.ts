@@ -32,6 +32,7 @@ export const commandAgent: AgentAdapter = {
     resume: { no: 'a command line has no session' },
     plan: { no: 'a command line cannot be held to reading' },
     steer: { no: 'a command line reads nothing after its prompt' },
+    ask: { no: 'a command line has no way to ask' },
     usage: true,
     mcp: { no: 'a command line has no settings for it' },
     acp: { no: 'the agent acp is for that' },

@@ -14,6 +14,7 @@ const helloTimeoutMs = 5_000
 const answerTimeoutMs: Readonly<Record<CradleRequest['op'], number>> = {
   preparePod: 60_000,
   setNetwork: 60_000,
+  attachSnapshot: 120_000,
   launch: 60_000,
   list: 20_000,
   networkReports: 20_000,

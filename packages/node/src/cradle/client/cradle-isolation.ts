@@ -11,6 +11,7 @@ import type {
   PodPlan,
   PodReach,
   ProbeReport,
+  SnapshotAttachment,
 } from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
 import {
@@ -94,6 +95,12 @@ export class CradleIsolation implements Isolation {
 
   async setNetwork(podUid: string, network: PodReach): Promise<{ restricted: boolean }> {
     return await this.#call({ op: 'setNetwork', podUid, network })
+  }
+
+  async attachSnapshot(podUid: string, snapshot: SnapshotAttachment): Promise<void> {
+    const answer = await this.#call<object | null>({ op: 'attachSnapshot', podUid, snapshot })
+    if (answer === null)
+      throw new IsolationError('Unsupported', 'the pod was started by an earlier version that knows no snapshots')
   }
 
   async launch(plan: LaunchPlan): Promise<Cell> {

@@ -2,6 +2,7 @@ import { Server, type Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import type { NetworkReport, PodPlan, PodReach } from '../../isolation/isolation.js'
 import type { SupervisorProgram } from '../protocol/messages.js'
+import { findAskingProcess } from './asking-process.js'
 import type { ConnectionBudget, PodBudget } from './connection-budget.js'
 import { dnsTypeA, readDnsQuestion, writeDnsAnswer } from './dns-message.js'
 import { forward } from './egress-dial.js'
@@ -189,7 +190,7 @@ export class PodNetwork {
           // The one who asked may be gone; it asks again if it still wants to know.
         })
       }
-      this.#resolve(question.name, question.type).then(reply, () => reply(undefined))
+      this.#resolve(question.name, question.type, from.port).then(reply, () => reply(undefined))
     })
   }
 
@@ -220,12 +221,15 @@ export class PodNetwork {
   }
 
   /** The synthetic address of an allowed name. */
-  async #resolve(name: string | undefined, type: number): Promise<string | undefined> {
+  async #resolve(name: string | undefined, type: number, port: number): Promise<string | undefined> {
     if (name === undefined) return undefined
     const address = this.#names.get(name) ?? (await this.#wildcards.addressOf(name))
     // A program asks for IPv4 and IPv6 at once: counted is one of the two.
     if (address === undefined && type === dnsTypeA) {
-      this.#refusals.host(name, this.#wildcards.covers(name) ? 'TooManyNames' : 'NotAllowed')
+      // Looked for before the answer: whoever asked has its socket open until then.
+      const asker =
+        this.#refusals.knows(name) || this.#isClosed ? undefined : await findAskingProcess(this.namespace.netFd, port)
+      this.#refusals.host(name, this.#wildcards.covers(name) ? 'TooManyNames' : 'NotAllowed', undefined, asker)
     }
     return address
   }

@@ -36,7 +36,12 @@ export class Refusals {
     }
   }
 
-  host(host: string, reason: RefusedHost['reason'], port?: number): void {
+  /** Whether this name was refused before. */
+  knows(host: string): boolean {
+    return this.#hosts.has(`${host}:`) || host.endsWith(searchDomain) || this.#hosts.size >= mostHosts
+  }
+
+  host(host: string, reason: RefusedHost['reason'], port?: number, process?: string): void {
     if (host.endsWith(searchDomain)) return
     const at = this.options.now().toISOString()
     const key = `${host}:${port ?? ''}`
@@ -44,7 +49,8 @@ export class Refusals {
     if (known) {
       this.#hosts.set(key, { ...known, reason, count: known.count + 1, lastAt: at })
     } else if (this.#hosts.size < mostHosts) {
-      this.#hosts.set(key, { host, ...(port === undefined ? {} : { port }), reason, count: 1, firstAt: at, lastAt: at })
+      const more = { ...(port === undefined ? {} : { port }), ...(process ? { process } : {}) }
+      this.#hosts.set(key, { host, ...more, reason, count: 1, firstAt: at, lastAt: at })
     } else {
       this.#others++
     }

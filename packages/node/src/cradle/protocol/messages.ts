@@ -5,6 +5,7 @@ import type {
   OomReport,
   PodPlan,
   PodReach,
+  SnapshotAttachment,
   Tier,
 } from '../../isolation/isolation.js'
 
@@ -52,6 +53,8 @@ export interface Hello {
 export type CradleRequest =
   | { op: 'preparePod'; pod: PodPlan }
   | { op: 'setNetwork'; podUid: string; network: PodReach }
+  /** Answered with `{}`; a cradle that does not know the request answers null. */
+  | { op: 'attachSnapshot'; podUid: string; snapshot: SnapshotAttachment }
   | { op: 'launch'; plan: LaunchPlan }
   | { op: 'list' }
   /** What was refused to the pods so far; a cradle that does not know the request answers null. */

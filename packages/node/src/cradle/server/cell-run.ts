@@ -27,6 +27,8 @@ export interface CellRunInput {
   launcher: ChildProcess
   description: string
   spec: ProcessSpec
+  /** What the cell's mounts still need before its main process may start. */
+  beforeMain?: ((launcher: number) => Promise<void>) | undefined
   log: ContainerLog
   cgroup: Cgroup
   now: () => Date
@@ -65,7 +67,7 @@ export class CellRun {
   readonly #oomBefore: number
 
   private constructor(private readonly input: CellRunInput) {
-    const { launcher, description, spec } = input
+    const { launcher, description } = input
     this.#child = launcher
     this.#oomBefore = input.cgroup.oomKills()
     this.#control = this.#child.stdio[3] as Duplex
@@ -76,7 +78,7 @@ export class CellRun {
     this.#child.stdin?.on('error', ignore)
     this.#control.on('error', ignore)
     this.#child.stdin?.end(description)
-    this.#control.write(encodeFrame(Frame.main, encodeSpec(spec)))
+    if (!input.beforeMain) this.#startMain()
   }
 
   /** Resolves once the main process runs; rejects typed when bwrap or the process could not be started. */
@@ -87,6 +89,7 @@ export class CellRun {
       run.#child.kill('SIGKILL')
     }, startTimeoutMs)
     try {
+      if (input.beforeMain) await Promise.race([run.#prepareMain(input.beforeMain), run.exited])
       await Promise.race([run.#hasStarted, run.exited])
     } finally {
       clearTimeout(timer)
@@ -100,6 +103,25 @@ export class CellRun {
   /** How often the kernel has ended a process of it for want of memory. */
   get oomKills(): number {
     return this.input.cgroup.oomKills() - this.#oomBefore
+  }
+
+  /** The process that was started for it; the cell lies below it. */
+  get pid(): number | undefined {
+    return this.#child.pid
+  }
+
+  async #prepareMain(prepare: (launcher: number) => Promise<void>): Promise<void> {
+    try {
+      if (this.#child.pid !== undefined) await prepare(this.#child.pid)
+      this.#startMain()
+    } catch (error) {
+      this.#refusal ??= error instanceof IsolationError ? error : new IsolationError('StartFailed', String(error))
+      this.#child.kill('SIGKILL')
+    }
+  }
+
+  #startMain(): void {
+    if (this.#control.writable) this.#control.write(encodeFrame(Frame.main, encodeSpec(this.input.spec)))
   }
 
   get startedAt(): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { limitFiles, parseCgroupMounts, parseOwnCgroups } from './cgroups.js'
+import { limitFiles, parseCgroupMounts, parseOwnCgroups, shareOfAll } from './cgroups.js'
 
 const limits = { memoryBytes: 134_217_728, cpuMillis: 200, cpuWeightMillis: 250, pids: 64 }
 const all = ['memory', 'pids', 'cpu']
@@ -48,6 +48,36 @@ describe('limitFiles', () => {
     expect(limitFiles(limits, hierarchy, { hasChildren })).toEqual(files)
   })
 })
+
+it.each([
+  {
+    on: 'version 1, two processors',
+    version: 1 as const,
+    controllers: ['cpu'],
+    processors: 2,
+    files: [['cpu.shares', '2048']],
+  },
+  {
+    on: 'version 2, four processors',
+    version: 2 as const,
+    controllers: all,
+    processors: 4,
+    files: [['cpu.weight', '400']],
+  },
+  {
+    on: 'a machine larger than the kernel has weights for',
+    version: 2 as const,
+    controllers: all,
+    processors: 512,
+    files: [['cpu.weight', '10000']],
+  },
+  { on: 'a hierarchy without it', version: 1 as const, controllers: ['memory'], processors: 2, files: [] },
+])(
+  'all pods together weigh as much as one process on each processor: $on',
+  ({ version, controllers, processors, files }) => {
+    expect(shareOfAll({ version, controllers }, processors)).toEqual(files)
+  },
+)
 
 describe('reading the machine', () => {
   it('finds mounts of both versions', () => {

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { ResourceLimits } from '../../isolation/isolation.js'
 import { delay } from './delay.js'
@@ -80,7 +81,7 @@ function baseV2(mount: string, own: string, name: string): Hierarchy | undefined
     const base = join(parent, name)
     mkdirSync(base, { recursive: true })
     if (controllers.length > 0) enableControllers(base, controllers)
-    return { base, version: 2, controllers }
+    return weighted({ base, version: 2, controllers })
   } catch {
     // Not ours to write: a container, or a session without delegation. Another hierarchy may do.
     return undefined
@@ -106,11 +107,31 @@ function baseV1(mount: Mount, own: Map<string, string>, name: string): Hierarchy
   const base = join(existsSync(inside) ? inside : mount.path, name)
   try {
     mkdirSync(base, { recursive: true })
-    return { base, version: 1, controllers }
+    return weighted({ base, version: 1, controllers })
   } catch {
     // Mounted read-only, or we are not root: the limits this hierarchy carries do not hold then.
     return undefined
   }
+}
+
+function weighted(hierarchy: Hierarchy): Hierarchy {
+  for (const [file, value] of shareOfAll(hierarchy, availableParallelism()))
+    writeText(join(hierarchy.base, file), value)
+  return hierarchy
+}
+
+/**
+ * What all pods together weigh against the machine's other processes: as much as one process on each processor, as the
+ * kubelet gives its pods. By default it would be one process in all, and a pod that uses little would wait behind the
+ * processes of a busy machine as soon as another pod uses much.
+ */
+export function shareOfAll(
+  { version, controllers }: Pick<Hierarchy, 'version' | 'controllers'>,
+  processors: number,
+): [file: string, value: string][] {
+  if (!controllers.includes('cpu')) return []
+  if (version === 1) return [['cpu.shares', String(Math.min(262_144, 1024 * processors))]]
+  return [['cpu.weight', String(Math.min(10_000, 100 * processors))]]
 }
 
 /** The group of a pod or of one of its cells: one directory per hierarchy. */

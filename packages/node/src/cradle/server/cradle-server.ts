@@ -108,6 +108,9 @@ export class CradleServer {
         return await pods.preparePod(request.pod)
       case 'setNetwork':
         return await pods.setNetwork(request.podUid, request.network)
+      case 'attachSnapshot':
+        await pods.attachSnapshot(request.podUid, request.snapshot)
+        return {}
       case 'launch':
         return await pods.launch(request.plan)
       case 'list':

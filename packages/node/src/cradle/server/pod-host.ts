@@ -1,7 +1,16 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CellExit, LaunchPlan, NetworkReport, OomReport, PodPlan, PodReach } from '../../isolation/isolation.js'
+import type {
+  CellExit,
+  LaunchPlan,
+  NetworkReport,
+  OomReport,
+  PodPlan,
+  PodReach,
+  SnapshotAttachment,
+} from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
+import { socketPath } from '../client/socket-path.js'
 import { ConnectionBudget, networkLimits, readOpenFilesLimit } from '../network/connection-budget.js'
 import { NameLookup } from '../network/name-lookup.js'
 import { PodNetwork, type PodNetworkPorts } from '../network/pod-network.js'
@@ -12,6 +21,7 @@ import { CellRun, spawnLauncher } from './cell-run.js'
 import type { CellDirectories, CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
+import { HeldSnapshot } from './held-snapshot.js'
 import { type CountedCell, OomWatch } from './oom-watch.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
@@ -36,6 +46,7 @@ interface Pod {
   plan: PodPlan
   network: PodNetwork | undefined
   slot: Slot
+  snapshot?: HeldSnapshot | undefined
 }
 
 interface Cell {
@@ -103,6 +114,31 @@ export class PodHost {
     return { restricted: pod.network !== undefined }
   }
 
+  /** See `Isolation.attachSnapshot`. */
+  async attachSnapshot(podUid: string, attachment: SnapshotAttachment): Promise<void> {
+    const pod = await this.#pods.get(podUid)
+    if (!pod) throw new IsolationError('PodNotPrepared', `pod ${podUid} has not been prepared`)
+    const { strategy, config } = this.ports
+    if (!strategy.hasMounts) throw new IsolationError('Unsupported', 'this isolation has no mounts of its own')
+    const { hostUid } = pod.plan
+    const userFd = pod.network?.userFd
+    pod.snapshot ??= new HeldSnapshot({ supervisor: config.supervisor, attachment, hostUid, userFd })
+    const held = pod.snapshot
+    if (held.name !== attachment.name)
+      throw new IsolationError('Invalid', `the pod has snapshot "${held.name}" until it ends`)
+    try {
+      await held.ready()
+    } catch (error) {
+      pod.snapshot = undefined
+      throw error
+    }
+    // A launch that began before does not know of the snapshot; every later one attaches it itself.
+    const launches = [...this.#launching].filter(([key]) => key.startsWith(`${podUid}/`)).map(([, launch]) => launch)
+    await Promise.allSettled(launches)
+    const runs = [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
+    await Promise.all(runs.map((run) => held.attach(run)))
+  }
+
   /** Safe to repeat: the same attempt of the same container is launched once, and every caller gets that one. */
   async launch(plan: LaunchPlan): Promise<CellRecord> {
     const key = cellKeyText(plan)
@@ -141,6 +177,7 @@ export class PodHost {
       cgroup.remove()
     }
     let run: CellRun
+    const { snapshot } = pod
     const prepared = await prepareLaunch(input, strategy)
     try {
       run = await CellRun.start({
@@ -154,6 +191,8 @@ export class PodHost {
           env: cellEnvironment(seen, pod.plan),
           argv: seen.argv,
         },
+        beforeMain:
+          snapshot && ((launcher) => snapshot.attachBeforeMain(launcher, socketPath(socketDirectory, socket))),
         log: new ContainerLog(plan.logPath),
         cgroup,
         now: this.ports.now,
@@ -232,6 +271,7 @@ export class PodHost {
       if (this.#isRoot && pod.plan.hostUid !== 0) await killUid(pod.plan.hostUid)
     }
     await Promise.all(cells.map(({ recorded }) => recorded))
+    await pod?.snapshot?.close()
     pod?.network?.close()
     pod?.slot.cgroup.remove()
     this.#pods.delete(podUid)

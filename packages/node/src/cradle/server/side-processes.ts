@@ -31,6 +31,38 @@ export function sideProcesses(launcher: number, table: readonly ProcessEntry[]):
   return all.map(({ pid }) => pid).filter((pid) => !kept.has(pid))
 }
 
+/** The process a cell's mounts belong to, and when it began; undefined once the cell has ended. */
+export function supervisorOf(launcher: number): { pid: number; startTime: string } | undefined {
+  const depth = readProcess(launcher)?.namespacePids.length ?? Number.MAX_SAFE_INTEGER
+  const waiting = [launcher]
+  for (let pid = waiting.shift(); pid !== undefined; pid = waiting.shift()) {
+    const found = readProcess(pid)
+    const startTime = found && startTimeOf(pid)
+    if (found && startTime && found.namespacePids.length > depth && found.namespacePids.at(-1) === 1)
+      return { pid, startTime }
+    waiting.push(...childrenOf(pid))
+  }
+  return undefined
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    // The process has ended, or the kernel keeps no such list.
+    return readProcesses().flatMap((entry) => (entry.parent === pid ? entry.pid : []))
+  }
+}
+
+function startTimeOf(pid: number): string | undefined {
+  try {
+    // Fields are counted behind the command's name, which may hold anything.
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19]
+  } catch {
+    return undefined
+  }
+}
+
 const innermost = ({ namespacePids }: ProcessEntry): number => namespacePids.at(-1) ?? 0
 
 const timeoutMs = 2_000

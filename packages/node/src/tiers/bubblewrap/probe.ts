@@ -106,7 +106,7 @@ async function runProbe(tier: Tier, input: ProbeInput): Promise<ProbeReport> {
     chmodSync(join(dataDir, 'pods'), 0o711)
     writeFileSync(marker, '')
     const limits = await input.limits()
-    const checks = await orExpire(signal, async () => {
+    const { checks, snapshots } = await orExpire(signal, async () => {
       await isolation.preparePod({
         podUid: probeUid,
         namespace: 'corral',
@@ -140,10 +140,11 @@ async function runProbe(tier: Tier, input: ProbeInput): Promise<ProbeReport> {
       const running = await cell.exec({ command, stdin: false, stdout: true, stderr: false, tty: false, signal })
       let output = ''
       for await (const chunk of running.stdout) output += Buffer.from(chunk).toString()
-      return [...readProbeOutput(output), ownerCheck(join(directory, 'home', '.probe'))]
+      const snapshots = await probeSnapshots(isolation, directory)
+      return { snapshots, checks: [...readProbeOutput(output), ownerCheck(join(directory, 'home', '.probe'))] }
     })
     const failed = checks.filter(({ passed }) => !passed)
-    if (failed.length === 0) return { tier, usable: true, limits, checks }
+    if (failed.length === 0) return { tier, usable: true, limits, snapshots, checks }
     return { tier, usable: false, limits, checks, remedy: remedyFor(failed.map(({ name }) => name).join(', ')) }
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
@@ -153,6 +154,19 @@ async function runProbe(tier: Tier, input: ProbeInput): Promise<ProbeReport> {
     await isolation.releasePod(probeUid).catch(() => undefined)
     rmSync(directory, { recursive: true, force: true })
     rmSync(marker, { force: true })
+  }
+}
+
+/** Attaches a small tree to the cell: only the attempt tells what kernel and file system can. */
+async function probeSnapshots(isolation: Isolation, directory: string): Promise<NonNullable<ProbeReport['snapshots']>> {
+  const source = join(directory, 'tree')
+  mkdirSync(source)
+  const trees = [{ source, target: '/tmp/tree', directory: join(directory, 'snapshot') }]
+  try {
+    await isolation.attachSnapshot(probeUid, { name: 'probe', ownerUid: process.getuid?.() ?? 0, trees })
+    return { copyOnWrite: true }
+  } catch (error) {
+    return { copyOnWrite: false, detail: error instanceof Error ? error.message : String(error) }
   }
 }
 
@@ -176,7 +190,14 @@ function orExpire<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
 
 function cacheKey(tier: Tier, programs: readonly string[]): string {
   const stamps = programs.map((path) => `${path}:${statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 'absent'}`)
-  const facts = [tier, release(), process.getuid?.() ?? '', ...stamps, JSON.stringify(Object.keys(assertions))]
+  const facts = [
+    tier,
+    'with snapshots',
+    release(),
+    process.getuid?.() ?? '',
+    ...stamps,
+    JSON.stringify(Object.keys(assertions)),
+  ]
   return createHash('sha256').update(facts.join('\n')).digest('hex')
 }
 

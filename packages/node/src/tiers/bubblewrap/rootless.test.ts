@@ -60,6 +60,8 @@ describe.skipIf(!isRoot || !hasBubblewrap || !compiledSupervisor())(
         const report = JSON.parse(stdout) as ProbeReport
         expect(report.checks.filter(({ passed }) => !passed)).toEqual([])
         expect(report).toMatchObject({ tier: 'bubblewrap', usable: true })
+        // Snapshots come with the compiled program only; without it they are copied.
+        expect(report.snapshots).toMatchObject({ copyOnWrite: kind === 'native' })
         expect(pidsOfUid(plainUid)).toEqual([])
       },
     )

@@ -1,0 +1,50 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type EnvironmentRequest, environmentFilePath, maxEnvironmentFileBytes } from '@corral/protocol'
+import type { WantedTool } from '@corral/tasks'
+import { CliError } from '../cli-error.js'
+
+/** What the files of a directory say about its environment. */
+export interface LocalEnvironment {
+  /** The file it was read from. */
+  source: string
+  request: EnvironmentRequest
+  /** Parts of a foreign file that are not used. */
+  leftOut: string[]
+  tools: WantedTool[]
+}
+
+/** Our file, else one of another tool; undefined where there is neither. A problem in it is the user's to solve. */
+export async function readLocalEnvironment(directory: string, part?: string): Promise<LocalEnvironment | undefined> {
+  const { foreignFiles, parseEnvironmentFile, readForeignEnvironment, versionFiles, wantedTools } = await import(
+    '@corral/tasks'
+  )
+  const root = resolve(directory)
+  const own = join(root, environmentFilePath)
+  try {
+    const found = existsSync(own)
+      ? { source: own, request: parseEnvironmentFile(readFileSync(own, 'utf8'), own, part), leftOut: [] }
+      : readForeignEnvironment(presentFiles(root, foreignFiles))
+    if (!found) return undefined
+    const inPart = found.request.directory
+    const paths = [...(inPart ? versionFiles.map((name) => `${inPart}/${name}`) : []), ...versionFiles]
+    return { ...found, tools: wantedTools(found.request.tools, found.source, presentFiles(root, paths)) }
+  } catch (error) {
+    throw unusable(error)
+  }
+}
+
+export function unusable(error: unknown): unknown {
+  const { code, message, hint } = error as { code?: string; message: string; hint?: string }
+  if (code !== 'EnvironmentInvalid') return error
+  return new CliError(message, { cause: error, hint: hint ?? 'docs/environments.md has every field.' })
+}
+
+/** Those of the paths that are files of a usual size. */
+export function presentFiles(root: string, paths: readonly string[]): { path: string; text: string }[] {
+  return paths.flatMap((path) => {
+    const stat = statSync(join(root, path), { throwIfNoEntry: false })
+    if (!stat?.isFile() || stat.size > maxEnvironmentFileBytes) return []
+    return [{ path, text: readFileSync(join(root, path), 'utf8') }]
+  })
+}

@@ -1,0 +1,102 @@
+import {
+  type DaemonClient,
+  type EnvironmentRequest,
+  environmentFilePath,
+  type TaskEventBody,
+  type TaskWarning,
+  taskWarning,
+} from '@corral/protocol'
+import type { AgentTaskStatus } from '@corral/resources'
+import type { PreparedRepository } from '../repository/repository.js'
+import type { StepContext } from '../steps/step.js'
+import { TaskError } from '../task-error.js'
+import { parseEnvironmentFile } from './environment-file.js'
+import { foreignFiles, readForeignEnvironment } from './foreign/read-foreign.js'
+import { taskEnvironment } from './task-environment.js'
+import { findTools } from './tools/find-tools.js'
+import { resolveTools, toolsSentence } from './tools/resolve-tools.js'
+import { versionFiles, type WantedTool, wantedTools } from './tools/wanted-tools.js'
+
+const setupPath = '.corral/setup'
+
+/** What files of the repository ask for, before the sandbox has been looked at. */
+export interface DeclaredEnvironment {
+  status: Partial<Pick<AgentTaskStatus, 'environment' | 'checks'>>
+  wanted: WantedTool[]
+  warnings: TaskWarning[]
+  events: TaskEventBody[]
+}
+
+/**
+ * Reads what the repository says about its environment, from the commit the work started from: its own file, else one of
+ * another tool where the task brings no set-up and the repository has none of ours, and files that name versions of tools.
+ */
+export async function declaredEnvironment(
+  context: StepContext,
+  { environmentFile, baseFiles }: Pick<PreparedRepository, 'environmentFile' | 'baseFiles'>,
+): Promise<DeclaredEnvironment> {
+  const { spec } = context.task
+  const files = (await baseFiles?.read([setupPath, ...foreignFiles])) ?? []
+  const hasOwn =
+    environmentFile !== undefined || spec.setup !== undefined || files.some(({ path }) => path === setupPath)
+  const own = environmentFile && {
+    source: environmentFilePath,
+    request: parseEnvironmentFile(environmentFile.text, environmentFilePath, spec.part),
+    leftOut: [],
+  }
+  if (spec.part !== undefined && !own)
+    throw new TaskError(
+      'InvalidTask',
+      `the repository has no ${environmentFilePath}, so there is no part "${spec.part}"`,
+    )
+  const found = own ?? (hasOwn ? undefined : readForeignEnvironment(files))
+  const commit = baseFiles?.commit ?? environmentFile?.commit ?? ''
+  const granted = await context.grantedTo(spec.repository.url)
+  return {
+    status: found ? taskEnvironment(context.task, { ...found, commit }, granted) : {},
+    wanted: await toolsWanted(found, baseFiles),
+    warnings:
+      found && found.leftOut.length > 0
+        ? [taskWarning('EnvironmentPartly', { detail: `${found.source}: ${found.leftOut.join(', ')}` })]
+        : [],
+    events: found
+      ? [{ type: 'stage', stage: 'repository', state: 'progress', detail: `environment from ${found.source}` }]
+      : [],
+  }
+}
+
+async function toolsWanted(
+  found: { source: string; request: EnvironmentRequest } | undefined,
+  baseFiles: PreparedRepository['baseFiles'],
+): Promise<WantedTool[]> {
+  const directory = found?.request.directory?.replace(/\/+$/, '')
+  const paths = [...(directory ? versionFiles.map((name) => `${directory}/${name}`) : []), ...versionFiles]
+  return wantedTools(found?.request.tools ?? {}, found?.source ?? '', (await baseFiles?.read(paths)) ?? [])
+}
+
+/** The declared environment with the toolchains of this sandbox. Throws `ToolMissing` where the environment file's own are not there. */
+export async function withTools(
+  declared: DeclaredEnvironment,
+  daemon: DaemonClient,
+  { task, signal }: Pick<StepContext, 'task' | 'signal'>,
+  commit: string,
+): Promise<Omit<DeclaredEnvironment, 'wanted'>> {
+  const { wanted, ...rest } = declared
+  if (wanted.length === 0) return rest
+  const names = wanted.map(({ name }) => name)
+  const { tools, warnings, missing } = resolveTools(wanted, await findTools(daemon, task.metadata.uid, names, signal))
+  if (missing) throw new TaskError('ToolMissing', missing.message, { hint: `${missing.hint}, then retry.` })
+  return {
+    status: {
+      ...rest.status,
+      ...(tools.length > 0 ? { environment: { commit, ...rest.status.environment, tools } } : {}),
+    },
+    warnings: [...rest.warnings, ...warnings],
+    events: [
+      ...rest.events,
+      ...(tools.length > 0
+        ? [{ type: 'stage', stage: 'repository', state: 'progress', detail: `tools: ${toolsSentence(tools)}` } as const]
+        : []),
+    ],
+  }
+}

@@ -1,0 +1,100 @@
+import type { ToolName } from '@corral/protocol'
+import { load, YAMLException } from 'js-yaml'
+import { type Fields, ForeignFileProblem, type ForeignSetup, inDirectory, isFields, nothing } from './foreign-file.js'
+
+const jobName = 'copilot-setup-steps'
+
+/** Actions whose only effect is a tool of a version. */
+const toolActions: Readonly<Record<string, { tool: ToolName; version: string; file: string }>> = {
+  'actions/setup-node': { tool: 'node', version: 'node-version', file: 'node-version-file' },
+  'actions/setup-python': { tool: 'python', version: 'python-version', file: 'python-version-file' },
+  'actions/setup-go': { tool: 'go', version: 'go-version', file: 'go-version-file' },
+  'actions/setup-java': { tool: 'java', version: 'java-version', file: 'java-version-file' },
+}
+
+/** Fields of a job that say where and how long it runs, which the platform decides. */
+const harmlessJobFields = ['runs-on', 'permissions', 'timeout-minutes', 'steps', 'env', 'name']
+const harmlessStepFields = ['name', 'id', 'uses', 'with', 'run', 'env', 'working-directory', 'shell', 'timeout-minutes']
+
+/** The steps of the one job: commands and versions of tools. A step that means anything else is named, and nothing is used. */
+export function readCopilotSetupSteps(text: string): ForeignSetup {
+  const job = jobOf(text)
+  for (const field of Object.keys(job))
+    if (!harmlessJobFields.includes(field)) throw new ForeignFileProblem(`jobs.${jobName}.${field} is not supported`)
+  if (!Array.isArray(job.steps)) throw new ForeignFileProblem(`jobs.${jobName}.steps must be a list`)
+  const found = nothing()
+  found.env = literals(job.env, `jobs.${jobName}.env`)
+  for (const [index, step] of job.steps.entries()) {
+    const place = `jobs.${jobName}.steps[${index}]`
+    if (!isFields(step)) throw new ForeignFileProblem(`${place} must be an object`)
+    takeStep(step, place, found)
+  }
+  return found
+}
+
+function jobOf(text: string): Fields {
+  let file: unknown
+  try {
+    file = load(text)
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error
+    throw new ForeignFileProblem(`line ${(error.mark?.line ?? 0) + 1}: ${error.reason}`, { cause: error })
+  }
+  const jobs = isFields(file) ? file.jobs : undefined
+  const job = isFields(jobs) ? jobs[jobName] : undefined
+  if (!isFields(job)) throw new ForeignFileProblem(`there is no job ${jobName}`)
+  return job
+}
+
+function takeStep(step: Fields, place: string, found: ForeignSetup): void {
+  for (const field of Object.keys(step))
+    if (!harmlessStepFields.includes(field)) throw new ForeignFileProblem(`${place}.${field} is not supported`)
+  if (typeof step.uses === 'string') {
+    takeAction(step.uses, step.with, place, found)
+    return
+  }
+  if (typeof step.run !== 'string') throw new ForeignFileProblem(`${place} has neither run nor uses`)
+  const { shell } = step
+  if (shell !== undefined && shell !== 'bash' && shell !== 'sh')
+    throw new ForeignFileProblem(`${place}.shell is ${String(shell)}; bash and sh are supported`)
+  refuseExpression(step.run, `${place}.run`)
+  const env = Object.entries(literals(step.env, `${place}.env`))
+  const exports = env.map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`).join('')
+  const directory = step['working-directory']
+  const command = inDirectory(typeof directory === 'string' ? directory : undefined, exports + step.run.trimEnd())
+  found.setup.push(exports !== '' && directory === undefined ? `(\n${command}\n)` : command)
+}
+
+function takeAction(uses: string, given: unknown, place: string, found: ForeignSetup): void {
+  const [action = ''] = uses.split('@')
+  // The repository is there already.
+  if (action === 'actions/checkout') return
+  const known = Object.hasOwn(toolActions, action) ? toolActions[action] : undefined
+  if (!known) throw new ForeignFileProblem(`${place} uses ${uses}, which is not supported`)
+  const options = isFields(given) ? given : {}
+  const version = options[known.version]
+  // Version files of the repository are read anyway.
+  if (version === undefined) return
+  const text = String(version).trim()
+  refuseExpression(text, `${place}.with.${known.version}`)
+  const [plain] = /^\d+(\.\d+)*(?=(\.x)*$)/.exec(text.replace(/^v/, '')) ?? []
+  if (plain !== undefined) found.tools[known.tool] = plain
+  else if (!/^(lts\/\*|latest|current|node|stable|oldstable)$/.test(text))
+    throw new ForeignFileProblem(`${place}.with.${known.version} is ${text}; one version such as 22 is supported`)
+}
+
+function literals(value: unknown, place: string): Record<string, string> {
+  if (!isFields(value)) return {}
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => {
+      refuseExpression(String(each), `${place}.${name}`)
+      return [name, String(each)]
+    }),
+  )
+}
+
+/** Expressions may hold secrets and facts of a run that does not exist here. */
+function refuseExpression(text: string, place: string): void {
+  const [expression] = /\$\{\{.*?\}\}/s.exec(text) ?? []
+  if (expression) throw new ForeignFileProblem(`${place} has the expression ${expression}, which is not supported`)
+}

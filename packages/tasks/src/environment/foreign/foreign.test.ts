@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest'
+import { foreignFiles, readForeignEnvironment } from './read-foreign.js'
+
+const copilot = '.github/workflows/copilot-setup-steps.yml'
+const steps = (text: string): string =>
+  `on: workflow_dispatch\njobs:\n  copilot-setup-steps:\n    runs-on: ubuntu-latest\n    steps:\n${text}`
+
+const read = (path: string, text: string) => readForeignEnvironment([{ path, text }])
+
+describe('copilot-setup-steps', () => {
+  it('gives commands and versions of tools; the checkout is done already', () => {
+    const found = read(
+      copilot,
+      steps(`      - name: Checkout
+        uses: actions/checkout@v5
+      - uses: actions/setup-node@v4
+        with: {node-version: "22.x", cache: npm}
+      - uses: actions/setup-go@v5
+        with: {go-version-file: go.mod}
+      - run: npm ci
+      - name: Build
+        working-directory: web app
+        run: |
+          npm run build
+        env: {CI: 1}
+`),
+    )
+    expect(found).toMatchObject({
+      source: copilot,
+      request: {
+        setup: "npm ci\n(cd -- 'web app'\nexport CI='1'\nnpm run build\n)",
+        tools: { node: '22' },
+        egress: { setup: ['packages'], agent: [] },
+        secrets: [],
+      },
+    })
+  })
+
+  it.each([
+    {
+      what: 'another action',
+      text: '      - uses: docker/login-action@v3\n',
+      says: 'steps[0] uses docker/login-action@v3',
+    },
+    { what: 'a condition', text: '      - {run: x, if: always()}\n', says: 'steps[0].if is not supported' },
+    {
+      what: 'an expression',
+      text: `      - run: echo $\{{ secrets.TOKEN }}\n`,
+      says: `steps[0].run has the expression $\{{ secrets.TOKEN }}`,
+    },
+    {
+      what: 'a range of versions',
+      text: '      - {uses: actions/setup-python@v5, with: {python-version: ">=3.10"}}\n',
+      says: 'python-version is >=3.10',
+    },
+    { what: 'another shell', text: '      - {run: x, shell: pwsh}\n', says: 'shell is pwsh' },
+  ])('stops at $what and names it', ({ text, says }) => {
+    expect(() => read(copilot, steps(text))).toThrow(
+      expect.objectContaining({ code: 'EnvironmentInvalid', message: expect.stringContaining(says) }),
+    )
+  })
+
+  it.each([
+    {
+      what: 'containers',
+      text: 'jobs: {copilot-setup-steps: {container: node, steps: []}}',
+      says: 'container is not supported',
+    },
+    { what: 'no such job', text: 'jobs: {build: {steps: []}}', says: 'there is no job copilot-setup-steps' },
+    { what: 'no YAML', text: 'jobs: [', says: 'line ' },
+  ])('stops where it has $what', ({ text, says }) => {
+    expect(() => read(copilot, text)).toThrow(expect.objectContaining({ message: expect.stringContaining(says) }))
+  })
+})
+
+it('a devcontainer gives its commands and plain variables, never what runs on the host or grants anything', () => {
+  const found = read(
+    '.devcontainer/devcontainer.json',
+    `{
+      // a "comment" // with quotes
+      "name": "app", "image": "mcr.example/x:1", /* here: { */
+      "features": {"ghcr.example/node:1": {"version": "20"}},
+      "initializeCommand": "rm -rf ~",
+      "onCreateCommand": ["bash", "-c", "echo 'one // not a comment'"],
+      "updateContentCommand": {"a": "make a", "b": "make b"},
+      "postCreateCommand": "cd \${containerWorkspaceFolder} && npm ci",
+      "postStartCommand": "npm run dev",
+      "containerEnv": {"MODE": "dev", "KEY": "\${localEnv:KEY}", "PATH": "/x"},
+      "mounts": ["source=/,target=/host,type=bind"], "runArgs": ["--privileged"],
+      "customizations": {"vscode": {}},
+    }`,
+  )
+  expect(found?.request).toMatchObject({
+    setup: `bash -c 'echo '\\''one // not a comment'\\'''\nmake a\nmake b\ncd $PWD && npm ci`,
+    env: { MODE: 'dev' },
+    start: [{ run: 'npm run dev' }],
+    egress: { setup: ['packages'], agent: [] },
+  })
+  expect(found?.leftOut).toEqual(
+    expect.arrayContaining([
+      'image',
+      'features',
+      'initializeCommand',
+      'mounts',
+      'runArgs',
+      'containerEnv.KEY',
+      'containerEnv.PATH',
+    ]),
+  )
+})
+
+it('a Cursor environment gives install and start, OpenHands its script', () => {
+  const cursor = read('.cursor/environment.json', '{"install": "npm ci", "start": "npm run dev", "terminals": []}')
+  expect(cursor).toMatchObject({
+    request: { setup: 'npm ci', start: [{ run: 'npm run dev' }] },
+    leftOut: ['terminals'],
+  })
+  expect(read('.openhands/setup.sh', 'pip install x')?.request.setup).toBe('bash .openhands/setup.sh')
+})
+
+it.each(['.cursor/environment.json', '.devcontainer.json'])('%s that is no object is refused by name', (path) => {
+  expect(() => read(path, '[1]')).toThrow(expect.objectContaining({ message: `${path}: must be an object` }))
+  expect(() => read(path, '{')).toThrow(expect.objectContaining({ message: expect.stringContaining('is no JSON') }))
+})
+
+it('the first of the files counts, and no other file does', () => {
+  const all = [...foreignFiles]
+    .reverse()
+    .map((path) => ({ path, text: path.endsWith('json') ? '{}' : steps('      - run: x\n') }))
+  expect(readForeignEnvironment(all)?.source).toBe(copilot)
+  expect(readForeignEnvironment([{ path: 'package.json', text: '{}' }])).toBeUndefined()
+})
