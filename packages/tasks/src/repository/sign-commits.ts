@@ -40,7 +40,11 @@ export async function signCommits(
   try {
     for (const id of commits) {
       const file = await open(path, 'w', 0o600)
-      await run(['cat-file', 'commit', id], { stdout: file.fd }).finally(() => file.close())
+      try {
+        await run(['cat-file', 'commit', id], { stdout: file.fd })
+      } finally {
+        await file.close()
+      }
       const { tree, parents, author, committedAt, encoding, message } = parseCommit(await readFile(path))
       await writeFile(path, message)
       const of = parents.flatMap((parent) => ['-p', signed.get(parent) ?? parent])
