@@ -11,6 +11,7 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
   let platform: PlatformProcess
   let browser: Browser
   let tab: Tab
+  let group = ''
   let ids: Record<'done' | 'failed' | 'running' | 'evil', string>
   beforeAll(async () => {
     platform = await startPlatformProcess()
@@ -118,6 +119,31 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
       'the form shows the change of somebody else',
       async () => (await page.getByLabel('Description').inputValue()) === 'changed by somebody else',
     )
+  })
+
+  it('shows attempts side by side, and gives the branch to the one that is picked', async () => {
+    const { page } = tab
+    const command = (text: string) => ({ agent: { name: 'command', command: text } })
+    const made = await client().create({
+      repo: `${platform.directory}/shop`,
+      task: 'Name the shop',
+      new_branch: 'name-it',
+      attempts: [command('echo one > NAME'), command('echo two > NAME'), command('exit 4')],
+    })
+    const [first = '', second = '', third = ''] = made.tasks ?? []
+    for (const id of [first, second, third]) await platform.api.untilEnded(id)
+    group = made.group ?? ''
+    await open(`/tasks/${second}`, '.result-card')
+    await page.getByRole('link', { name: '2 of 3' }).click()
+    await page.waitForURL(`${platform.url}/compare/${group}`)
+    await page.locator('tbody tr').nth(2).getByText('AgentFailed').waitFor()
+    expect(await page.locator('tbody tr').nth(2).getByRole('button', { name: 'Pick' }).isDisabled()).toBe(true)
+    await page.locator('tbody tr').nth(1).getByRole('button', { name: 'Pick' }).click()
+    await page.locator('tbody tr').nth(1).getByText('picked').waitFor()
+    await waitUntil('the branch has the second attempt', async () => {
+      const { picked } = await client().group(group)
+      return picked?.task === second && picked.status === 'SUCCEEDED'
+    })
   })
 
   it('shows cause, hint and last output of a failure, and retries it', async () => {
@@ -273,6 +299,7 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     ['failure', () => `/tasks/${ids.failed}`, '.failure-card'],
     ['changes', () => `/tasks/${ids.done}/changes`, '.file-diff'],
     ['details', () => `/tasks/${ids.done}/details`, '.prompt'],
+    ['attempts', () => `/compare/${group}`, '.table'],
     ['projects', () => '/projects', '.table'],
     ['project', () => '/projects/shop', '.project-form'],
     ['sandboxes', () => '/sandboxes', '.pool'],

@@ -18,6 +18,7 @@ import { startStream } from './state/stream.js'
 
 const SandboxesPage = lazy(async () => (await import('./pages/sandboxes-page.js')).SandboxesPage)
 const PoolPage = lazy(async () => (await import('./pages/sandboxes-page.js')).PoolPage)
+const ComparePage = lazy(async () => (await import('./pages/compare-page.js')).ComparePage)
 const ProjectsPage = lazy(async () => (await import('./pages/projects-page.js')).ProjectsPage)
 const ProjectPage = lazy(async () => (await import('./pages/projects-page.js')).ProjectPage)
 const SettingsPage = lazy(async () => (await import('./pages/settings-page.js')).SettingsPage)
@@ -64,6 +65,8 @@ function page(): ComponentChildren {
       return null
     case 'task':
       return <TaskPage key={current.id} id={current.id} tab={current.tab} />
+    case 'compare':
+      return <ComparePage key={current.group} group={current.group} />
     case 'projects':
       return <ProjectsPage />
     case 'project':

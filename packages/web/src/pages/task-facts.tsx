@@ -28,6 +28,18 @@ export function Facts({ task, view }: Props): JSX.Element {
           {!task.branch && hasEnded(task.status) && <span class="soft"> not pushed</span>}
         </Fact>
       )}
+      {task.project && (
+        <Fact name="Project">
+          <a href={`/projects/${encodeURIComponent(task.project)}`}>{task.project}</a>
+        </Fact>
+      )}
+      {view?.group && (
+        <Fact name="Attempt">
+          <a href={`/compare/${encodeURIComponent(view.group.name)}`}>
+            {view.group.number} of {view.group.size}
+          </a>
+        </Fact>
+      )}
       <Fact name="Agent">
         {task.agent.name}
         {task.agent.model && <span class="soft"> {task.agent.model}</span>}

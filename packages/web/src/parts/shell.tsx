@@ -36,7 +36,13 @@ function activeCount(): number {
 export function Shell({ children }: { children: ComponentChildren }): JSX.Element {
   const { page } = route.value
   const current =
-    page === 'task' || page === 'new' ? 'tasks' : page === 'pool' ? 'sandboxes' : page === 'project' ? 'projects' : page
+    page === 'task' || page === 'new' || page === 'compare'
+      ? 'tasks'
+      : page === 'pool'
+        ? 'sandboxes'
+        : page === 'project'
+          ? 'projects'
+          : page
   const waiting = needsYou()
   const active = activeCount()
   return (
