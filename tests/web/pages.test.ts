@@ -90,7 +90,7 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     await page.getByText('A name has small letters, digits and hyphens.').waitFor()
     await page.getByLabel('Name', { exact: true }).fill('shop')
     await page.getByLabel('Repository').fill(`${platform.directory}/shop`)
-    await page.getByLabel('Agent').selectOption('command')
+    await page.getByLabel('Agent', { exact: true }).selectOption('command')
     await page.getByLabel('Command line').fill('echo "$CORRAL_PROMPT" > ASKED.md')
     await page.getByLabel('Checks, one a line').fill('asked: test -s ASKED.md')
     await page.getByRole('button', { name: 'Create project' }).click()

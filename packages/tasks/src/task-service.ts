@@ -168,6 +168,8 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     idempotencyKey: string | undefined,
     { name = nameFor(idempotencyKey), retry, continues, group, asked = wanted }: Beginning = {},
   ): Promise<CreatedTask> => {
+    // An agent that makes no sense is told before the repository is asked for anything.
+    agentSpecOf(wanted.agent ?? options.defaultAgent)
     await checkRequest(wanted, options)
     const { agent, sandbox } = await checkedAgent(wanted.agent, wanted)
     const request = { ...(await identityFor(wanted, options)), ...wanted, ...(sandbox ? { sandbox } : {}) }

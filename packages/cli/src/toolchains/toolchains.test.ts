@@ -71,7 +71,7 @@ describe('adopting a toolchain', () => {
     })
     chmodSync(join(from, 'lib/python3.11/os.py'), 0o600)
     symlinkSync(join(from, 'bin/python3'), join(from, 'bin/python'))
-    symlinkSync('/root/elsewhere', join(from, 'lib/out'))
+    symlinkSync('/srv/elsewhere', join(from, 'lib/out'))
     const into = join(scratch.path, 'new')
     await adoptToolchain('python', from, into, '/inside')
     const found = readdirSync(into, { recursive: true, withFileTypes: true })

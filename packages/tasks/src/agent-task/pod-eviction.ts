@@ -117,7 +117,8 @@ export async function withEviction(work: Promise<StepOutcome>, find: FindEvictio
   } catch (error) {
     const failure = error instanceof TaskError ? error : undefined
     const isConsequence = failure !== undefined && consequences.has(failure.code)
-    const eviction = await find()
+    const isKilled = failure?.message.includes(`exit code ${killedExitCode}`) === true
+    const eviction = await findWithin(find, isKilled ? explainTries : 1)
     if (!eviction || !(eviction.isOver || isConsequence)) throw error
     // A command that ran out of memory failed at its own stage, where a retry begins.
     if (failure && eviction.code === 'OutOfMemory')
@@ -129,17 +130,23 @@ export async function withEviction(work: Promise<StepOutcome>, find: FindEvictio
   }
   if (outcome.condition !== 'AgentFinished' || !explained.has(outcome.reason)) return outcome
   const isBrief = outcome.reason === 'AgentFailed' && outcome.status?.exitCode !== killedExitCode
-  for (let tries = isBrief ? failedTries : explainTries; tries > 0; tries--) {
+  const eviction = await findWithin(find, isBrief ? failedTries : explainTries)
+  if (!eviction || (eviction.code === 'OutOfMemory' && outcome.reason === 'DiskFull')) return outcome
+  if (eviction.code === 'OutOfMemory')
+    return {
+      ...outcome,
+      reason: 'OutOfMemory',
+      message: `${outcome.message ?? 'the agent ended'}: ${eviction.message}`,
+    }
+  return { ...outcome, reason: eviction.code, message: eviction.message }
+}
+
+/** Asks until there is an answer, or as often as said. */
+async function findWithin(find: FindEviction, most: number): Promise<Eviction | undefined> {
+  for (let tries = most; tries > 0; tries--) {
     const eviction = await find()
-    if (eviction?.code === 'OutOfMemory' && outcome.reason === 'DiskFull') return outcome
-    if (eviction?.code === 'OutOfMemory')
-      return {
-        ...outcome,
-        reason: 'OutOfMemory',
-        message: `${outcome.message ?? 'the agent ended'}: ${eviction.message}`,
-      }
-    if (eviction) return { ...outcome, reason: eviction.code, message: eviction.message }
+    if (eviction) return eviction
     if (tries > 1) await new Promise((resolve) => setTimeout(resolve, explainEveryMs))
   }
-  return outcome
+  return undefined
 }
