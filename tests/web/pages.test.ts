@@ -90,7 +90,7 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     await page.getByText('A name has small letters, digits and hyphens.').waitFor()
     await page.getByLabel('Name', { exact: true }).fill('shop')
     await page.getByLabel('Repository').fill(`${platform.directory}/shop`)
-    await page.getByLabel('Agent', { exact: true }).selectOption('command')
+    await page.locator('.project-form select').selectOption('command')
     await page.getByLabel('Command line').fill('echo "$CORRAL_PROMPT" > ASKED.md')
     await page.getByLabel('Checks, one a line').fill('asked: test -s ASKED.md')
     await page.getByRole('button', { name: 'Create project' }).click()
@@ -103,8 +103,12 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     })
 
     await page.keyboard.press('c')
-    await page.getByLabel('Project', { exact: true }).selectOption('shop')
-    await page.getByLabel('Repository').fill('')
+    const dialog = page.locator('.new-task-dialog')
+    await dialog
+      .locator('label', { hasText: /^Project/ })
+      .locator('select')
+      .selectOption('shop')
+    await dialog.getByLabel('Repository').fill('')
     await page.getByLabel('What should be done').fill('Say what was asked')
     await page.keyboard.press('Control+Enter')
     await open('/?project=shop', '.row')

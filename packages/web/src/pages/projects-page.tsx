@@ -81,8 +81,8 @@ function ProjectTable({ projects }: { projects: readonly ProjectView[] }): JSX.E
               <td>{project.agent?.name ?? <span class="soft">default</span>}</td>
               <td>{(project.checks ?? []).map(({ name }) => name).join(', ') || <span class="soft">none</span>}</td>
               <td class="right">
-                <a href={`/?project=${encodeURIComponent(project.name)}`} aria-label={`Tasks of ${project.name}`}>
-                  {count(used.get(project.name) ?? 0)}
+                <a href={`/?project=${encodeURIComponent(project.name)}`}>
+                  {count(used.get(project.name) ?? 0)} <span class="hidden">tasks of {project.name}</span>
                 </a>
               </td>
               <td>
@@ -161,6 +161,13 @@ function ProjectForm({ project, onSaved }: { project?: ProjectView | undefined; 
     })
     if (done) go('/projects')
   }
+  const showFresh = async (): Promise<void> => {
+    const fresh = base && (await attempt(() => api.projects.get(base.name)))
+    if (!fresh) return
+    setBase(fresh)
+    setDraft(draftOf(fresh))
+    setFailure(undefined)
+  }
   const isConflict = codeOf(failure) === 'ProjectChanged'
   return (
     <form
@@ -171,15 +178,8 @@ function ProjectForm({ project, onSaved }: { project?: ProjectView | undefined; 
       }}
     >
       {failure !== undefined && <Problem {...wordsOf(failure)} />}
-      {isConflict && project && (
-        <Button
-          icon="retry"
-          onClick={() => {
-            setBase(project)
-            setDraft(draftOf(project))
-            setFailure(undefined)
-          }}
-        >
+      {isConflict && (
+        <Button icon="retry" onClick={() => void showFresh()}>
           Show it as it is now
         </Button>
       )}
