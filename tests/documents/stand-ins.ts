@@ -63,12 +63,22 @@ export const standIns: readonly StandIn[] = [
     as: 'leave out',
   },
   {
+    when: /corral run .*--ask |corral task answer /,
+    reason: 'only an agent that can ask does; tests/platform/questions has one',
+    as: 'leave out',
+  },
+  {
+    when: /corral run --hold \S+$/,
+    reason: 'names an option, without a prompt; tests/platform/held-sandboxes uses it',
+    as: 'leave out',
+  },
+  {
     when: /corral up(?!.*( -d| --detach|&$))/,
     reason: 'stays in the foreground',
     as: 'another terminal',
   },
   {
-    when: /corral run (?!.*(--command|--help))/,
+    when: /corral run (?!.*(--command|--project|--help))/,
     reason: 'no model key here: a script of the sample repository stands in for the agent',
     as: withAgent,
   },
