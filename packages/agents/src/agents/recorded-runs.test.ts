@@ -26,7 +26,12 @@ function play(run: string, exit: { exitCode: number; signal?: number }, chunks: 
 
 function told(event: AgentEvent): string {
   switch (event.type) {
+    case 'question':
+      return `asks ${event.text} (${event.options.map(({ label }) => label).join(', ')})`
+    case 'answer':
+      return `hears ${event.text}`
     case 'message':
+      if (event.role === 'user') return `is told ${event.text}`
       return `${event.thinking ? 'thinks' : event.role === 'system' ? 'notes' : 'says'} ${event.text}`.slice(0, 60)
     case 'tool_call':
       return `calls ${event.tool} ${event.summary}`.trim()
@@ -94,6 +99,45 @@ describe('a recorded run', () => {
       exit: { exitCode: 1 },
       tells: [metadataNote, 'error', 'error', 'error'],
       verdict: { ok: false, cause: 'ModelRefused', message: expect.stringContaining('401 Unauthorized: injected 401') },
+    },
+    {
+      run: 'codex/app-server-steer',
+      exit: { exitCode: 0 },
+      tells: [
+        metadataNote,
+        "calls shell /bin/bash -lc 'touch made.txt; sleep 3; echo slept'",
+        'gets an answer',
+        'is told STEER-ME',
+        "calls shell /bin/bash -lc 'echo two > two.txt'",
+        'gets an answer',
+        'says Done.',
+        'used 36 + 0 cached, 60 out (total)',
+      ],
+      verdict: { ok: true },
+    },
+    {
+      run: 'codex/app-server-asks',
+      exit: { exitCode: 0 },
+      tells: [
+        metadataNote,
+        "calls shell /bin/bash -lc 'touch made.txt; sleep 3; echo slept'",
+        "asks /bin/bash -lc 'touch made.txt; sleep 3; echo slept' (Allow, Deny)",
+        'hears Allow',
+        'gets an answer',
+        "calls shell /bin/bash -lc 'echo two > two.txt'",
+        "asks /bin/bash -lc 'echo two > two.txt' (Allow, Deny)",
+        'hears Allow',
+        'gets an answer',
+        'says Done.',
+        'used 36 + 0 cached, 60 out (total)',
+      ],
+      verdict: { ok: true },
+    },
+    {
+      run: 'codex/app-server-error-401',
+      exit: { exitCode: 1 },
+      tells: [metadataNote, ...Array(4).fill('error'), 'is told STEER-ME', ...Array(6).fill('error')],
+      verdict: { ok: false, cause: 'ModelRefused', message: expect.stringContaining('401 Unauthorized: scripted 401') },
     },
     {
       run: 'codex/sigterm',

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type AgentEvent, agentEventSchema } from '@corral/protocol'
@@ -85,11 +85,26 @@ const kind = process.argv[2]
 const send = (m) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\n')
 let promptId
 createInterface({ input: process.stdin }).on('line', (line) => {
-  const { id, method, params, result } = JSON.parse(line)
+  const { id, method, params, result, error } = JSON.parse(line)
   if (method === 'initialize') return send({ id, result: { protocolVersion: 1, agentCapabilities: {} } })
   if (method === 'session/new') {
     if (kind === 'refuses') return send({ id, error: { code: -32000, message: 'Authentication required' } })
+    if (kind === 'plans') return send({ id, result: { sessionId: 's1', configOptions: [{ id: 'm', category: 'mode', options: [{ value: 'build' }, { value: 'plan' }] }] } })
     return send({ id, result: { sessionId: 's1', modes: { availableModes: [{ id: 'code' }] } } })
+  }
+  const say = (text) => send({ method: 'session/update', params: { sessionId: 's1', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } } })
+  if (method === 'session/set_config_option') {
+    say('option ' + params.configId + ' is ' + params.value + '. ')
+    return send({ id, result: {} })
+  }
+  if (id === 'e') {
+    say(JSON.stringify(result))
+    return send({ id: promptId, result: { stopReason: 'end_turn' } })
+  }
+  if (method === 'session/prompt' && kind === 'elicits') {
+    promptId = id
+    const properties = { style: { type: 'string', title: 'Which style?', oneOf: [{ const: 't', title: 'Tabs' }, { const: 's', title: 'Spaces' }] }, width: { type: 'integer' }, isSure: { type: 'boolean' } }
+    return send({ id: 'e', method: 'elicitation/create', params: { mode: 'form', sessionId: 's1', message: 'Before I go on', requestedSchema: { type: 'object', properties, required: ['style'] } } })
   }
   if (method === 'session/prompt') {
     if (kind === 'dies') process.exit(3)
@@ -98,6 +113,10 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     return send({ id: 'p', method: 'session/request_permission', params: { sessionId: 's1', toolCall: { toolCallId: 'c', title: 'write' }, options: [{ optionId: 'no', kind: 'reject_once' }, { optionId: 'yes', kind: 'allow_once' }] } })
   }
   if (id === 'p') return send({ id: 'w', method: 'fs/write_text_file', params: { sessionId: 's1', path: process.cwd() + '/sub/out.txt', content: result.outcome.optionId } })
+  if (id === 'w' && error) {
+    say('refused: ' + error.message)
+    return send({ id: promptId, result: { stopReason: 'end_turn' } })
+  }
   if (id === 'w') return send({ id: 'r', method: 'fs/read_text_file', params: { sessionId: 's1', path: process.cwd() + '/sub/out.txt' } })
   if (id === 'r') {
     send({ method: 'session/update', params: { sessionId: 's1', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'read ' + result.content } } } })
@@ -187,13 +206,50 @@ describe('our client beside a real process', () => {
     expect(events).toContainEqual({ type: 'answer', question: 'q1', text: '' })
   })
 
+  it('asks a person what the agent elicits, field by field, and sends the form when it is filled in', async () => {
+    const answers: Record<string, object> = { q1: { choiceId: 's' }, q2: { text: '4' }, q3: { choiceId: 'true' } }
+    const { events, parser } = await play('node agent.mjs elicits', 'work', {
+      ask: 'always',
+      onEvent: (event, { questions = [] }) => {
+        const question = event.type === 'question' && questions.find(({ name }) => name === event.question)
+        if (question) put(`answer-${question.name}.json`, acpAgent.answer!(question, answers[question.name]!))
+      },
+    })
+    expect(events.filter(({ type }) => type === 'question')).toMatchObject([
+      {
+        kind: 'input',
+        text: 'Before I go on\nWhich style?',
+        options: [{ label: 'Tabs' }, { id: 's', label: 'Spaces' }],
+      },
+      { text: 'Before I go on\nwidth', options: [] },
+      { text: 'Before I go on\nisSure', options: [{ label: 'Yes' }, { label: 'No' }] },
+    ])
+    expect(JSON.parse(parser.finalText ?? '')).toEqual({
+      action: 'accept',
+      content: { style: 's', width: 4, isSure: true },
+    })
+  })
+
+  it('declines what the agent elicits where nobody is to be asked', async () => {
+    expect((await play('node agent.mjs elicits')).parser.finalText).toBe('{"action":"decline"}')
+  })
+
+  it('finds a plan mode among the options, and lets nothing be written while the agent plans', async () => {
+    const { parser } = await play('node agent.mjs plans', 'plan')
+    expect(parser.finalText).toBe('option m is plan. refused: nothing is written while a plan is made')
+    expect(existsSync(join(directory, 'sub/out.txt'))).toBe(false)
+  })
+
   it('gives a message of the inbox to the agent once, when its turn has ended', async () => {
     const { events, parser } = await play('node agent.mjs works', 'work', {
-      onEvent: (event) => {
-        if (event.type !== 'output') return
+      ask: 'always',
+      // While it waits for an answer its turn cannot end, however slow this machine is.
+      onEvent: (event, { questions = [] }) => {
+        if (event.type !== 'question') return
         const message = { kind: 'message', id: 'm1', text: 'and this' }
         put('message-1.json', message)
         put('message-1.json', message)
+        put(`answer-${event.question}.json`, acpAgent.answer!(questions[0]!, { choiceId: 'yes' }))
       },
     })
     expect(parser.read).toEqual(['m1'])

@@ -4,6 +4,7 @@ import { commandOption, modelOption, providerOption } from '../../agent-options.
 import { agentsBinDirectory, commonLaunch } from '../../launch-script.js'
 import { isRemote, type McpServer } from '../../mcp-server.js'
 import { clientEnvironment } from '../../providers/client-environment.js'
+import { answerEntry } from './acp-channel.js'
 import { acpClientSource } from './acp-client-source.js'
 import { AcpParser } from './acp-parser.js'
 
@@ -28,10 +29,7 @@ export const acpAgent: AgentAdapter = {
   },
   launch: acpLaunch,
   createParser: (): AgentParser => new AcpParser(),
-  answer: ({ name, id, choices }, { choiceId }) => ({
-    ...{ kind: 'answer', name, id, optionId: choiceId },
-    label: choices.find((choice) => choice.id === choiceId)?.label ?? '',
-  }),
+  answer: answerEntry,
 }
 
 const script = `PATH="$PATH:${agentsBinDirectory}"; export PATH; exec node "$CORRAL_ACP_CLIENT"`

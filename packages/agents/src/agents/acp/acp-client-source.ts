@@ -18,6 +18,7 @@ const prompt = readFileSync(process.env.CORRAL_PROMPT_FILE, 'utf8')
 const agent = spawn('/bin/sh', ['-c', options.command], { stdio: ['pipe', 'pipe', 'inherit'] })
 const pending = new Map()
 const asked = new Map()
+const forms = new Map()
 let nextId = 0
 let isReplaying = false
 
@@ -34,9 +35,21 @@ function onEntry(entry) {
   if (entry.kind === 'message') messages.push(entry)
   if (entry.kind !== 'answer' || !asked.has(entry.id)) return
   const id = asked.get(entry.id)
+  if (entry.field !== undefined) return fillIn(entry, id)
   asked.delete(entry.id)
   send({ id, result: { outcome: entry.optionId ? { outcome: 'selected', optionId: entry.optionId } : { outcome: 'cancelled' } } })
   print({ corral: 'answered', name: entry.name, text: entry.label })
+}
+
+// A form is sent when each of its fields has its answer.
+function fillIn({ id: key, name, label, field, value, of = 1 }, id) {
+  const content = { ...forms.get(key), [field]: value }
+  forms.set(key, content)
+  print({ corral: 'answered', name, text: label })
+  if (Object.keys(content).length < of) return
+  asked.delete(key)
+  forms.delete(key)
+  send({ id, result: { action: 'accept', content } })
 }
 
 agent.stdin.on('error', () => undefined)
@@ -68,8 +81,17 @@ function serve({ id, method, params }) {
         asked.set(String(id), id)
         return print({ corral: 'asks', id: String(id) })
       }
-      const choice = ['allow_always', 'allow_once'].map((kind) => params.options.find((option) => option.kind === kind)).find(Boolean)
+      // What a plan would have to be allowed is what the plan is about.
+      const wanted = options.mode === 'plan' ? ['reject_once', 'reject_always'] : ['allow_always', 'allow_once']
+      const choice = wanted.map((kind) => params.options.find((option) => option.kind === kind)).find(Boolean)
       return send({ id, result: { outcome: choice ? { outcome: 'selected', optionId: choice.optionId } : { outcome: 'cancelled' } } })
+    }
+    if (method === 'elicitation/create') {
+      if (options.ask === 'never' || params.mode !== 'form') return send({ id, result: { action: 'decline' } })
+      const isEmpty = Object.keys(params.requestedSchema?.properties ?? {}).length === 0
+      if (isEmpty) return send({ id, result: { action: 'accept', content: {} } })
+      asked.set(String(id), id)
+      return print({ corral: 'asks', id: String(id) })
     }
     if (method === 'fs/read_text_file') {
       const lines = readFileSync(absolute(params.path), 'utf8').split('\n')
@@ -77,6 +99,7 @@ function serve({ id, method, params }) {
       return send({ id, result: { content: lines.slice(from, params.limit ? from + params.limit : undefined).join('\n') } })
     }
     if (method === 'fs/write_text_file') {
+      if (options.mode === 'plan') throw new Error('nothing is written while a plan is made')
       mkdirSync(dirname(absolute(params.path)), { recursive: true })
       writeFileSync(params.path, params.content)
       return send({ id, result: null })
@@ -107,10 +130,24 @@ function finish(code, message) {
   setTimeout(() => agent.kill('SIGKILL'), 7_000)
 }
 
+// Agents offer their modes as such, or as one of their options.
+async function enterPlanMode({ sessionId, modes, configOptions = [] }) {
+  const option = configOptions.find(({ category, id }) => category === 'mode' || id === 'mode')
+  const names = (modes?.availableModes ?? []).map(({ id }) => id)
+  const values = (option?.options ?? []).map(({ value }) => value)
+  if (names.includes('plan')) return request('session/set_mode', { sessionId, modeId: 'plan' })
+  if (values.includes('plan'))
+    return request('session/set_config_option', { sessionId, configId: option.id, value: 'plan' })
+  throw new Error('this agent has no plan mode (its modes: ' + ([...names, ...values].join(', ') || 'none') + ')')
+}
+
 try {
   const { agentCapabilities = {} } = await request('initialize', {
     protocolVersion: 1,
-    clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: false },
+    clientCapabilities: {
+      ...{ fs: { readTextFile: true, writeTextFile: true }, terminal: false },
+      ...(options.ask === 'never' ? {} : { elicitation: { form: {} } }),
+    },
     clientInfo: { name: 'corral', version: '1' },
   })
   const place = { cwd: process.cwd(), mcpServers: options.mcpServers }
@@ -123,11 +160,7 @@ try {
     session = { ...loaded, sessionId: options.resume }
     print({ corral: 'session', sessionId: options.resume })
   } else session = await request('session/new', place)
-  if (options.mode === 'plan') {
-    const modes = (session.modes?.availableModes ?? []).map(({ id }) => id)
-    if (!modes.includes('plan')) throw new Error('this agent has no plan mode (its modes: ' + (modes.join(', ') || 'none') + ')')
-    await request('session/set_mode', { sessionId: session.sessionId, modeId: 'plan' })
-  }
+  if (options.mode === 'plan') await enterPlanMode(session)
   openInbox(options.inbox, onEntry)
   let text = options.instructions ? options.instructions + '\n\n' + prompt : prompt
   for (;;) {

@@ -11,6 +11,7 @@ import {
 } from '../../json-lines-parser.js'
 import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
 import { QuestionBook, readMessage } from '../../question-book.js'
+import { questionsOf } from './acp-channel.js'
 
 const maxOpenCalls = 1_000
 
@@ -47,8 +48,7 @@ export class AcpParser extends JsonLinesParser {
   protected onLine(line: JsonObject): AgentEvent[] {
     if (line.corral !== undefined) return [...this.#endSpeech(), ...this.#ownLine(line)]
     if (line.method === 'session/update') return this.#update(asObject(asObject(line.params)?.update) ?? {})
-    if (line.method === 'session/request_permission') return this.#permission(line)
-    if (line.method !== undefined) return []
+    if (line.method !== undefined) return this.#asked(line)
     return [...this.#endSpeech(), ...this.#response(line)]
   }
 
@@ -145,6 +145,12 @@ export class AcpParser extends JsonLinesParser {
     return messageEvents(text, kind === 'agent_message_chunk' ? {} : { thinking: true })
   }
 
+  #asked(line: JsonObject): AgentEvent[] {
+    const questions = questionsOf(line)
+    if (questions[0]) this.#questions.requested(questions[0].id, questions)
+    return []
+  }
+
   /** A call is announced empty and filled in later: it is told when its arguments are there, or at its end. */
   #call(update: JsonObject): AgentEvent[] {
     const id = asString(update.toolCallId) ?? ''
@@ -169,31 +175,6 @@ export class AcpParser extends JsonLinesParser {
     if (call.kind === 'edit' && !isError)
       events.push(...call.paths.flatMap((path) => fileChangedEvents(path, 'edited')))
     return events
-  }
-
-  #permission(line: JsonObject): AgentEvent[] {
-    const params = asObject(line.params)
-    const call = asObject(params?.toolCall)
-    const id = String(line.id).slice(0, 200)
-    this.#questions.requested(id, [
-      {
-        id,
-        kind: 'permission',
-        text: clipText(asString(call?.title) ?? 'The agent asks for permission', eventLimits.summaryCharacters),
-        callId: asString(call?.toolCallId),
-        choices: asArray(params?.options)
-          .slice(0, 20)
-          .map((entry) => {
-            const option = asObject(entry)
-            return {
-              id: clipText(asString(option?.optionId) ?? '', 200),
-              label: clipText(asString(option?.name) ?? '', 200),
-              allows: (asString(option?.kind) ?? '').startsWith('allow'),
-            }
-          }),
-      },
-    ])
-    return []
   }
 }
 

@@ -1,11 +1,17 @@
+import type { AskPolicy } from '@corral/protocol'
 import * as z from 'zod'
 import type { AgentAdapter, AgentParser, AgentTaskInput, LaunchFile, LaunchSpec } from '../../agent-adapter.js'
 import { argsOption, effortOption, modelOption, providerOption } from '../../agent-options.js'
-import { commonLaunch, promptScript } from '../../launch-script.js'
+import { agentsBinDirectory, commonLaunch } from '../../launch-script.js'
 import { isRemote, type McpServer } from '../../mcp-server.js'
+import { answerEntry } from './codex-channel.js'
+import { codexClientSource } from './codex-client-source.js'
 import { CodexParser } from './codex-parser.js'
 
-/** Codex without a terminal (`codex exec`). The sandbox is the boundary, so its own one is off. */
+/**
+ * Codex, spoken to by a program beside it (`codexClientSource`). The sandbox is the boundary, so its own one is off but where
+ * it plans.
+ */
 export const codexAgent: AgentAdapter = {
   name: 'codex',
   title: 'Codex',
@@ -20,8 +26,8 @@ export const codexAgent: AgentAdapter = {
   capabilities: {
     resume: true,
     plan: true,
-    steer: { no: '`codex exec` reads nothing after its prompt' },
-    ask: { no: '`codex exec` asks nobody; what its sandbox would refuse is allowed' },
+    steer: true,
+    ask: true,
     usage: true,
     mcp: true,
     acp: { no: 'speaks its own protocol; `codex-acp` runs under the agent acp' },
@@ -31,12 +37,30 @@ export const codexAgent: AgentAdapter = {
   launch: codexLaunch,
   createParser: (): AgentParser => new CodexParser(),
   sessions: { paths: ['codex/sessions'] },
+  answer: answerEntry,
+}
+
+/**
+ * Without Node in the sandbox, and with arguments that `codex exec` alone knows, Codex works all the same; it then reads
+ * nothing after its prompt, and cannot ask.
+ */
+const script = `PATH="$PATH:${agentsBinDirectory}"; export PATH
+if [ -n "$CORRAL_CODEX_CLIENT" ] && { command -v node > /dev/null || [ "$CORRAL_ASK" != never ]; }; then
+  exec node "$CORRAL_CODEX_CLIENT"
+fi
+exec codex "$@" < "$CORRAL_PROMPT_FILE"`
+
+/** What `codex app-server` takes too: values of its configuration. */
+function isForServer(args: readonly string[]): boolean {
+  return args.every((arg, index) => /^(-c|--config|--enable|--disable)(=.*)?$/.test(index % 2 === 0 ? arg : '-c'))
 }
 
 function codexLaunch(task: AgentTaskInput): LaunchSpec {
   const { env, promptFile } = commonLaunch(task)
   const home = `${task.stateDir}/codex`
   const { model, args = [] } = task.options
+  const clientFile = `${task.stateDir}/codex-client.mjs`
+  const optionsFile = `${task.stateDir}/codex-options.json`
   const isPlan = task.mode === 'plan'
   const options = ['exec']
   if (isPlan && !task.resume) options.push('--sandbox', 'read-only')
@@ -52,14 +76,40 @@ function codexLaunch(task: AgentTaskInput): LaunchSpec {
   const files: LaunchFile[] = [
     promptFile,
     { path: `${home}/config.toml`, content: configToml(task), mode: '0600' },
+    { path: clientFile, content: codexClientSource, mode: '0600' },
+    { path: optionsFile, content: JSON.stringify(clientOptions(task)), mode: '0600' },
     // Read for every repository, before the repository's own.
     ...(task.instructions ? [{ path: `${home}/AGENTS.md`, content: task.instructions, mode: '0600' }] : []),
   ]
   return {
-    argv: ['/bin/sh', '-c', promptScript('codex'), 'codex', ...options],
-    env: { ...env, CODEX_HOME: home, ...(task.broker ? { CORRAL_MODEL_TOKEN: task.broker.token } : {}) },
+    argv: ['/bin/sh', '-c', script, 'codex', ...options],
+    env: {
+      ...env,
+      CODEX_HOME: home,
+      CORRAL_ASK: askOf(task),
+      CORRAL_CODEX_OPTIONS: optionsFile,
+      ...(isForServer(args) || askOf(task) !== 'never' ? { CORRAL_CODEX_CLIENT: clientFile } : {}),
+      ...(task.broker ? { CORRAL_MODEL_TOKEN: task.broker.token } : {}),
+    },
     cwd: task.workDir,
     files,
+  }
+}
+
+const askOf = ({ mode, ask }: AgentTaskInput): AskPolicy => (mode === 'plan' ? 'never' : (ask ?? 'never'))
+
+function clientOptions(task: AgentTaskInput): object {
+  const ask = askOf(task)
+  const { model, args = [] } = task.options
+  return {
+    ask,
+    // Codex has its tool for questions in plan mode alone unless told otherwise.
+    args: [...args, ...(ask === 'never' ? [] : ['--enable', 'default_mode_request_user_input'])],
+    approvalPolicy: ask === 'always' ? 'untrusted' : 'never',
+    sandbox: task.mode === 'plan' ? 'read-only' : 'danger-full-access',
+    ...(model ? { model } : {}),
+    ...(task.inboxDir ? { inbox: task.inboxDir } : {}),
+    ...(task.resume ? { resume: task.resume.sessionId } : {}),
   }
 }
 
@@ -67,6 +117,7 @@ function codexLaunch(task: AgentTaskInput): LaunchSpec {
 function configToml({ broker, options, mcpServers = [] }: AgentTaskInput): string {
   const top = [
     'check_for_update_on_startup = false',
+    'suppress_unstable_features_warning = true',
     'project_doc_fallback_filenames = ["CLAUDE.md"]',
     ...(options.effort ? [`model_reasoning_effort = ${text(options.effort)}`] : []),
     ...(broker ? ['model_provider = "corral"'] : []),

@@ -1,5 +1,5 @@
 import type { AgentEvent } from '@corral/protocol'
-import type { AgentExit, AgentVerdict } from '../../agent-adapter.js'
+import type { AgentExit, AgentQuestion, AgentVerdict } from '../../agent-adapter.js'
 import { exitVerdict } from '../../exit-verdict.js'
 import {
   contentText,
@@ -13,17 +13,61 @@ import {
   toolResultEvent,
 } from '../../json-lines-parser.js'
 import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
+import { QuestionBook, readMessage } from '../../question-book.js'
+import { execLineOf } from './app-server-lines.js'
+import { questionsOf } from './codex-channel.js'
 
-/** Reads the lines of `codex exec --json`. */
+/** Reads what the program beside `codex app-server` prints, and the lines of `codex exec --json`. */
 export class CodexParser extends JsonLinesParser {
+  readonly #questions = new QuestionBook()
+  readonly read: string[] = []
   #failure: string | undefined
   #isCompleted = false
+  /** The app server tells the counts beside the turn and not with its end. */
+  #usage: JsonObject | undefined
 
   constructor() {
     super('Codex')
   }
 
+  get questions(): readonly AgentQuestion[] {
+    return this.#questions.open
+  }
+
   protected onLine(line: JsonObject): AgentEvent[] {
+    if (line.corral !== undefined) return this.#ownLine(line)
+    if (line.method === undefined) return this.#execLine(line)
+    if (line.id !== undefined) return this.#asked(line)
+    if (line.method === 'serverRequest/resolved') return this.#resolved(asObject(line.params) ?? {})
+    const execLine = execLineOf(line)
+    return execLine ? this.#execLine(execLine) : []
+  }
+
+  #ownLine(line: JsonObject): AgentEvent[] {
+    if (line.corral === 'session') this.sessionId = asString(line.sessionId)
+    const message = readMessage(line)
+    if (message) {
+      this.read.push(message.id)
+      return message.events
+    }
+    if (line.corral !== 'end') return this.#questions.ownLine(line)
+    const failure = asString(line.message)
+    if (failure === undefined) return []
+    this.#failure ??= failure
+    return errorEvents(failure)
+  }
+
+  #asked(line: JsonObject): AgentEvent[] {
+    const questions = questionsOf(line)
+    if (questions[0]) this.#questions.requested(questions[0].id, questions)
+    return []
+  }
+
+  #resolved({ requestId }: JsonObject): AgentEvent[] {
+    return this.#questions.withdraw(({ id }) => id === String(requestId))
+  }
+
+  #execLine(line: JsonObject): AgentEvent[] {
     const item = asObject(line.item)
     switch (line.type) {
       case 'thread.started':
@@ -38,7 +82,10 @@ export class CodexParser extends JsonLinesParser {
         return errorEvents(line.message)
       case 'turn.completed':
         this.#isCompleted = true
-        return usageEvents(asObject(line.usage))
+        return usageEvents(asObject(line.usage) ?? this.#usage)
+      case 'corral.usage':
+        this.#usage = asObject(line.usage)
+        return []
       case 'turn.failed':
         // The same text came as an error line just before.
         this.#failure = asString(asObject(line.error)?.message) ?? ''
@@ -49,9 +96,10 @@ export class CodexParser extends JsonLinesParser {
   }
 
   protected judge(exit: AgentExit): AgentVerdict {
-    if (this.#failure !== undefined) return modelFailure(this.#failure, statusIn(this.#failure))
     if (exit.exitCode === 127 && !this.#isCompleted)
       return { ok: false, cause: 'AgentNotInstalled', message: 'Codex is not installed in the sandbox' }
+    if (this.#failure !== undefined && exit.signal === undefined)
+      return modelFailure(this.#failure, statusIn(this.#failure))
     if (exit.exitCode === 0 && !this.#isCompleted)
       return { ok: false, cause: 'AgentFailed', message: 'Codex ended without completing its turn' }
     return exitVerdict(this.program, exit)
