@@ -37,7 +37,7 @@ export interface SealRequest {
   paths: readonly string[]
   /** No file may hold one of these values; empty ones are passed over. */
   secrets?: readonly string[]
-  /** Kept with the snapshot as it is, for whoever asked. */
+  /** Kept with the snapshot as it is, for the caller. */
   labels?: Readonly<Record<string, string>>
   signal?: AbortSignal
 }
@@ -67,7 +67,7 @@ export type SnapshotErrorCode =
   | 'NotFound'
   /** Another snapshot has the name. */
   | 'AlreadyExists'
-  /** A file belongs to somebody else than the pod; the message names it. */
+  /** A file belongs to another user than the pod's; the message names it. */
   | 'ForeignOwner'
   /** A file holds one of the secrets; the message names the file, never the value. */
   | 'SecretFound'

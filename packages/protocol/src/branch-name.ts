@@ -43,7 +43,9 @@ const branchRules: readonly BranchRule[] = [
     message: 'must not look like the id of a commit',
   },
   {
-    refuses: (name) => /\p{Surrogate}|[\u0080-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/u.test(name),
+    // What has no width or is only space looks like another branch: controls, formats, separators, fillers, variants.
+    refuses: (name) =>
+      /[\p{Cc}\p{Cf}\p{Cs}\p{Z}\u115f\u1160\u3164\uffa0]|\u034f|\u17b4|\u17b5|\p{Variation_Selector}/u.test(name),
     message: 'must not contain characters that hide or reorder text',
   },
   {

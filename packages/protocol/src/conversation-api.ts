@@ -6,6 +6,8 @@ import { branchNameSchema, plainText, taskLimits } from './task-api.js'
 export const taskCommentSchema = z.strictObject({
   path: plainText(4096),
   line: z.number().int().min(1).optional(),
+  /** First line of a range that ends at `line`. */
+  start_line: z.number().int().min(1).optional(),
   /** Which side of the diff the line is counted on; the new one without it. */
   side: z.enum(['old', 'new']).optional(),
   /** The code it is about, as the agent shall see it. */
@@ -72,8 +74,9 @@ export type MessageDelivery = z.infer<typeof messageDeliverySchema>
 /** What an agent is told: the message, then each comment with its place. */
 export function messageText({ task, comments = [] }: Pick<TaskMessageRequest, 'task' | 'comments'>): string {
   if (comments.length === 0) return task
-  const remarks = comments.map(({ path, line, side, code, text }) => {
-    const place = line === undefined ? path : `${path}:${line}${side === 'old' ? ' (before the change)' : ''}`
+  const remarks = comments.map(({ path, line, start_line: start, side, code, text }) => {
+    const lines = start === undefined || start === line ? `${line}` : `${start}-${line}`
+    const place = line === undefined ? path : `${path}:${lines}${side === 'old' ? ' (before the change)' : ''}`
     return [`- ${place}`, ...(code === undefined ? [] : indented(code, '  > ')), ...indented(text, '  ')].join('\n')
   })
   return `${task}\n\nComments on the change:\n${remarks.join('\n')}`

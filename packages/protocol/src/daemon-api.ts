@@ -3,6 +3,15 @@ import * as z from 'zod'
 /** The port the daemon listens on inside a sandbox. */
 export const daemonPort = 8888
 
+/**
+ * The one byte both sides of a parked line say before anything is passed: the daemon when a connection wants the line, the
+ * other side when its target is open.
+ */
+export const reverseHandshake = 1
+
+/** The host name in `CONNECT reverse:PORT`, which parks a line for a port of the sandbox's loopback. */
+export const reverseHost = 'reverse'
+
 /** A process id is chosen by the caller: a file name of at most 128 characters. */
 export const processIdSchema = z
   .string()
@@ -53,7 +62,7 @@ export const startProcessRequestSchema = z.strictObject({
 export type StartProcessRequest = z.infer<typeof startProcessRequestSchema>
 
 export const processExitSchema = z.object({
-  /** 0-255; a process ended by signal n reports 128 + n. -1: nobody saw the end. */
+  /** 0-255; a process ended by signal n reports 128 + n. -1: the end was not seen. */
   exit_code: z.number().int().min(-1).max(255),
   signal: z.number().int().min(1).max(64).optional(),
   message: z.string().max(4096).optional(),
@@ -156,6 +165,7 @@ export const daemonRoutes = {
   fileOperation: '/v1/file-operations',
   binding: '/v1/binding',
   metrics: '/v1/metrics',
+  reversePort: (port: number) => `/v1/reverse-ports/${port}`,
 } as const
 
 /** An absolute path, dot segments resolved, as the tail of a URL: the daemon's file routes carry paths literally. */

@@ -270,6 +270,11 @@ export class DaemonClient {
     await this.#json('PUT', daemonRoutes.binding, z.unknown(), options, binding)
   }
 
+  /** Resolves when connections to this reverse port get through to their target; `BrokerUnreachable` where they do not. */
+  async checkReversePort(port: number, options: DaemonCallOptions = {}): Promise<void> {
+    await this.#json('GET', daemonRoutes.reversePort(port), z.object({ reachable: z.literal(true) }), options)
+  }
+
   metrics(options: DaemonCallOptions = {}): Promise<SandboxMetricsRecord> {
     return this.#json('GET', daemonRoutes.metrics, sandboxMetricsSchema, options)
   }

@@ -141,9 +141,13 @@ const secretEntry = z.strictObject({
 
 export const secrets: z.ZodArray<typeof secretEntry> = z.array(secretEntry).max(20)
 
+export const keyFiles: z.ZodArray<typeof directory> = z.array(directory).max(100)
+
 const partFields = z.strictObject({
   path: directory.describe('The directory of the part; its commands run there.'),
   setup: commands.optional(),
+  update: commands.optional(),
+  key: keyFiles.optional(),
   env: variables.optional(),
   checks: checks.optional(),
   tools: tools.optional(),

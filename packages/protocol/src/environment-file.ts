@@ -7,6 +7,7 @@ import {
   directory,
   egress,
   egressNote,
+  keyFiles,
   parts,
   secondsOf,
   secrets,
@@ -36,6 +37,12 @@ export const environmentFileSchema = z.strictObject({
   setup: commands
     .optional()
     .describe('Installs what the repository needs; runs under bash -euo pipefail before the agent.'),
+  update: commands
+    .optional()
+    .describe('Brings what set-up left up to date where lock files differ from the snapshot’s; set-up where unset.'),
+  key: keyFiles
+    .optional()
+    .describe('Files and directories whose contents decide what set-up leaves; all known lock files where unset.'),
   env: variables.optional().describe('Variables for set-up and the agent.'),
   path: z.array(directory).max(50).optional().describe('Directories of the repository that come first on PATH.'),
   tools: tools.optional().describe('Toolchains and their versions; version files of the repository where unset.'),
@@ -73,6 +80,10 @@ export interface EnvironmentService extends Omit<BackgroundCommand, 'run'> {
 export interface EnvironmentRequest {
   /** The lines of a bash script. */
   setup?: string
+  /** The same, for what set-up left with other lock files. */
+  update?: string
+  /** Paths of the files that decide what set-up leaves. */
+  key?: string[]
   env: Record<string, string>
   path: string[]
   checks: Check[]
@@ -101,19 +112,22 @@ export function environmentRequest(file: File, part?: string): EnvironmentReques
   const { path: place, ...own }: Partial<Part> = chosen ?? {}
   const merged = { ...file, ...own, env: { ...file.env, ...own.env } }
   // What the root says runs at the root, also for a task on a part.
-  const at = <Key extends 'setup' | 'checks' | 'start' | 'services'>(key: Key): string | undefined =>
+  const at = <Key extends 'setup' | 'update' | 'checks' | 'start' | 'services'>(key: Key): string | undefined =>
     own[key] === undefined ? undefined : place
-  const { setup } = merged
-  const lines = typeof setup === 'string' ? [setup] : setup
-  const inPart = at('setup')
+  // A part with a set-up of its own is not updated with what the root says.
+  const { setup, update = own.setup === undefined ? file.update : undefined, key } = { ...merged, update: own.update }
+  const scriptOf = (lines: string | readonly string[], within: string | undefined): string =>
+    [...(within ? [`cd -- ${quoted(within)}`] : []), ...(typeof lines === 'string' ? [lines] : lines)].join('\n')
   return {
-    ...(lines ? { setup: [...(inPart ? [`cd -- ${quoted(inPart)}`] : []), ...lines].join('\n') } : {}),
+    ...(setup ? { setup: scriptOf(setup, at('setup')) } : {}),
+    ...(setup && update ? { update: scriptOf(update, at('update')) } : {}),
+    ...(key ? { key } : {}),
     env: texts(merged.env),
     path: file.path ?? [],
     checks: (merged.checks ?? [])
       .map(toCheck)
       .map((check) => ({ ...check, command: inDirectory(at('checks'), check.command) })),
-    egress: { setup: file.egress?.setup ?? (lines ? [packagesGrant] : []), agent: file.egress?.agent ?? [] },
+    egress: { setup: file.egress?.setup ?? (setup ? [packagesGrant] : []), agent: file.egress?.agent ?? [] },
     tools: texts({ ...file.tools, ...own.tools }),
     start: (merged.start ?? []).map(({ run, ready, timeout }, index) => ({
       name: `start-${index + 1}`,

@@ -140,6 +140,12 @@ export const errorCodes = {
     'The sandbox cannot reach the broker of the platform.',
     'Check that the platform runs and that its connection to the sandbox stands.',
   ),
+  ProviderUnreachable: row(
+    503,
+    true,
+    'The cluster of a provider of sandboxes does not answer.',
+    'Check it with `corral provider check NAME`.',
+  ),
   ConnectionLost: row(
     503,
     true,
@@ -276,6 +282,12 @@ export const errorCodes = {
     false,
     'The address of the repository carries a password, token or user name, or a query that could hold one.',
     'Leave it out of the address; git on the machine of the platform finds it through a credential helper or an ssh key.',
+  ),
+  EnvironmentNotFound: row(
+    404,
+    false,
+    'There is no environment with this name.',
+    'List them with `corral env list`; the first task on a repository makes one.',
   ),
   ProjectNotFound: row(
     404,

@@ -71,6 +71,8 @@ export {
   processListSchema,
   processRecordSchema,
   type RunnerTask,
+  reverseHandshake,
+  reverseHost,
   runnerTaskSchema,
   type SignalName,
   type SignalRequest,
@@ -101,6 +103,18 @@ export {
   type TreeEntry,
   treeEntrySchema,
 } from './daemon-files-api.js'
+export {
+  type BuildEnvironmentRequest,
+  buildEnvironmentRequestSchema,
+  type EnvironmentBuildView,
+  type EnvironmentEvents,
+  type EnvironmentView,
+  environmentEventsSchema,
+  environmentListSchema,
+  environmentViewSchema,
+  type RebuildEnvironmentRequest,
+  rebuildEnvironmentRequestSchema,
+} from './environment-api.js'
 export { secretName, type ToolName, toolNames } from './environment-fields.js'
 export {
   askedEgress,
@@ -114,6 +128,7 @@ export {
   laterFields,
   maxEnvironmentFileBytes,
 } from './environment-file.js'
+export { EnvironmentsClient } from './environments-client.js'
 export { type ErrorCode, type ErrorCodeEntry, errorCodeEntry, errorCodes, isErrorCode } from './error-codes.js'
 export { renderErrorsMarkdown } from './errors-markdown.js'
 export { formatGitIdentity, type GitIdentity, gitIdentitySchema, parseGitIdentity } from './git-identity.js'
@@ -180,6 +195,32 @@ export {
   type FileRef,
   fileRefSchema,
 } from './result-api.js'
+export {
+  type SandboxProviderInfo,
+  type SandboxProviderSettings,
+  sandboxProviderInfoSchema,
+  sandboxProviderListSchema,
+  sandboxProviderNameSchema,
+  sandboxProviderSchema,
+} from './sandbox-provider-api.js'
+export {
+  changedSettings,
+  type KubeContextList,
+  type KubeNameList,
+  kubeContextListSchema,
+  kubeNameListSchema,
+  type PatchSettingsRequest,
+  patchSettingsRequestSchema,
+  type SandboxProviderName,
+  type Settings,
+  type SettingsView,
+  sandboxProviders,
+  settingsSchema,
+  settingsViewSchema,
+  type TestSettingsRequest,
+  testSettingsRequestSchema,
+} from './settings-api.js'
+export { SettingsClient } from './settings-client.js'
 export {
   type AgentChoice,
   agentChoiceOf,

@@ -103,9 +103,12 @@ export type ObjectView = z.infer<typeof objectViewSchema>
 export const connectionCheckSchema = z.object({
   check: z.string(),
   title: z.string(),
-  state: z.enum(['ok', 'warn', 'fail']),
+  /** `skipped`: it needs something that another check has found missing. */
+  state: z.enum(['ok', 'warn', 'fail', 'skipped']),
   detail: z.string(),
   remedy: z.string().optional(),
+  /** A command that is the remedy, or the first step to it. */
+  command: z.string().optional(),
   ms: z.number().nonnegative(),
 })
 export type ConnectionCheck = z.infer<typeof connectionCheckSchema>

@@ -11,6 +11,7 @@ import { branchNameProblem } from './branch-name.js'
 import { checkLimits, checksSchema, failedChecksPolicySchema } from './check-api.js'
 import { gitIdentitySchema } from './git-identity.js'
 import { artifactLimits } from './result-api.js'
+import { sandboxProviderNameSchema } from './sandbox-provider-api.js'
 import { taskPhaseSchema } from './task-state.js'
 
 /** Sizes a request to the task API may have. */
@@ -178,7 +179,12 @@ const taskRequestFields = z.strictObject({
   /** Beside `egress`, for set-up alone: closed again before the agent starts. */
   setup_egress: z.array(egressRuleSchema).max(taskLimits.egressRules).optional(),
   sandbox: z
-    .strictObject({ pool: z.string().min(1).max(253).optional(), template: z.string().min(1).max(253).optional() })
+    .strictObject({
+      pool: z.string().min(1).max(253).optional(),
+      template: z.string().min(1).max(253).optional(),
+      /** The provider of the sandbox, where it is not the platform's default one. */
+      provider: sandboxProviderNameSchema.optional(),
+    })
     .optional(),
   labels: z.record(labelKey, z.string().max(63)).optional(),
   /** `plan`: the agent plans, changes nothing, and waits for the approval of its plan. */
@@ -217,6 +223,8 @@ const taskRequestFields = z.strictObject({
   sign: z.boolean().optional(),
   /** Path of the environment file in the repository, instead of `.corral/environment.yaml`. */
   environment_file: injectedPathSchema.optional(),
+  /** False: set up from nothing, whatever the environment of the repository has built. */
+  use_snapshot: z.boolean().optional(),
   /** RuntimeClass of the pod; a pool whose template has it is used where `sandbox` names none. */
   runtime_class_name: z
     .string()

@@ -112,6 +112,18 @@ export const taskCauses = {
     'The sandbox disappeared while the task used it.',
     'Retry; if it happens again, read the events of the pod.',
   ),
+  BrokerUnreachable: failed(
+    'agent',
+    true,
+    'The sandbox cannot reach the broker of the platform, so its agent would have no model.',
+    'Check that the platform runs and that its connection to the sandbox stands, then retry.',
+  ),
+  ProviderUnreachable: failed(
+    'claim',
+    true,
+    'The cluster that was to run the task does not answer.',
+    'Check it with `corral provider check NAME`, then retry.',
+  ),
   DaemonUnreachable: failed(
     'any',
     true,
@@ -233,6 +245,12 @@ export const taskCauses = {
     false,
     'The environment file of the repository asks for network or secrets that were not granted.',
     'Read the file, then grant it with `corral env grant`.',
+  ),
+  SnapshotRefused: failed(
+    'setup',
+    false,
+    'What set-up left cannot be kept as a snapshot, so that every task sets itself up.',
+    'The message names the file: let set-up leave none that belongs to another user or holds a secret.',
   ),
   SetupFailed: failed(
     'setup',

@@ -118,6 +118,8 @@ export const outputEventSchema = z.object({
   text: z.string().max(eventLimits.outputCharacters),
   /** The stage whose command wrote it; absent means the agent. */
   stage: taskStageSchema.optional(),
+  /** The check whose command wrote it, in the stage of the checks. */
+  check: z.string().max(100).optional(),
 })
 
 /** One check of one round. What it wrote is the artifact `check-ROUND-NAME.log`. */

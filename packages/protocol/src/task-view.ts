@@ -85,6 +85,8 @@ export const taskViewSchema = z.object({
       name: z.string().optional(),
       pod: z.string().optional(),
       isolation: z.string().optional(),
+      /** The provider it is from, where that is another cluster. */
+      provider: z.string().optional(),
       /** While it is held for a follow-up: until when. */
       held_until: time.optional(),
       /** The task that held it for this one. */

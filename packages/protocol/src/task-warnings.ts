@@ -31,6 +31,14 @@ export const taskWarnings = {
     'A branch the agent made cannot be read.',
     'Look at the log of the agent for what damaged its repository.',
   ),
+  CommitsKept: row(
+    'The agent made commits or changed files that no branch leads to, and they are not part of the result.',
+    getKept,
+  ),
+  RefNotPushed: row(
+    'The agent made or moved a tag, a note or another ref; only the branch of the task is pushed.',
+    `Set it yourself where you want it. ${getKept.replace('It is', 'What it names is, where that is new,')}`,
+  ),
   StashKept: row('The agent left work in a stash, which is not part of the result.', getKept),
   UncommittedKept: row(
     'Files changed on another branch than the result’s conflict with it and are not part of it.',
@@ -44,6 +52,10 @@ export const taskWarnings = {
     'The agent replaced commits it was to build on; its files are one commit on top of the base, with its messages.',
     getKept,
   ),
+  NewerCommitsUndone: row(
+    'The agent changed files of an older commit than it was given, in conflict with later ones: the result undoes those.',
+    'Compare the diff with what was asked for.',
+  ),
   HistoryLost: row(
     'The agent’s repository could not be read; the result is its files, without commits it may have made.',
     'Read the log of the agent for its commit messages.',
@@ -55,6 +67,10 @@ export const taskWarnings = {
   IndexRebuilt: row(
     'The index of the agent’s repository could not be used and was made anew.',
     'Compare the diff with what was asked for.',
+  ),
+  CommitsNotAccepted: row(
+    'Commits of the agent were not accepted; the result is its files as one commit.',
+    'They are as it made them in the artifact rejected.bundle of the task.',
   ),
   AttributesIgnored: row(
     'Attributes of the repository could not be applied: files are as they were on disk.',
@@ -96,7 +112,7 @@ export const taskWarnings = {
     'Ask for their contents with `lfs: true`.',
   ),
   FromCheckpoint: row(
-    'The sandbox was lost; the result is the last checkpoint of the work, and what came after it is missing.',
+    'The work could not be taken out at its end; the result is the last checkpoint of it, and what came after is missing.',
     'Retry: the agent goes on from there.',
   ),
   DiffLeftOut: row(
@@ -121,6 +137,14 @@ export const taskWarnings = {
     'Where the server does not have them either, those files cannot be checked out: look at the paths in the diff.',
   ),
   EgressRefused: row('The sandbox asked for a name it may not reach.', 'Allow it where the task needs it.'),
+  SnapshotNotUsed: row(
+    'The environment has no snapshot that could be used, so that the task sets itself up.',
+    '`corral env show` says more.',
+  ),
+  SetupOutsideSnapshot: row(
+    'Set-up left files outside of the repository and the home directory, which later tasks do not get.',
+    'Let it write below either of them.',
+  ),
   ToolMissing: row(
     'A version file asks for a toolchain the sandbox does not have.',
     'Add it, or correct the file; tasks go on with what is there.',
@@ -163,5 +187,6 @@ export function mergeWarnings(known: readonly TaskWarning[], more: readonly Task
     [...known, ...more].map((warning) => [`${warning.code} ${warning.path ?? warning.message}`, warning]),
   )
   const list = [...all.values()].filter(({ code }) => code !== 'WarningsCut')
-  return list.length <= maxTaskWarnings ? list : [...list.slice(0, maxTaskWarnings - 1), taskWarning('WarningsCut')]
+  const isCut = list.length < all.size || list.length > maxTaskWarnings
+  return isCut ? [...list.slice(0, maxTaskWarnings - 1), taskWarning('WarningsCut')] : list
 }

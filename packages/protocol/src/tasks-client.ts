@@ -13,6 +13,7 @@ import {
 } from './conversation-api.js'
 import { CorralError } from './corral-error.js'
 import type { Fetch } from './daemon-client.js'
+import { EnvironmentsClient } from './environments-client.js'
 import { type GroupView, groupViewSchema } from './group-view.js'
 import {
   type AgentInfo,
@@ -30,7 +31,7 @@ import {
   sandboxListSchema,
   secretListSchema,
 } from './platform-api.js'
-import { ProjectsClient } from './projects-client.js'
+import { type ClientCalls, ProjectsClient } from './projects-client.js'
 import { readLines } from './read-lines.js'
 import { boundedText, failureOf, wrapFailure } from './response-failure.js'
 import {
@@ -40,6 +41,9 @@ import {
   changedFilesSchema,
   type FileRef,
 } from './result-api.js'
+import { type SandboxProviderInfo, sandboxProviderListSchema } from './sandbox-provider-api.js'
+import type { PatchSettingsRequest } from './settings-api.js'
+import { SettingsClient } from './settings-client.js'
 import {
   type CreateTaskRequest,
   type CreateTaskResponse,
@@ -89,16 +93,21 @@ export class TasksClient {
   readonly #fetch: Fetch
   readonly #reconnectForMs: number
   readonly projects: ProjectsClient
+  readonly environments: EnvironmentsClient
+  readonly settings: SettingsClient
 
   constructor(options: TasksClientOptions) {
     this.#baseUrl = options.baseUrl.replace(/\/+$/, '')
     this.#token = options.token
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
     this.#reconnectForMs = options.reconnectForMs ?? 60_000
-    this.projects = new ProjectsClient({
+    const calls: ClientCalls = {
       json: (...call) => this.#json(...call),
       nothing: (...call) => this.#nothing(...call),
-    })
+    }
+    this.projects = new ProjectsClient(calls)
+    this.environments = new EnvironmentsClient(calls)
+    this.settings = new SettingsClient(calls)
   }
 
   /** With the same `idempotencyKey` a repeat answers the first one's task. */
@@ -325,10 +334,32 @@ export class TasksClient {
     return this.#json('GET', `/objects/${kind}/${encodeURIComponent(name)}`, objectViewSchema, options)
   }
 
-  /** Looks at what the platform needs of its cluster, one result after the other. */
-  async *testConnection(options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionCheck, void> {
-    const { signal } = options
-    const response = await this.#request('POST', '/settings/test', signal ? { signal } : {}, signal)
+  /** Where sandboxes of tasks may come from. */
+  providers(options: TaskCallOptions = {}): Promise<{ providers: SandboxProviderInfo[] }> {
+    return this.#json('GET', '/providers', sandboxProviderListSchema, options)
+  }
+
+  /** Looks at what the platform needs of the cluster of a provider, one result after the other. */
+  testProvider(name: string, options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionCheck, void> {
+    return this.#checks(`/providers/${encodeURIComponent(name)}/test`, options)
+  }
+
+  /**
+   * Looks at what the platform needs of its cluster, one result after the other: with the settings that are saved, changed by
+   * `settings`, which are not.
+   */
+  testConnection(
+    options: { signal?: AbortSignal; settings?: PatchSettingsRequest } = {},
+  ): AsyncGenerator<ConnectionCheck, void> {
+    return this.#checks('/settings/test', options)
+  }
+
+  async *#checks(
+    path: string,
+    { signal, settings }: { signal?: AbortSignal; settings?: PatchSettingsRequest },
+  ): AsyncGenerator<ConnectionCheck, void> {
+    const init = { ...(settings ? { body: JSON.stringify({ settings }) } : {}), ...(signal ? { signal } : {}) }
+    const response = await this.#request('POST', path, init, signal)
     try {
       for await (const line of readLines(response)) if (line !== '') yield connectionCheckSchema.parse(parseJson(line))
     } catch (error) {

@@ -134,6 +134,11 @@ const specFields = {
     .object({
       pool: z.string().exactOptional().describe('SandboxWarmPool to claim from.'),
       template: z.string().exactOptional().describe('SandboxTemplate to start from; not together with a pool.'),
+      provider: z
+        .string()
+        .max(63)
+        .exactOptional()
+        .describe('Provider of the sandbox; the cluster that keeps the task where unset.'),
     })
     .exactOptional()
     .describe('Where it is done; the pool "default" where unset.'),
@@ -176,6 +181,10 @@ const specFields = {
     .describe('Files written into the checkout before the agent runs.'),
   setup: z.string().exactOptional().describe('Command to run before the agent; .corral/setup of the repository else.'),
   part: z.string().exactOptional().describe('The part of the environment of the repository to set up.'),
+  useSnapshot: z
+    .boolean()
+    .exactOptional()
+    .describe('False: the task sets itself up from nothing, whatever its environment has built.'),
   setupTimeoutSeconds: int32()
     .min(1)
     .exactOptional()
@@ -332,6 +341,7 @@ export const agentTaskStatusSchema = z
         sandboxName: z.string().exactOptional().describe('The Sandbox it was given.'),
         podName: z.string().exactOptional().describe('The pod of that Sandbox.'),
         isolation: z.string().exactOptional().describe('The isolation tier it ran on.'),
+        provider: z.string().exactOptional().describe('The provider it is from, where that is another cluster.'),
         kept: z
           .boolean()
           .exactOptional()
@@ -428,6 +438,7 @@ export const agentTaskStatusSchema = z
         commit: z.string().describe('The commit its file was read from.'),
         source: z.string().exactOptional().describe('The file it was read from.'),
         setup: z.string().exactOptional().describe('The set-up script.'),
+        update: z.string().exactOptional().describe('What is run instead on a snapshot with other lock files.'),
         env: z.record(z.string(), z.string()).exactOptional().describe('Variables for set-up and the agent.'),
         path: z.array(z.string()).exactOptional().describe('Directories of the repository that come first on PATH.'),
         tools: z
@@ -453,6 +464,24 @@ export const agentTaskStatusSchema = z
           .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Secrets that set-up is given.' }),
         setupEgress: z.array(z.string()).exactOptional().describe('What set-up may reach.'),
         egress: z.array(z.string()).exactOptional().describe('What the agent may reach.'),
+        snapshot: z
+          .object({
+            name: z.string().describe('As the annotation corral.dev/snapshot of its pod names it.'),
+            environment: z.string().describe('The Environment it belongs to.'),
+            key: z.string().describe('The key the task needed.'),
+            exact: z.boolean().describe('Whether it has that key: nothing is left to set up. Else update is run.'),
+            builtAt: dateTime().describe('When it was built.'),
+          })
+          .exactOptional()
+          .describe('The snapshot the task was given.'),
+        failure: z
+          .object({
+            code: z.string().describe('A code of the cause table.'),
+            message: z.string().describe('What happened, with the last lines of its output.'),
+            hint: z.string().exactOptional().describe('What to do next.'),
+          })
+          .exactOptional()
+          .describe('Why the build the task waited for failed.'),
       })
       .exactOptional()
       .describe('What .corral/environment.yaml of the repository gives the task.'),

@@ -1,6 +1,7 @@
 import type * as v1alpha1 from './agent-sandbox/v1alpha1.js'
 import type { Sandbox, SandboxClaim, SandboxTemplate, SandboxWarmPool } from './agent-sandbox/v1beta1.js'
 import type { AgentTask } from './agent-task.js'
+import type { Environment } from './environment.js'
 import type * as core from './generated/core-types.js'
 import { defineKind, type ResourceKind } from './meta.js'
 import type { Project } from './project.js'
@@ -177,3 +178,8 @@ export const SandboxWarmPoolsV1alpha1: ResourceKind<v1alpha1.SandboxWarmPoolV1al
 
 export const AgentTasks: ResourceKind<AgentTask> = defineKind(`${CORRAL_GROUP}/v1alpha1`, 'AgentTask', 'agenttasks')
 export const Projects: ResourceKind<Project> = defineKind(`${CORRAL_GROUP}/v1alpha1`, 'Project', 'projects')
+export const Environments: ResourceKind<Environment> = defineKind(
+  `${CORRAL_GROUP}/v1alpha1`,
+  'Environment',
+  'environments',
+)

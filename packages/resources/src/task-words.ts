@@ -104,10 +104,13 @@ export const packagesGrant = 'packages'
 export const isolationTiers = ['process', 'bubblewrap', 'gvisor'] as const
 export type IsolationTier = (typeof isolationTiers)[number]
 
-/** Whether a tier is at least as strong as another one. A tier nobody knows is weaker than any. */
+/** Whether a tier is at least as strong as another one. An unknown tier is weaker than any. */
 export function isAsStrong(tier: string, minimum: IsolationTier): boolean {
   return isolationTiers.indexOf(tier as IsolationTier) >= isolationTiers.indexOf(minimum)
 }
 
 /** On an AgentTask: the Project it belongs to. */
 export const projectLabel = 'corral.dev/project'
+
+/** What a build of an environment is doing, or how it ended. */
+export const buildStates = ['Starting', 'Running', 'Succeeded', 'Failed'] as const

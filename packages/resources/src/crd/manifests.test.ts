@@ -57,6 +57,7 @@ describe('CRD manifests', () => {
       'SandboxWarmPool v1beta1',
       'AgentTask v1alpha1',
       'Project v1alpha1',
+      'Environment v1alpha1',
     ])
     const warnings = embeddedCrds().flatMap(({ spec }) =>
       spec.versions.flatMap((version) => version.deprecationWarning ?? []),

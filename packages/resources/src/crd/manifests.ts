@@ -2,11 +2,12 @@ import type { z } from 'zod'
 import * as alpha from '../agent-sandbox/v1alpha1.js'
 import * as beta from '../agent-sandbox/v1beta1.js'
 import { agentTaskSchema } from '../agent-task.js'
+import { environmentSchema } from '../environment.js'
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '../generated/core-types.js'
 import { projectSchema } from '../project.js'
 import { structuralSchemaFromZod } from './zod-schema.js'
 
-/** `cluster`: what upstream 1.0 serves, plus AgentTask and Project. `embedded`: v1alpha1 of the sandbox kinds too. */
+/** `cluster`: what upstream 1.0 serves, plus AgentTask, Project and Environment. `embedded`: v1alpha1 of the sandbox kinds too. */
 export type CrdSet = 'cluster' | 'embedded'
 
 interface VersionPlan {
@@ -121,6 +122,25 @@ const KINDS: KindPlan[] = [
         ['Model', 'string', '.spec.agent.model', 1],
         AGE,
       ],
+    },
+  },
+  {
+    group: 'corral.dev',
+    kind: 'Environment',
+    plural: 'environments',
+    shortNames: ['envs'],
+    storage: {
+      name: 'v1alpha1',
+      schema: environmentSchema,
+      columns: [
+        ['Repo', 'string', '.spec.repository.url'],
+        ['Ref', 'string', '.spec.ref'],
+        ['Built', 'string', ".status.conditions[?(@.type=='Built')].status"],
+        ['Build', 'string', '.status.build.state'],
+        ['Part', 'string', '.spec.part', 1],
+        AGE,
+      ],
+      status: true,
     },
   },
 ]
