@@ -1,38 +1,44 @@
 import { createInformer, type Informer, type KubeClient } from '@corral/kube'
-import type { Clock, Logger } from '@corral/ports'
-import { type AgentTask, AgentTasks, isNotFound, Pods, SandboxClaims, type Stored } from '@corral/resources'
+import type { Clock, Logger, SnapshotStore } from '@corral/ports'
+import { type AgentTask, AgentTasks, Pods, SandboxClaims, type Stored } from '@corral/resources'
 import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQueue } from '@corral/runtime'
 import { agentOf, providerNameOf } from './agent-spec.js'
 import { createConcurrencyLimiter } from './agent-task/admission.js'
+import { poolDefaults } from './agent-task/claim.js'
 import { sandboxNeededUntilMs } from './agent-task/deadline.js'
 import type { StepName } from './agent-task/plan.js'
 import { findDeletion, findEviction, findOomKill, withEviction } from './agent-task/pod-eviction.js'
 import { taskReconciler } from './agent-task/reconciler.js'
 import { isFinished } from './agent-task/stages.js'
 import { createStepRunner } from './agent-task/step-runner.js'
+import type { TaskPorts } from './agent-task/task-ports.js'
 import type { UsageRecord } from './agent-task/usage-record.js'
 import type { ModelProviders } from './broker/model-providers.js'
 import type { ProviderHolds } from './broker/provider-holds.js'
 import { checkStep } from './checks/check-step.js'
 import { repairStep, stopChecksStep } from './checks/repair-step.js'
+import type { EnvironmentBuilds } from './environment/build/environment-builds.js'
+import { startEnvironmentController } from './environment/build/environment-controller.js'
+import type { SnapshotLimits } from './environment/build/prune.js'
 import type { EnvironmentGrants } from './environment/environment-grants.js'
-import { enterPhase } from './environment/network-phase.js'
 import type { PackageClients } from './environment/package-clients.js'
-import { watchRefusals } from './environment/watch-refusals.js'
 import { createHeldLimit, defaultMaxHeld } from './held/held-limit.js'
 import { holdLeftMs } from './held/hold.js'
+import type { TaskClient } from './places/place-client.js'
+import { createPlaceLooks } from './places/place-looks.js'
+import type { SandboxPlaces } from './places/sandbox-place.js'
 import { isAwaitingApproval } from './plan-approval/await-approval.js'
 import { suspendStep } from './plan-approval/suspend-step.js'
 import { checkSandbox } from './project/sandbox-choice.js'
 import type { TaskRecords } from './records/task-records.js'
 import type { Repository } from './repository/repository.js'
-import type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
-import { findWorkspace, type Workspace } from './sandbox/workspace.js'
+import type { SandboxAccess } from './sandbox/sandbox-session.js'
 import type { SecretStore } from './secrets/secret-store.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from './steps/agent-steps.js'
 import { repositoryStep } from './steps/repository-step.js'
 import { collectStep, pushStep } from './steps/result-steps.js'
 import { salvageStep } from './steps/salvage-step.js'
+import { sandboxContext, sandboxLine } from './steps/sandbox-context.js'
 import { setupStep } from './steps/setup-step.js'
 import type { Step, StepContext, StepOutcome } from './steps/step.js'
 import { takeOverStep } from './steps/take-over-step.js'
@@ -45,9 +51,15 @@ export interface TaskControllerOptions {
   sandboxes: SandboxAccess
   repository: Repository
   records: TaskRecords
+  /** Snapshots of the node that runs the sandboxes; undefined while it starts. Without it every task sets itself up. */
+  snapshots?: () => SnapshotStore | undefined
+  /** What environments may keep. */
+  snapshotLimits?: Partial<SnapshotLimits>
   usage: UsageRecord
   broker: { baseUrl: string; tokenFor(taskUid: string): string }
   providers: ModelProviders
+  /** Other clusters whose sandboxes tasks may ask for. */
+  places?: SandboxPlaces
   /** Providers that asked to wait: no further agent is started on them meanwhile. */
   holds?: ProviderHolds
   /** Tasks that may hold a sandbox at once; 0 admits none. */
@@ -73,9 +85,14 @@ export interface TaskControllerOptions {
 /** By the uid of the task. */
 export type TaskQueue = ReadonlyMap<string, { position: number; reason: string }>
 
+/** The same for the steps of one task: of its sandbox's cluster, where that is another one. */
+export type StepOptions = Omit<TaskControllerOptions, 'client'> & { client: TaskClient }
+
 export interface TaskController {
   readonly ready: Promise<void>
   readonly tasks: Informer<AgentTask>
+  /** Whether any environment is being built. */
+  isBuilding(): boolean
   /** The tasks that hold a sandbox, as far as is known. */
   holders(): Stored<AgentTask>[]
   /** Looks at the task of this uid again: something beside its objects has changed. */
@@ -164,6 +181,19 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   }
   claims.subscribe({ add: onClaim, update: onClaim, delete: onClaim })
 
+  const { snapshots } = options
+  // Without mounts of its own a sandbox's paths differ from those of the build, which files may hold.
+  const hasSnapshots = snapshots !== undefined && options.isolation !== 'process'
+  const environments = hasSnapshots
+    ? startEnvironmentController({
+        ...options,
+        snapshots,
+        claims,
+        ...(options.snapshotLimits ? { limits: options.snapshotLimits } : {}),
+        log: log.child({ controller: 'environment' }),
+      })
+    : undefined
+
   const talkOf = ({ metadata: { uid } }: Stored<AgentTask>): Pick<StepContext, 'report' | 'watchTask'> => ({
     report: (report) => runner.report(uid, report),
     watchTask(onChange) {
@@ -174,16 +204,44 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     },
   })
 
-  const reconcile = taskReconciler({
+  const looks = createPlaceLooks(options, {
+    signal: lifetime.signal,
+    onClaim(name) {
+      queue.add(`${namespace}/${name}`)
+    },
+  })
+  const own: TaskPorts = {
     client,
+    provider: undefined,
+    ensurePool: async () => poolDefaults.pool,
+    at: async (task) => {
+      const look = await looks.of(task)
+      if (!look) return undefined
+      const { client: seen, place, isolation, hasEgressByName } = look
+      if (!place) return own
+      return {
+        ...own,
+        client: seen,
+        provider: place.name,
+        ensurePool: () => place.ensurePool(),
+        isolation,
+        hasEgressByName: hasEgressByName ?? true,
+      }
+    },
     records: options.records,
     steps: runner,
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
-      withEviction(
-        runStep(step, task, { reason, endMessage, signal, progress, ...talkOf(task) }, options),
-        async () =>
-          (await findEviction(client, task)) ?? (await findDeletion(client, task)) ?? findOomKill(client, task),
-      ),
+      looks.step(task).then((seen) => {
+        // Snapshots are of this platform's own nodes.
+        const builds = seen.place ? undefined : environments?.builds
+        return withEviction(
+          runStep(step, task, { reason, endMessage, signal, progress, ...talkOf(task) }, seen, builds),
+          async () =>
+            (await findEviction(seen.client, task)) ??
+            (await findDeletion(seen.client, task)) ??
+            findOomKill(seen.client, task),
+        )
+      }),
     mayStart: (uid) => limiter.mayStart(uid),
     isPlaceWanted,
     isHeldOverLimit: (uid) => heldLimit.isOver(uid),
@@ -194,8 +252,9 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     hasEgressByName: options.hasEgressByName ?? true,
     clock,
     log,
-  })
-  const ready = Promise.all([tasks.hasSynced, claims.hasSynced]).then(() => undefined)
+  }
+  const reconcile = taskReconciler(own)
+  const ready = Promise.all([tasks.hasSynced, claims.hasSynced, environments?.ready]).then(() => undefined)
   ready.catch(() => undefined) // callers that await it get the error; stopping before the first sync is no failure
   // One worker: admission counts what it has just admitted. Everything slow is a step and runs beside it.
   const controller = ready.then(() =>
@@ -214,6 +273,7 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   return {
     ready,
     tasks,
+    isBuilding: () => environments?.isBuilding() === true,
     wake,
     queue: () => {
       const full = `${options.maxConcurrent} tasks run at once at most`
@@ -233,7 +293,8 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
       lifetime.abort()
       await runner.close()
       await controller.then(({ stopped }) => stopped).catch(() => undefined)
-      await Promise.all([tasks.stop(), claims.stop()])
+      await environments?.stop()
+      await Promise.all([tasks.stop(), claims.stop(), looks.stop()])
     },
   }
 }
@@ -272,7 +333,9 @@ function sandboxesNeeded(
     const now = clock.now()
     const heldUntilMs = (leftMs: number | undefined): number => (leftMs === undefined ? 0 : now.getTime() + leftMs)
     const needMs = (task: Stored<AgentTask>): number =>
-      sandboxNeededUntilMs(task, now) ?? heldUntilMs(holdLeftMs(task, now))
+      task.status?.sandbox?.provider !== undefined
+        ? 0
+        : (sandboxNeededUntilMs(task, now) ?? heldUntilMs(holdLeftMs(task, now)))
     const untilMs = Math.max(0, ...list().map(needMs))
     if (untilMs === toldMs || (untilMs !== 0 && toldMs !== 0 && Math.abs(untilMs - toldMs) < neededStepMs)) return
     toldMs = untilMs
@@ -289,57 +352,31 @@ async function runStep(
   name: StepName,
   task: Stored<AgentTask>,
   run: Pick<StepContext, 'reason' | 'endMessage' | 'signal' | 'progress' | 'report' | 'watchTask'>,
-  options: TaskControllerOptions,
+  options: StepOptions,
+  environments: EnvironmentBuilds | undefined,
 ): Promise<StepOutcome> {
   const { signal } = run
-  const uid = task.metadata.uid
   const { adapter, options: agentOptions } = agentOf(task)
-  let session: Promise<SandboxSession> | undefined
-  let workspace: Promise<Workspace> | undefined
-  const openSandbox = (): Promise<SandboxSession> => {
-    const sandboxName = task.status?.sandbox?.sandboxName
-    if (!sandboxName) return Promise.reject(new TaskError('InternalError', 'the sandbox was not recorded'))
-    session ??= options.sandboxes
-      .open({ namespace: task.metadata.namespace ?? 'default', name: sandboxName }, { signal })
-      .catch((error: unknown) => {
-        if (!isNotFound(error)) throw error
-        throw new TaskError('SandboxLost', `the sandbox ${sandboxName} is gone`, { cause: error })
-      })
-    return session
-  }
+  const line = sandboxLine(task, options, signal)
+  const stepLog = options.log.child({ task: task.metadata.name, step: name })
   const context: StepContext = {
-    task,
-    openSandbox,
-    findWorkspace() {
-      workspace ??= openSandbox().then(({ daemon }) => findWorkspace(daemon, uid, signal))
-      return workspace
-    },
-    record: options.records.of(uid),
+    ...sandboxContext(task, line, options, { environments, signal, log: stepLog }),
     former: task.spec.retry ? options.records.of(task.spec.retry.uid) : undefined,
     continued: task.spec.continues ? options.records.of(task.spec.continues.uid) : undefined,
     findFormer: () => findFormer(task, options),
     findFormerPrompt: async () => (await findFormer(task, options))?.spec.prompt,
     adapter,
     agentOptions,
-    repository: options.repository,
-    eventLog: options.records.events,
     broker: options.broker,
-    enterPhase: (phase) => enterPhase(options, task, phase, signal),
-    packageClients: options.packageClients,
-    watchRefusals: () => watchRefusals(context, options.client),
-    grantedTo: async (repository) => (await options.environmentGrants?.of(repository)) ?? { egress: [], secrets: [] },
-    findSecret: async (name) => options.secrets?.find(name),
     findModel: () => findModel(task, options.providers),
     ...run,
     whySandboxEnded: () => whySandboxEnded(task, options),
-    now: () => options.clock.now(),
-    log: options.log.child({ task: task.metadata.name, step: name }),
   }
   try {
     if (name === 'repository') await checkSandbox(options.client, task, options.isolation)
     return await withBudget(await steps[name](context), task, options.usage)
   } finally {
-    await session?.then((open) => open.close()).catch(() => undefined)
+    await line.close()
   }
 }
 
@@ -367,7 +404,7 @@ async function findModel(
 
 async function findFormer(
   { spec, metadata }: Stored<AgentTask>,
-  { client }: TaskControllerOptions,
+  { client }: StepOptions,
 ): Promise<Stored<AgentTask> | undefined> {
   const { namespace = 'default' } = metadata
   const former = spec.continues && (await client.find(AgentTasks, { namespace, name: spec.continues.task }))
@@ -375,10 +412,7 @@ async function findFormer(
 }
 
 /** The reason Kubernetes gives for the last end of a container in the task's pod, e.g. `OOMKilled`. */
-async function whySandboxEnded(
-  task: Stored<AgentTask>,
-  { client }: TaskControllerOptions,
-): Promise<string | undefined> {
+async function whySandboxEnded(task: Stored<AgentTask>, { client }: StepOptions): Promise<string | undefined> {
   const { namespace = 'default' } = task.metadata
   const name = task.status?.sandbox?.podName
   const pod = name ? await client.find(Pods, { namespace, name }) : undefined

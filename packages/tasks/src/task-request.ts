@@ -88,6 +88,7 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
       ...(request.committer ? { committer: request.committer } : {}),
       ...(request.sign === undefined ? {} : { sign: request.sign }),
       ...(request.environment_file ? { environmentFile: request.environment_file } : {}),
+      ...(request.use_snapshot === false ? { useSnapshot: false } : {}),
       ...(request.runtime_class_name ? { runtimeClassName: request.runtime_class_name } : {}),
       ...(request.minimum_tier ? { minimumTier: request.minimum_tier } : {}),
       ...(identity.retryOf ? { retryOf: identity.retryOf } : {}),
@@ -149,6 +150,7 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
     ...(spec.committer ? { committer: spec.committer } : {}),
     ...(spec.sign === undefined ? {} : { sign: spec.sign }),
     ...(spec.environmentFile ? { environment_file: spec.environmentFile } : {}),
+    ...(spec.useSnapshot === false ? { use_snapshot: false } : {}),
     ...(spec.runtimeClassName ? { runtime_class_name: spec.runtimeClassName } : {}),
     ...(spec.minimumTier ? { minimum_tier: spec.minimumTier } : {}),
     ...(metadata.labels ? { labels: ownLabels(metadata.labels) } : {}),
@@ -161,9 +163,9 @@ function ownLabels(labels: Record<string, string>): Record<string, string> {
   return own
 }
 
-type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
+export type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
-function definedOnly<T extends object>(value: T): Defined<T> {
+export function definedOnly<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as Defined<T>
 }
 

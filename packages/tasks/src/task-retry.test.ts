@@ -112,7 +112,14 @@ describe('where a retry begins', () => {
     expect(retry.of).toBe('task-a')
   })
 
-  it.each<{ when: string; task: Stored<AgentTask>; wanted: RetryTaskRequest; code: string; says: RegExp }>([
+  it.each<{
+    when: string
+    task: Stored<AgentTask>
+    wanted: RetryTaskRequest
+    code: string
+    says: RegExp
+    hint?: RegExp
+  }>([
     {
       when: 'it has not ended',
       task: ended({ Admitted: 'Scheduled' }),
@@ -126,6 +133,7 @@ describe('where a retry begins', () => {
       wanted: { from: 'push' },
       code: 'RetryNotPossible',
       says: /no commit that could be pushed/,
+      hint: /`agent`, or `start`/,
     },
     {
       when: 'its base is not known',
@@ -133,6 +141,7 @@ describe('where a retry begins', () => {
       wanted: { from: 'agent' },
       code: 'RetryNotPossible',
       says: /before its base was known/,
+      hint: /`from` set to `start`/,
     },
     {
       when: 'there is no work to go on from',
@@ -140,10 +149,27 @@ describe('where a retry begins', () => {
       wanted: { keep_work: true },
       code: 'RetryNotPossible',
       says: /no work that an agent could go on from/,
+      hint: /without `keep_work`/,
     },
-  ])('is refused when $when', ({ task, wanted, code, says }) => {
-    expect(() => retryOf(task, wanted)).toThrow(
-      expect.objectContaining({ code, message: expect.stringMatching(says) as string }) as Error,
-    )
+    {
+      when: 'its work is to be kept and only pushed',
+      task: pushFailed,
+      wanted: { from: 'push', keep_work: true },
+      code: 'RetryNotPossible',
+      says: /no work that an agent could go on from/,
+      hint: /without `keep_work`/,
+    },
+    {
+      when: 'it ended without changes and only a push is asked for',
+      task: ended({ ...collected, Succeeded: 'Succeeded' }, { ...base, outcome: 'no_changes', commit: 'base' }),
+      wanted: { from: 'push' },
+      code: 'RetryNotPossible',
+      says: /no commit that could be pushed/,
+      hint: /`agent`, or `start`/,
+    },
+  ])('is refused when $when', ({ task, wanted, code, says, hint }) => {
+    const message = expect.stringMatching(says) as string
+    const told = hint ? { hint: expect.stringMatching(hint) as string } : {}
+    expect(() => retryOf(task, wanted)).toThrow(expect.objectContaining({ code, message, ...told }) as Error)
   })
 })

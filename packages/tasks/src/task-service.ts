@@ -31,10 +31,13 @@ import { type AttemptService, type CreatedTask, createAttemptService } from './a
 import { makeSiblings } from './attempts/attempts.js'
 import { attemptName } from './attempts/group.js'
 import { checkProvider, type ModelProviders } from './broker/model-providers.js'
+import { endAfterRecord } from './event-log/end-after-record.js'
 import { type HeldService, releaseSandbox } from './held/release.js'
+import { placedRequest, type Seen } from './places/placed-request.js'
+import type { SandboxPlaces } from './places/sandbox-place.js'
 import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
 import { checkDecision } from './plan-approval/plan-decision.js'
-import { completeRequest } from './project/project-request.js'
+import { completeRequest, withDefaults } from './project/project-request.js'
 import { checkTier, sandboxWithRuntime } from './project/sandbox-choice.js'
 import { mayStillAsk, withAnswer } from './questions/question-answer.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
@@ -120,10 +123,14 @@ export interface TaskServiceOptions {
   hasEgressByName?: boolean
   /** Whether sandboxes of the default pool have this program; absent where nobody can tell before one runs. */
   isInstalled?(program: string): Promise<boolean>
+  /** Other clusters whose sandboxes a request may ask for. */
+  places?: SandboxPlaces
   /** The isolation tier of sandboxes, where the platform knows it. */
   isolation?: string | undefined
   /** Who commits where neither request nor project says: absent, Corral does. `path` is a repository on this machine. */
   findIdentity?(path: string | undefined): Promise<GitIdentity | undefined>
+  /** What a request gets that neither it nor its project says. */
+  defaults?(): Promise<Pick<CreateTaskRequest, 'timeout_seconds' | 'limits' | 'runtime_class_name'>>
   /** Reads files of results; absent: only their patches are known. */
   trees?: TreeReader
   /** Whether git of this machine has git-lfs; absent where nobody can tell. */
@@ -154,12 +161,17 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     phaseOf(task) === 'QUEUED' ? queue?.get(task.metadata.uid) : undefined
 
   /** The agent a choice stands for, where it can do what the request asks for. */
-  const checkedAgent = async (choice: AgentChoice | undefined, request: CompleteTaskRequest) => {
+  const checkedAgent = async (
+    choice: AgentChoice | undefined,
+    request: CompleteTaskRequest,
+    seen: Seen = { ...options, place: undefined },
+  ) => {
     const agent = agentSpecOf(choice ?? options.defaultAgent)
     if (request.mode === 'plan') checkCapability(agent, 'plan', 'mode')
     if (request.ask && request.ask !== 'never') checkCapability(agent, 'ask', 'ask')
-    const sandbox = await sandboxWithRuntime(client, namespace, request)
-    await checkAgent(agent, sandbox, options)
+    if (request.mcp_servers?.length) checkCapability(agent, 'mcp', 'mcp_servers')
+    const sandbox = await sandboxWithRuntime(seen.client, namespace, request)
+    await checkAgent(agent, sandbox, seen)
     return { agent, sandbox }
   }
 
@@ -170,9 +182,10 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   ): Promise<CreatedTask> => {
     // An agent that makes no sense is told before the repository is asked for anything.
     agentSpecOf(wanted.agent ?? options.defaultAgent)
-    await checkRequest(wanted, options)
-    const { agent, sandbox } = await checkedAgent(wanted.agent, wanted)
-    const request = { ...(await identityFor(wanted, options)), ...wanted, ...(sandbox ? { sandbox } : {}) }
+    const { request: placed, seen } = await placedRequest(wanted, options)
+    await checkRequest(placed, seen)
+    const { agent, sandbox } = await checkedAgent(placed.agent, placed, seen)
+    const request = { ...(await identityFor(placed, options)), ...placed, ...(sandbox ? { sandbox } : {}) }
     const fingerprint = idempotencyKey ? digest(JSON.stringify(fingerprinted(asked, retry, continues))) : undefined
     const acceptedAt = nextAcceptedAt()
     const task = taskFrom(request, {
@@ -215,7 +228,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       if (first && first.spec.idempotencyKey === digest(JSON.stringify(asked)))
         return { task: taskView(first), isReplay: true, ...(await siblingsOf(first, undefined)) }
     }
-    const request = await completeRequest(client, namespace, asked)
+    const request = withDefaults(await completeRequest(client, namespace, asked), await options.defaults?.())
     return asked.attempts ? attempts.create(request, asked, idempotencyKey) : create(request, idempotencyKey, { asked })
   }
 
@@ -249,8 +262,14 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
 
   const attempts = createAttemptService({
     ...{ client, namespace, getTask, create },
-    checkedAgent: async (choice, request) => (await checkedAgent(choice, request)).agent,
-    checkRequest: (request) => checkRequest(request, options),
+    checkedAgent: async (choice, request) => {
+      const { request: placed, seen } = await placedRequest(request, options)
+      return (await checkedAgent(choice, placed, seen)).agent
+    },
+    checkRequest: async (request) => {
+      const { request: placed, seen } = await placedRequest(request, options)
+      await checkRequest(placed, seen)
+    },
     nameOf: groupNameFor,
   })
 
@@ -345,7 +364,13 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     async events(id, { after, follow, signal }) {
       const task = await getTask(id)
       // The log of a task that has ended is as long as it gets, with its last event or, for want of room, without.
-      return records.events.read(task.metadata.uid, { after, follow: follow && !isFinished(task), signal })
+      const { uid } = task.metadata
+      if (!follow || isFinished(task)) return records.events.read(uid, { after, follow: false, signal })
+      const isRecorded = async (): Promise<boolean> => {
+        const now = await client.find(AgentTasks, { namespace, name: id })
+        return !now || now.metadata.uid !== uid || isFinished(now)
+      }
+      return endAfterRecord(records.events.read(uid, { after, follow, signal }), { isRecorded, signal })
     },
     async logs(id) {
       const task = await getTask(id)
@@ -379,7 +404,7 @@ function fingerprinted(
 }
 
 /** Refuses what can be known to fail now, so that nobody waits for a sandbox to be told. */
-async function checkRequest(request: CompleteTaskRequest, options: TaskServiceOptions): Promise<void> {
+async function checkRequest(request: CompleteTaskRequest, options: Omit<TaskServiceOptions, 'client'>): Promise<void> {
   const location = parseRepositoryUrl(request.repo)
   checkMcpServers(request.mcp_servers ?? [], request.egress ?? [])
   checkTier(request.minimum_tier, options.isolation)
@@ -412,11 +437,17 @@ async function identityFor(
   return identity ? { author: identity, committer: identity } : {}
 }
 
+const capabilityVerbs = { plan: 'plan', ask: 'ask', mcp: 'use MCP servers' } as const
+
 /** Refuses what the agent cannot, such as a plan of one that could change something meanwhile. */
-function checkCapability({ name }: AgentTask['spec']['agent'], capability: 'plan' | 'ask', field: string): void {
+function checkCapability(
+  { name }: AgentTask['spec']['agent'],
+  capability: 'plan' | 'ask' | 'mcp',
+  field: string,
+): void {
   const able = findAgent(name)?.capabilities[capability]
   if (able === undefined || able === true) return
-  throw new TaskError('Invalid', `${field}: agent "${name}" cannot ${capability}: ${able.no}`, {
+  throw new TaskError('Invalid', `${field}: agent "${name}" cannot ${capabilityVerbs[capability]}: ${able.no}`, {
     hint: 'docs/agents.md lists what every agent can do.',
   })
 }
@@ -436,7 +467,7 @@ export interface PlanDecisionRequest {
 async function checkAgent(
   agent: AgentTask['spec']['agent'],
   sandbox: CreateTaskRequest['sandbox'],
-  { isInstalled, providers }: TaskServiceOptions,
+  { isInstalled, providers }: Pick<TaskServiceOptions, 'isInstalled' | 'providers'>,
 ): Promise<void> {
   const adapter = findAgent(agent.name)
   if (!adapter) return

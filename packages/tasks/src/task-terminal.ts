@@ -38,7 +38,10 @@ export function createTaskTerminals(options: {
         throw new TaskError('NotFound', `task ${id} has no sandbox (${status}): ${titleOf(task)}`, {
           hint: 'A task has one while it runs; with keep_sandbox a failed one keeps it.',
         })
-      const line = await options.sandboxes.open({ namespace: options.namespace, name: sandbox.name }, { signal })
+      const line = await options.sandboxes.open(
+        { namespace: options.namespace, name: sandbox.name, provider: sandbox.provider },
+        { signal },
+      )
       const { daemon } = line
       const process = `terminal-${session}`
       try {

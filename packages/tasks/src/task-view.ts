@@ -86,6 +86,7 @@ export function taskView(
               name: sandbox.sandboxName,
               pod: sandbox.podName,
               isolation: sandbox.isolation,
+              provider: sandbox.provider,
               held_until: holdLeftMs(task, now) === undefined ? undefined : sandbox.heldUntil,
               taken_from: sandbox.takenFrom,
             }),

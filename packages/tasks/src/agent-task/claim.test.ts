@@ -23,7 +23,9 @@ describe('the claim of a task', () => {
       name: 'task-abc',
       namespace: 'corral',
       labels: { 'corral.dev/task': 'task-abc' },
-      ownerReferences: [{ kind: 'AgentTask', name: 'task-abc', uid: 'uid-1', controller: true }],
+      ownerReferences: [
+        { kind: 'AgentTask', name: 'task-abc', uid: 'uid-1', controller: true, blockOwnerDeletion: false },
+      ],
     })
     expect(claim.spec).toMatchObject({ warmPoolRef: { name: 'default' } })
     expect(claim.spec.env).toBeUndefined()
@@ -37,6 +39,15 @@ describe('the claim of a task', () => {
     expect(ends()).toBeGreaterThan(1800_000)
     expect(ends(7200) - ends(3600)).toBe(3600_000)
     expect(claimFor(task(), 'p', now).spec.lifecycle?.shutdownPolicy).toBe('Delete')
+  })
+
+  it('gives the sandbox the network that set-up and agent are granted, and none without a grant', () => {
+    const egress = ['registry.example:443', 'api.example:443']
+    const annotationsOf = (spec: Partial<AgentTask['spec']>) =>
+      claimFor(task(spec), 'default', now).spec.additionalPodMetadata?.annotations
+    expect(annotationsOf({ egress })).toEqual({ 'corral.dev/egress': egress.join(', ') })
+    expect(annotationsOf({ setupEgress: ['only.setup:443'] })).toEqual({ 'corral.dev/egress': 'only.setup:443' })
+    expect(annotationsOf({})).toBeUndefined()
   })
 
   it.each([

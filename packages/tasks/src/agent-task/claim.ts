@@ -1,9 +1,12 @@
+import type { KubeClient } from '@corral/kube'
 import {
   type AgentTask,
   AgentTasks,
   defaultHoldSandboxSeconds,
   defaultTaskTimeoutSeconds,
+  isAlreadyExists,
   type SandboxClaim,
+  SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
 import { checksTimeMs } from '../checks/task-checks.js'
@@ -56,9 +59,30 @@ export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): Sand
   }
 }
 
+/** Makes the pool of a template where there is none yet. Safe to repeat. */
+export async function ensurePool(
+  client: Pick<KubeClient, 'create'>,
+  namespace: string,
+  { name, template }: { name: string; template?: string },
+): Promise<void> {
+  if (!template) return
+  const pool = {
+    apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+    kind: 'SandboxWarmPool',
+    metadata: { name, namespace },
+    spec: { replicas: 0, sandboxTemplateRef: { name: template } },
+  } as const
+  await client.create(SandboxWarmPools, pool).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error
+  })
+}
+
 /** The pool a task asks for: by name, or the one kept for its template, which is made on demand with no replicas. */
-export function poolOf(task: AgentTask): { name: string; template?: string } {
+export function poolOf(
+  task: { spec: Pick<AgentTask['spec'], 'sandbox'> },
+  fallback: string = poolDefaults.pool,
+): { name: string; template?: string } {
   const { pool, template } = task.spec.sandbox ?? {}
   if (pool) return { name: pool }
-  return template ? { name: `corral-${template}`, template } : { name: poolDefaults.pool }
+  return template ? { name: `corral-${template}`, template } : { name: fallback }
 }

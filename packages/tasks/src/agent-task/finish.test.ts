@@ -70,6 +70,17 @@ it.each([
   expect(recorded?.status).toMatchObject({ phase: status, lastEventSequence: 2, usage: { costUsd: 0.5 } })
 })
 
+it('the last event names the branch only where it was pushed, with what changed and what to look at', async () => {
+  const warnings = [{ code: 'CheckFileLeftOut', message: 'left out' }]
+  const diffStat = { filesChanged: 1, insertions: 2, deletions: 0 }
+  const status = { ...task.status, pushed: false, diffStat, warnings }
+  await finishTask({ ...task, status }, { code: 'PushFailed', message: 'no answer' }, ports)
+  const last = (await events()).at(-1)
+  expect(last).toMatchObject({ diff_stat: { files_changed: 1, insertions: 2, deletions: 0 }, warnings })
+  expect(last).not.toHaveProperty('branch')
+  expect(written[0]?.status?.conditions).toMatchObject([{ type: 'Succeeded', status: 'False', reason: 'PushFailed' }])
+})
+
 it('a pass that finds the last event told records the same end, and tells it once', async () => {
   ports.client.updateStatus = () => Promise.reject(new Error('the process was killed here'))
   await expect(finishTask(task, { code: 'Succeeded', message: 'done' }, ports)).rejects.toThrow('killed')

@@ -400,6 +400,17 @@ describe('what a task needs next', () => {
       does: ['finish SandboxLost'],
     },
     {
+      when: 'a checkpoint was pushed because the agent deleted its work tree',
+      world: {
+        task: task({
+          passed: [...toAgent, 'Pushed'],
+          also: [condition('AgentFinished', 'True', 'Completed'), condition('ResultCollected', 'True', 'NotTakenOut')],
+          status: { outcome: 'partial', pushed: true },
+        }),
+      },
+      does: ['finish ResultFailed'],
+    },
+    {
       when: 'nothing of a lost sandbox was saved',
       world: {
         task: task({

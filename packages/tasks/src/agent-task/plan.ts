@@ -385,9 +385,10 @@ function agentEnding(task: AgentTask): Ending | undefined {
   return finished && finished.reason !== 'Completed' ? { code: finished.reason, message: finished.message } : undefined
 }
 
-/** The agent was done and its sandbox went before its work was taken out. */
+/** The agent was done, and its work could not be taken out: its sandbox went before, or it made that impossible. */
 function lostResult(task: AgentTask): Ending | undefined {
   const collected = stage(task, 'ResultCollected')
+  if (collected?.reason === 'NotTakenOut') return { code: 'ResultFailed', message: collected.message }
   const isLoss = collected?.reason === 'Lost' || collected?.reason === 'FromCheckpoint'
   return isLoss ? { code: 'SandboxLost', message: collected.message } : undefined
 }

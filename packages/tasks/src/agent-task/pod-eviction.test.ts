@@ -1,8 +1,17 @@
-import { oomKillsAnnotation, type Pod } from '@corral/resources'
+import { type AgentTask, oomKillsAnnotation, type Pod, type Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
-import { type Eviction, evictionOf, findPodName, oomKillOf, withEviction } from './pod-eviction.js'
+import {
+  type Eviction,
+  evictionOf,
+  findDeletion,
+  findEviction,
+  findOomKill,
+  findPodName,
+  oomKillOf,
+  withEviction,
+} from './pod-eviction.js'
 
 const limit = 'Pod ephemeral local storage usage exceeds the total limit of containers 10Gi.'
 const pressure = 'The node was low on resource: ephemeral-storage. Threshold quantity: 1Mi, available: 0.'
@@ -10,6 +19,9 @@ const evicted = (message: string): Pod => ({ status: { reason: 'Evicted', messag
 const targeted = (message: string, reason = 'TerminationByKubelet'): Pod => ({
   status: { conditions: [{ type: 'DisruptionTarget', status: 'True', reason, message }] },
 })
+
+/** What the node notes of processes that the kernel ended. */
+const at = JSON.stringify({ kills: 1, lastAt: '2026-01-01T00:00:10.000Z' })
 
 describe('what a pod says of its eviction', () => {
   it.each<{ when: string; pod: Pod; means: [code: string, isOver: boolean] | undefined }>([
@@ -40,8 +52,6 @@ describe('what a pod says of processes the kernel ended', () => {
     metadata: { annotations: { [oomKillsAnnotation]: text } },
     spec: { containers: [{ name: 'main', ...(memory ? { resources: { limits: { memory } } } : {}) }] },
   })
-  const at = JSON.stringify({ kills: 1, lastAt: '2026-01-01T00:00:10.000Z' })
-
   it.each<{ when: string; pod: Pod; since?: string; says: string | undefined }>([
     { when: 'it has a limit', pod: killed(at, '1Gi'), says: 'for want of memory (its limit is 1Gi)' },
     { when: 'it has none', pod: killed(at), says: 'ended a process of the sandbox for want of memory' },
@@ -126,4 +136,88 @@ it.each([
 ])('the pod of a Sandbox that $when is $name', async ({ annotations, name }) => {
   const client = { find: async () => ({ metadata: { name: 'box', annotations } }) }
   expect(await findPodName(client as unknown as Parameters<typeof findPodName>[0], 'corral', 'box')).toBe(name)
+})
+
+describe('what the objects of a task say of its sandbox', () => {
+  type Client = Parameters<typeof findEviction>[0]
+  const task = (sandbox?: object): Stored<AgentTask> => ({
+    apiVersion: 'corral.dev/v1alpha1',
+    kind: 'AgentTask',
+    metadata: {
+      ...{ name: 't', namespace: 'corral', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },
+    },
+    spec: { repository: { url: '/r' }, prompt: 'x', agent: { name: 'command', command: 'true' } },
+    status: sandbox ? { sandbox: { claimName: 't', ...sandbox } } : {},
+  })
+  const bound = task({ sandboxName: 'box', podName: 'warm-7' })
+  const asked: unknown[] = []
+  /** A cluster with these objects by name. */
+  const client = (objects: Record<string, object>): Client => ({
+    find: async (_kind: unknown, key: { namespace?: string; name: string }) => {
+      asked.push(key)
+      return objects[key.name] as never
+    },
+  })
+  const away = { find: () => Promise.reject(new Error('the API server is away')) } as unknown as Client
+  const box = { metadata: { name: 'box', annotations: { 'agents.x-k8s.io/pod-name': 'warm-7' } } }
+
+  it('an eviction is read from the pod the sandbox names, in the namespace of the task', async () => {
+    asked.length = 0
+    expect(await findEviction(client({ box, 'warm-7': evicted(limit) }), bound)).toMatchObject({ code: 'DiskLimit' })
+    expect(asked).toEqual([
+      { namespace: 'corral', name: 'box' },
+      { namespace: 'corral', name: 'warm-7' },
+    ])
+    expect(await findEviction(client({ box }), bound)).toBeUndefined()
+  })
+
+  it.each([
+    { when: 'the kernel ended a process', annotations: { [oomKillsAnnotation]: at }, says: 'OutOfMemory' },
+    { when: 'the kernel ended none', annotations: {}, says: undefined },
+  ])('when $when: $says', async ({ annotations, says }) => {
+    expect((await findOomKill(client({ 'warm-7': { metadata: { annotations } } }), bound))?.code).toBe(says)
+  })
+
+  it.each([
+    { when: 'is there', objects: { box }, message: undefined },
+    { when: 'is gone', objects: {}, message: 'the sandbox box was deleted under the task' },
+    {
+      when: 'is going',
+      objects: { box: { metadata: { name: 'box', deletionTimestamp: '2026-01-01T00:00:00Z' } } },
+      message: 'the sandbox box was deleted under the task',
+    },
+  ])('a sandbox that $when: $message', async ({ objects, message }) => {
+    expect((await findDeletion(client(objects as Record<string, object>), bound))?.message).toBe(message)
+  })
+
+  it.each([
+    { what: 'an eviction', find: findEviction },
+    { what: 'a kill', find: findOomKill },
+    { what: 'a deletion', find: findDeletion },
+  ])(
+    '$what is not looked for before there is a sandbox, and not told while the API server is away',
+    async ({ find }) => {
+      asked.length = 0
+      expect(await find(client({}), task())).toBeUndefined()
+      expect(asked).toEqual([])
+      expect(await find(away, bound)).toBeUndefined()
+    },
+  )
+
+  it('a command that was killed is given time to be explained, another failure is not', async () => {
+    const tries = async (message: string): Promise<number> => {
+      let count = 0
+      const find = async (): Promise<Eviction | undefined> => (++count === 3 ? { ...late } : undefined)
+      await withEviction(Promise.reject(new TaskError('SetupFailed', message)), find).catch(() => undefined)
+      return count
+    }
+    const late: Eviction = { code: 'DiskLimit', message: limit, isOver: false }
+    expect(await tries('the set-up command ended with exit code 137: ')).toBe(3)
+    expect(await tries('the set-up command ended with exit code 1: ')).toBe(1)
+  })
+
+  it('a failure without a code is not explained by an eviction that is not over', async () => {
+    const find = async (): Promise<Eviction> => ({ code: 'DiskLimit', message: limit, isOver: false })
+    await expect(withEviction(Promise.reject(new Error('plain')), find)).rejects.toThrow('plain')
+  })
 })

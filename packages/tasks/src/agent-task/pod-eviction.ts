@@ -76,8 +76,10 @@ export async function findOomKill(
   const name = task.status?.sandbox?.podName
   try {
     const pod = name ? await client.find(Pods, { namespace, name }) : undefined
+    // Conditions count whole seconds: set-up may have run out of memory in the second the agent started.
     const started = findCondition(task.status?.conditions ?? [], 'AgentStarted')
-    return pod && oomKillOf(pod, started?.lastTransitionTime)
+    const since = started && (task.status?.times?.runningAt ?? started.lastTransitionTime)
+    return pod && oomKillOf(pod, since)
   } catch {
     return undefined // The cause without it is told instead.
   }
@@ -101,7 +103,7 @@ export async function findDeletion(
 
 /** Failures that an agent or command ended by the node looks like. */
 const consequences = new Set(['SetupFailed', 'CloneFailed', 'AgentStartFailed', 'ResultFailed', 'SandboxLost'])
-const explained = new Set(['AgentKilled', 'AgentFailed', 'DiskFull'])
+const explainedReasons = new Set(['AgentKilled', 'AgentFailed', 'DiskFull'])
 /** The agent may be seen to end before the node has written why. An agent that failed mostly did so by itself. */
 const explainTries = 20
 const failedTries = 7
@@ -109,11 +111,10 @@ const failedTries = 7
 const killedExitCode = 137
 const explainEveryMs = 100
 
-/** Runs a step; where it failed because of what the node did to the sandbox, that is the cause it tells. */
-export async function withEviction(work: Promise<StepOutcome>, find: FindEviction): Promise<StepOutcome> {
-  let outcome: StepOutcome
+/** Does the work; where it failed because of what the node did to the sandbox, that is the cause it tells. */
+export async function explained<T>(work: Promise<T>, find: FindEviction): Promise<T> {
   try {
-    outcome = await work
+    return await work
   } catch (error) {
     const failure = error instanceof TaskError ? error : undefined
     const isConsequence = failure !== undefined && consequences.has(failure.code)
@@ -128,7 +129,12 @@ export async function withEviction(work: Promise<StepOutcome>, find: FindEvictio
       })
     throw new TaskError(eviction.code, eviction.message, { cause: error })
   }
-  if (outcome.condition !== 'AgentFinished' || !explained.has(outcome.reason)) return outcome
+}
+
+/** Runs a step, and explains its failure and that of an agent by what the node did to the sandbox. */
+export async function withEviction(work: Promise<StepOutcome>, find: FindEviction): Promise<StepOutcome> {
+  const outcome = await explained(work, find)
+  if (outcome.condition !== 'AgentFinished' || !explainedReasons.has(outcome.reason)) return outcome
   const isBrief = outcome.reason === 'AgentFailed' && outcome.status?.exitCode !== killedExitCode
   const eviction = await findWithin(find, isBrief ? failedTries : explainTries)
   if (!eviction || (eviction.code === 'OutOfMemory' && outcome.reason === 'DiskFull')) return outcome

@@ -7,17 +7,17 @@ import {
   isAlreadyExists,
   type SandboxClaim,
   SandboxClaims,
-  SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
 import { completeGroup } from '../attempts/complete-group.js'
 import { deleteClaim, findClaim } from '../held/find-claim.js'
 import { noteLetGo, takeClaim } from '../held/take-claim.js'
+import { beyondReach, withoutProvider } from '../places/beyond-reach.js'
 import { performWaiting } from '../plan-approval/perform-waiting.js'
 import { recordTalk } from '../questions/record-talk.js'
 import { continueThread } from '../thread/continue-thread.js'
-import { claimFor, poolOf } from './claim.js'
+import { claimFor, ensurePool, poolOf } from './claim.js'
 import { finishTask } from './finish.js'
 import { planTask, type StepName, type TaskAction, taskFinalizer, taskLimits } from './plan.js'
 import { findEviction, findPodName } from './pod-eviction.js'
@@ -63,15 +63,22 @@ interface Found {
 }
 
 /** Read, plan, act. A pass that finds an ended step records it and leaves the rest to the next pass, which reads it back. */
-export function taskReconciler(ports: TaskPorts): Reconcile {
+export function taskReconciler(home: TaskPorts): Reconcile {
   return async ({ namespace, name, signal }) => {
-    const task = await ports.client.find(AgentTasks, { namespace, name }, { signal })
+    const task = await home.client.find(AgentTasks, { namespace, name }, { signal })
     if (!task) return {}
     const uid = task.metadata.uid
-    const ended = ports.steps.takeEnded(uid)
-    if (ended) return recordEnded(ports, task, ended)
+    const ended = home.steps.takeEnded(uid)
+    if (ended) return recordEnded(home, task, ended)
+    const ports = await home.at(task)
+    if (!ports) return withoutProvider(task, home)
 
-    const { claim, held, isNameTaken } = await findClaim(ports.client, task, ports.clock.now(), signal)
+    const found = await findClaim(ports.client, task, ports.clock.now(), signal).catch((error: unknown) => {
+      if (ports.provider === undefined) throw error
+      return { error }
+    })
+    if ('error' in found) return beyondReach(task, found.error, ports)
+    const { claim, held, isNameTaken } = found
     const isAwaited = claim !== undefined && isActive(task) && !hasPassed(task, 'SandboxReady') && !isReady(claim)
     const plan = planTask({
       task,
@@ -257,16 +264,9 @@ const cutShort = new Set(['SandboxLost', 'DaemonUnreachable', 'OutOfMemory'])
 async function createClaim(task: Stored<AgentTask>, ports: TaskPorts): Promise<void> {
   const { client } = ports
   const namespace = task.metadata.namespace ?? 'default'
-  const pool = poolOf(task)
-  if (pool.template) {
-    const warmPool = {
-      apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-      kind: 'SandboxWarmPool',
-      metadata: { name: pool.name, namespace },
-      spec: { replicas: 0, sandboxTemplateRef: { name: pool.template } },
-    } as const
-    await client.create(SandboxWarmPools, warmPool).catch(ignoreExisting)
-  }
+  const asked = task.spec.sandbox
+  const pool = poolOf(task, asked?.pool || asked?.template ? undefined : await ports.ensurePool())
+  await ensurePool(client, namespace, pool)
   await append(ports, task.metadata.uid, [
     { type: 'stage', stage: 'claim', state: 'started', detail: `pool ${pool.name}` },
   ])
@@ -291,6 +291,7 @@ async function sandboxStatus(
         ? { sandboxName, podName: await findPodName(ports.client, namespace ?? 'default', sandboxName) }
         : {}),
       ...(isolation ? { isolation } : {}),
+      ...(ports.provider === undefined ? {} : { provider: ports.provider }),
     },
     ...(task.spec.egress ? { egress: task.spec.egress } : {}),
   }

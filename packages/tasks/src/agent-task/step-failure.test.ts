@@ -41,6 +41,83 @@ it.each<{ when: string; step: StepName; error: unknown; failures: number; means:
     means: { condition: 'Pushed', code: 'PushFailed' },
   },
   {
+    when: 'a step failed often for a reason that may pass',
+    step: 'setup',
+    error: new Error('the API server is away'),
+    failures: 13,
+    means: undefined,
+  },
+  {
+    when: 'it does not pass',
+    step: 'setup',
+    error: new Error('the API server is away'),
+    failures: 14,
+    means: { condition: 'SetupDone', code: 'InternalError', message: 'the API server is away' },
+  },
+  {
+    when: 'the daemon stays away',
+    step: 'follow-agent',
+    error: new CorralError('ConnectionLost', 'gone'),
+    failures: 14,
+    means: { condition: 'AgentFinished', code: 'DaemonUnreachable', message: 'gone' },
+  },
+  {
+    when: 'something that is no Error was thrown',
+    step: 'check',
+    error: 'just words',
+    failures: 14,
+    means: { condition: 'ChecksDone', code: 'InternalError', message: 'just words' },
+  },
+  {
+    when: 'the disk is full and what fills it may still be ended',
+    step: 'collect',
+    error: new TaskError('DiskFull', 'no room'),
+    failures: 5,
+    means: undefined,
+  },
+  {
+    when: 'the disk stays full',
+    step: 'collect',
+    error: new TaskError('DiskFull', 'no room'),
+    failures: 6,
+    means: { condition: 'ResultCollected', code: 'DiskFull' },
+  },
+  {
+    when: 'this machine has no room',
+    step: 'repository',
+    error: Object.assign(new Error('write failed'), { code: 'ENOSPC' }),
+    failures: 6,
+    means: { condition: 'RepositoryReady', code: 'DiskFull', message: 'write failed' },
+  },
+  {
+    when: 'the program of the agent is not there',
+    step: 'start-agent',
+    error: new CorralError('CommandNotFound', 'no such program'),
+    failures: 1,
+    means: { condition: 'AgentStarted', code: 'AgentStartFailed' },
+  },
+  {
+    when: 'the sandbox was deleted while the repository went in',
+    step: 'repository',
+    error: new CorralError('SandboxDeleted', 'deleted'),
+    failures: 1,
+    means: { condition: 'SandboxReady', code: 'SandboxLost' },
+  },
+  {
+    when: 'the sandbox was deleted while the agent ran',
+    step: 'follow-agent',
+    error: new CorralError('SandboxDeleted', 'deleted'),
+    failures: 1,
+    means: { condition: 'AgentFinished', code: 'SandboxLost' },
+  },
+  {
+    when: 'the address of the repository holds a password',
+    step: 'repository',
+    error: new TaskError('CredentialsInUrl', 'no passwords'),
+    failures: 1,
+    means: { condition: 'RepositoryReady', code: 'InvalidTask' },
+  },
+  {
     when: 'the remote refuses',
     step: 'push',
     error: new TaskError('PushRefused', 'no'),
@@ -53,7 +130,34 @@ it.each<{ when: string; step: StepName; error: unknown; failures: number; means:
   else expect(judged).toMatchObject(means as object)
 })
 
-it('tries a line to the sandbox longer than a sandbox may be away', () => {
+it('a cause is told with its hint and what else the step found out', () => {
+  const status = { artifacts: ['work-tree.tar'] }
+  const error = new TaskError('ResultFailed', 'no commit', { hint: 'Retry.', details: { status } })
+  expect(judgeFailure('collect', error, 1)).toEqual({
+    condition: 'ResultCollected',
+    code: 'ResultFailed',
+    message: 'no commit',
+    hint: 'Retry.',
+    status,
+  })
+  expect(judgeFailure('collect', new TaskError('ResultFailed', 'no commit'), 1)).toEqual({
+    condition: 'ResultCollected',
+    code: 'ResultFailed',
+    message: 'no commit',
+  })
+})
+
+it.each<{ step: StepName; failures: number; waitsMs: number }>([
+  { step: 'setup', failures: 1, waitsMs: 200 },
+  { step: 'setup', failures: 3, waitsMs: 800 },
+  { step: 'setup', failures: 9, waitsMs: 5_000 },
+  { step: 'push', failures: 1, waitsMs: 1_000 },
+  { step: 'push', failures: 20, waitsMs: 60_000 },
+])('after $failures failures $step waits $waitsMs ms', ({ step, failures, waitsMs }) => {
+  expect(retryMs(step, failures)).toBe(waitsMs)
+})
+
+it('tries a connection to the sandbox longer than a sandbox may be away', () => {
   let waitedMs = 0
   for (let failures = 1; !judgeFailure('follow-agent', new CorralError('ConnectionLost', 'gone'), failures); failures++)
     waitedMs += retryMs('follow-agent', failures)

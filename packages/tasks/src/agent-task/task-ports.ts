@@ -1,6 +1,6 @@
-import type { KubeClient } from '@corral/kube'
 import type { Clock, Logger } from '@corral/ports'
 import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
+import type { TaskClient } from '../places/place-client.js'
 import type { TaskRecords } from '../records/task-records.js'
 import type { StepOutcome } from '../steps/step.js'
 import type { EndReason } from './deadline.js'
@@ -9,7 +9,13 @@ import type { StepRunner } from './step-runner.js'
 
 /** The outer edges of the task reconciler. */
 export interface TaskPorts {
-  client: Pick<KubeClient, 'find' | 'get' | 'create' | 'update' | 'updateStatus' | 'delete'>
+  client: TaskClient
+  /** These ports as a task sees them whose sandbox is elsewhere; undefined where its provider is gone. */
+  at(task: Stored<AgentTask>): Promise<TaskPorts | undefined>
+  /** The provider of the sandbox, where it is not the cluster that keeps the task. */
+  provider: string | undefined
+  /** The pool of tasks that name none, made where it has to be. */
+  ensurePool(): Promise<string>
   records: Pick<TaskRecords, 'events' | 'remove'>
   steps: StepRunner
   runStep(

@@ -178,7 +178,7 @@ describe('every call is recorded', () => {
         setImmediate(() => response.destroy())
       },
     ]
-    await expect(call().then((response) => response.text())).rejects.toThrow()
+    await expect(call().then((response) => response.text())).rejects.toThrow('terminated')
     await expect.poll(() => calls.length).toBe(1)
     expect(recorded()[0]).toMatchObject({
       input_tokens: 11,

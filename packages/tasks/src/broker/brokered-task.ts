@@ -1,8 +1,10 @@
 import type { Provider } from '@corral/agents'
 import type { AgentTask, Stored } from '@corral/resources'
+import { providerNameOf } from '../agent-spec.js'
 import { hasPassed, isFinished } from '../agent-task/stages.js'
-import type { Spent } from '../agent-task/usage-record.js'
+import type { Spent, UsageRecord } from '../agent-task/usage-record.js'
 import { isRepairing } from '../checks/check-plan.js'
+import type { ModelProviders } from './model-providers.js'
 
 /** What the broker asks about a task before it lets a request through. */
 export interface BrokeredTask {
@@ -19,9 +21,17 @@ export function mayUseModel(task: AgentTask): boolean {
   return hasPassed(task, 'SetupDone') && isAgentThere && !isFinished(task)
 }
 
-export function brokeredTask(task: Stored<AgentTask>, provider: Provider, spent: Spent): BrokeredTask {
+/** The task as the broker knows it; undefined where it may use no model or has none. */
+export async function brokeredTask(
+  task: Stored<AgentTask> | undefined,
+  { providers, usage }: { providers: Pick<ModelProviders, 'find'>; usage: Pick<UsageRecord, 'spent'> },
+): Promise<BrokeredTask | undefined> {
+  const name = task && mayUseModel(task) ? providerNameOf(task) : undefined
+  const provider = name === undefined ? undefined : await providers.find(name)
+  if (!task || !provider) return undefined
+  const { uid } = task.metadata
   const { maxTokens, maxCostUsd } = task.spec.limits ?? {}
-  return { uid: task.metadata.uid, provider, spent, maxTokens, maxCostUsd }
+  return { uid, provider, spent: await usage.spent(uid), maxTokens, maxCostUsd }
 }
 
 /** Why a task may make no more calls; undefined while it may. */

@@ -14,6 +14,7 @@ import { runCommand } from '../sandbox/run-command.js'
 import type { Step, StepContext, StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
 import { leaveOutScript, listBeforeScript } from './check-files-script.js'
+import { checkOutput } from './check-output.js'
 import { type FailedCheck, repairMessage } from './repair-message.js'
 import { checksOf, repairRoundsOf, timeoutMsOf } from './task-checks.js'
 
@@ -137,6 +138,8 @@ async function runCheck(
   const ranMs = known ? Math.max(0, context.now().getTime() - Date.parse(known.started_at)) : 0
   let output = Buffer.alloc(0)
   let isOver = false
+  const isJoined = known !== undefined
+  const told = await checkOutput(context.eventLog, { uid: task.metadata.uid, check: check.name, round, isJoined })
   const exit = await runCommand(
     daemon,
     id,
@@ -156,8 +159,9 @@ async function runCheck(
       isRepeatable: true,
       timeoutMs: Math.max(1_000, limitMs - ranMs),
       timeoutCode: 'ChecksFailed',
-      async onOutput(_, data) {
+      async onOutput(stream, data) {
         output = Buffer.concat([output, data]).subarray(-keptBytes)
+        await told.push(stream, data)
       },
     },
   ).then(
@@ -168,6 +172,7 @@ async function runCheck(
       return undefined
     },
   )
+  await told.end()
   if (exit && exit.exit_code < 0)
     throw new TaskError('SandboxLost', `the sandbox's processes ended during check "${check.name}"`)
   const ran = await daemon.findProcess(id, { signal })

@@ -4,7 +4,7 @@ import { mcpServersOf } from '../agent-spec.js'
 import { environmentVariables, pathEntries, withPath } from '../environment/path-entries.js'
 import { inboxDirectory, startTalk } from '../questions/agent-talk.js'
 import { namedEvents } from '../questions/inbox-entries.js'
-import { brokerAccess } from '../steps/agent-steps.js'
+import { brokerAccess, keepBroker } from '../steps/agent-steps.js'
 import { takeCheckpoints } from '../steps/checkpoints.js'
 import { followOutput } from '../steps/follow-output.js'
 import { outputCaps } from '../steps/output-caps.js'
@@ -20,8 +20,10 @@ const stopGraceMs = 10_000
 
 /** Sends the agent back with what the last round of checks found, and follows it to its end. Repeated it joins the run. */
 export const repairStep: Step = async (context) => {
-  const { daemon } = await context.openSandbox()
+  const session = await context.openSandbox()
+  const { daemon } = session
   await startRepair(daemon, context)
+  await keepBroker(session, context)
   const over = new AbortController()
   const checkpoints = takeCheckpoints(daemon, context, anySignal([context.signal, over.signal]))
   try {

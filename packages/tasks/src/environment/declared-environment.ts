@@ -6,9 +6,9 @@ import {
   type TaskWarning,
   taskWarning,
 } from '@corral/protocol'
-import type { AgentTaskStatus } from '@corral/resources'
+import { type AgentTaskStatus, packagesGrant } from '@corral/resources'
 import type { PreparedRepository } from '../repository/repository.js'
-import type { StepContext } from '../steps/step.js'
+import type { SandboxContext } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
 import { parseEnvironmentFile } from './environment-file.js'
 import { foreignFiles, readForeignEnvironment } from './foreign/read-foreign.js'
@@ -23,6 +23,8 @@ const setupPath = '.corral/setup'
 export interface DeclaredEnvironment {
   status: Partial<Pick<AgentTaskStatus, 'environment' | 'checks'>>
   wanted: WantedTool[]
+  /** Files that decide what set-up leaves; all known lock files where unset. */
+  keyFiles?: string[]
   warnings: TaskWarning[]
   events: TaskEventBody[]
 }
@@ -32,13 +34,12 @@ export interface DeclaredEnvironment {
  * another tool where the task brings no set-up and the repository has none of ours, and files that name versions of tools.
  */
 export async function declaredEnvironment(
-  context: StepContext,
+  context: SandboxContext,
   { environmentFile, baseFiles }: Pick<PreparedRepository, 'environmentFile' | 'baseFiles'>,
 ): Promise<DeclaredEnvironment> {
   const { spec } = context.task
   const files = (await baseFiles?.read([setupPath, ...foreignFiles])) ?? []
-  const hasOwn =
-    environmentFile !== undefined || spec.setup !== undefined || files.some(({ path }) => path === setupPath)
+  const hasOwn = environmentFile !== undefined || spec.setup !== undefined || files.some(isSetupScript)
   const own = environmentFile && {
     source: environmentFilePath,
     request: parseEnvironmentFile(environmentFile.text, environmentFilePath, spec.part),
@@ -49,12 +50,14 @@ export async function declaredEnvironment(
       'InvalidTask',
       `the repository has no ${environmentFilePath}, so there is no part "${spec.part}"`,
     )
-  const found = own ?? (hasOwn ? undefined : readForeignEnvironment(files))
+  const isScript = context.environments !== undefined && spec.setup === undefined && files.some(isSetupScript)
+  const found = own ?? (isScript ? scriptEnvironment : hasOwn ? undefined : readForeignEnvironment(files))
   const commit = baseFiles?.commit ?? environmentFile?.commit ?? ''
   const granted = await context.grantedTo(spec.repository.url)
   return {
     status: found ? taskEnvironment(context.task, { ...found, commit }, granted) : {},
     wanted: await toolsWanted(found, baseFiles),
+    ...(found?.request.key ? { keyFiles: found.request.key } : {}),
     warnings:
       found && found.leftOut.length > 0
         ? [taskWarning('EnvironmentPartly', { detail: `${found.source}: ${found.leftOut.join(', ')}` })]
@@ -63,6 +66,18 @@ export async function declaredEnvironment(
       ? [{ type: 'stage', stage: 'repository', state: 'progress', detail: `environment from ${found.source}` }]
       : [],
   }
+}
+
+const isSetupScript = ({ path }: { path: string }): boolean => path === setupPath
+
+/** A repository with nothing but a set-up script: the script is found and run where it lies. */
+const scriptEnvironment: { source: string; request: EnvironmentRequest; leftOut: string[] } = {
+  source: setupPath,
+  request: {
+    ...{ env: {}, path: [], checks: [], tools: {}, start: [], services: [], secrets: [], parts: [] },
+    egress: { setup: [packagesGrant], agent: [] },
+  },
+  leftOut: [],
 }
 
 async function toolsWanted(
@@ -78,7 +93,7 @@ async function toolsWanted(
 export async function withTools(
   declared: DeclaredEnvironment,
   daemon: DaemonClient,
-  { task, signal }: Pick<StepContext, 'task' | 'signal'>,
+  { task, signal }: Pick<SandboxContext, 'task' | 'signal'>,
   commit: string,
 ): Promise<Omit<DeclaredEnvironment, 'wanted'>> {
   const { wanted, ...rest } = declared
@@ -87,6 +102,7 @@ export async function withTools(
   const { tools, warnings, missing } = resolveTools(wanted, await findTools(daemon, task.metadata.uid, names, signal))
   if (missing) throw new TaskError('ToolMissing', missing.message, { hint: `${missing.hint}, then retry.` })
   return {
+    ...rest,
     status: {
       ...rest.status,
       ...(tools.length > 0 ? { environment: { commit, ...rest.status.environment, tools } } : {}),

@@ -46,24 +46,30 @@ export async function enterPhase(
   // Where set-up may reach nothing, nobody may, and nothing was opened.
   if (ports.hasEgressByName === false || egressOf(task, 'setup').length === 0) return { hasPackages: false }
   const wanted = egressOf(task, phase).join(', ')
-  await ask(ports, task, wanted)
+  if (!(await ask(ports, task, wanted))) return { hasPackages: false }
   const state = await confirmation(ports, task, wanted, signal)
   return { hasPackages: state === 'Applied' && isGranted(task, phase, packagesGrant) }
 }
 
-/** The claim passes its annotations on to the Sandbox, and that to its pod. */
-async function ask({ client }: NetworkPhasePorts, task: Stored<AgentTask>, wanted: string): Promise<void> {
+/**
+ * The claim passes its annotations on to the Sandbox, and that to its pod. False where nothing was ever opened and nothing is to
+ * be: a node has no word for that.
+ */
+async function ask({ client }: NetworkPhasePorts, task: Stored<AgentTask>, wanted: string): Promise<boolean> {
   const { namespace = 'default' } = task.metadata
   const name = claimNameOf(task)
   const claim = await client.find(SandboxClaims, { namespace, name })
   if (!claim) throw new TaskError('SandboxLost', `the claim ${name} is gone`)
-  if ((claim.spec.additionalPodMetadata?.annotations?.[egressAnnotation] ?? '') === wanted) return
+  const asked = claim.spec.additionalPodMetadata?.annotations?.[egressAnnotation]
+  if (asked === undefined && wanted === '') return false
+  if (asked === wanted) return true
   const annotations = { [egressAnnotation]: wanted }
   await client.patch(
     SandboxClaims,
     { namespace, name },
     { type: 'merge', body: { spec: { additionalPodMetadata: { annotations } } } },
   )
+  return true
 }
 
 async function confirmation(

@@ -1,11 +1,11 @@
 import { taskWarning } from '@corral/protocol'
-import type { StepContext } from '../steps/step.js'
+import type { SandboxContext } from '../steps/step.js'
 
 const silentAfterMs = 60_000
 
 /** Says so in the task's events when a command has been quiet for a minute, once for each silence. */
 export function watchSilence(
-  { task, eventLog, log }: Pick<StepContext, 'task' | 'eventLog' | 'log'>,
+  { task, eventLog, log }: Pick<SandboxContext, 'task' | 'eventLog' | 'log'>,
   afterMs: number = silentAfterMs,
 ): { heard(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined

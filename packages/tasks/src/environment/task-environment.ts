@@ -33,13 +33,14 @@ export function taskEnvironment(
       `${file.source} asks for ${words.join(', ')}, which was not granted to this repository`,
       { hint: `Read the file, then: ${grantCommand(spec.repository.url, missing)}` },
     )
-  const { setup, path, checks, egress, start, services, secrets } = request
+  const { setup, update, path, checks, egress, start, services, secrets } = request
   const env = { ...serviceVariables(services), ...request.env }
   return {
     environment: {
       commit: file.commit,
       source: file.source,
       ...(setup ? { setup } : {}),
+      ...(update ? { update } : {}),
       ...(Object.keys(env).length > 0 ? { env } : {}),
       ...(path.length > 0 ? { path } : {}),
       ...(services.length > 0 ? { services } : {}),

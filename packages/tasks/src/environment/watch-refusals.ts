@@ -1,7 +1,7 @@
 import type { KubeClient } from '@corral/kube'
 import { environmentFilePath, type TaskEventBody, taskWarning } from '@corral/protocol'
 import { type AgentTask, type Pod, Pods, type RefusedHost, readEgressRefused } from '@corral/resources'
-import type { StepContext } from '../steps/step.js'
+import type { SandboxContext } from '../steps/step.js'
 import { grantCommand } from './task-environment.js'
 
 type Refused = Pick<RefusedHost, 'host' | 'process'>
@@ -15,7 +15,7 @@ export interface RefusalWatch {
 }
 
 export function watchRefusals(
-  { task, eventLog, log }: Pick<StepContext, 'task' | 'eventLog' | 'log'>,
+  { task, eventLog, log }: Pick<SandboxContext, 'task' | 'eventLog' | 'log'>,
   client: Pick<KubeClient, 'find'>,
 ): RefusalWatch {
   const { uid, namespace = 'default' } = task.metadata
@@ -70,7 +70,7 @@ export function refusalEvent(
 }
 
 /** An earlier step or process has told of these. */
-async function toldBefore(eventLog: StepContext['eventLog'], uid: string): Promise<Set<string>> {
+async function toldBefore(eventLog: SandboxContext['eventLog'], uid: string): Promise<Set<string>> {
   const told = new Set<string>()
   for await (const event of eventLog.read(uid)) {
     if (event.type !== 'warning' || event.code !== 'EgressRefused') continue

@@ -32,7 +32,10 @@ export interface EventLog {
 export function onceKey(event: TaskEventBody): string | undefined {
   switch (event.type) {
     case 'stage':
-      return `${event.stage}/${event.state}`
+      // A stage begins and ends once; on the way it may tell many things, each once.
+      return event.state === 'progress'
+        ? `${event.stage}/progress/${event.detail ?? ''}`
+        : `${event.stage}/${event.state}`
     case 'check':
       return `check/${event.round}/${event.name}`
     case 'check_round':

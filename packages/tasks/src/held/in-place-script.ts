@@ -1,3 +1,4 @@
+import { noteRefs } from '../sandbox/collect-refs.js'
 import { quietGit } from '../sandbox/quiet-git.js'
 
 /** Exit code of `inPlaceScript` where the work tree is not what the former task left: it has to be checked out anew. */
@@ -8,7 +9,7 @@ export const notInPlace = 76
  * accepted of it, and nothing in the tree touched.
  *
  * In: REPO SCRATCH FORMER (marker of the former task) MARKER BASE_COMMIT NEW_BRANCH RESULT (bundle with the accepted commit;
- * may be missing) RESULT_REF.
+ * may be missing) RESULT_REF REFS (file for `noteRefs`).
  *
  * Files that differ from the accepted commit are fine where they were left out of the result, as those that set-up changes
  * are. A file that differs although the result has it changed means that the result is not what lies here: an agent may
@@ -19,6 +20,7 @@ export const notInPlace = 76
  */
 export const inPlaceScript: string = `set -u
 if [ -f "$MARKER" ]; then exit 0; fi
+${noteRefs}
 no() { echo "not in place: $1"; exit ${notInPlace}; }
 [ -f "$FORMER" ] || no "the former task was not here"
 cd -- "$REPO" || no "there is no work tree"
@@ -49,6 +51,7 @@ done
 git update-ref "refs/heads/$NEW_BRANCH" "$BASE_COMMIT" || no "the branch cannot be made"
 git symbolic-ref HEAD "refs/heads/$NEW_BRANCH" || no "HEAD cannot be set"
 ${quietGit} reset --quiet --mixed || no "the index cannot be written"
+note_refs
 rm -f -- "$SCRATCH/checkpoint-state"
 : > "$MARKER.new"
 mv -- "$MARKER.new" "$MARKER"

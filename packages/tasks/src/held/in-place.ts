@@ -44,6 +44,7 @@ export async function goOnInPlace(context: StepContext): Promise<StepOutcome | u
         NEW_BRANCH: branchOf(task),
         RESULT: scratchFiles.resultBundle(scratch, collectName),
         RESULT_REF: resultRef,
+        REFS: scratchFiles.refs(scratch),
       },
     },
     { signal, isRepeatable: true, timeoutMs: 60_000 },

@@ -22,3 +22,18 @@ export async function completeRequest(
   if (repo === undefined) throw new TaskError('Invalid', 'repo: is required where no project names it')
   return { ...request, repo }
 }
+
+/** A request with what the platform gives every task. A sandbox that is named has the class of its own template. */
+export function withDefaults(
+  request: CompleteTaskRequest,
+  defaults: Pick<CreateTaskRequest, 'timeout_seconds' | 'limits' | 'runtime_class_name'> = {},
+): CompleteTaskRequest {
+  const { runtime_class_name: runtimeClass, limits, ...others } = defaults
+  const isPlaced = request.sandbox?.pool !== undefined || request.sandbox?.template !== undefined
+  return {
+    ...others,
+    ...(runtimeClass === undefined || isPlaced ? {} : { runtime_class_name: runtimeClass }),
+    ...request,
+    ...(limits ? { limits: { ...limits, ...request.limits } } : {}),
+  }
+}

@@ -31,7 +31,7 @@ export async function sandboxWithRuntime(
   }
   const fitting = items.filter(({ spec }) => runtimes.get(spec.sandboxTemplateRef.name) === wanted)
   const [pool] = fitting.sort(defaultFirst)
-  if (pool) return { pool: pool.metadata.name }
+  if (pool) return { ...sandbox, pool: pool.metadata.name }
   throw new TaskError('RuntimeUnavailable', `no pool of sandboxes has the RuntimeClass "${wanted}"`, {
     hint: 'Create a template with this runtimeClassName and a pool for it (`corral pool create`), or name a template in `sandbox`.',
   })

@@ -263,7 +263,7 @@ describe('what a run is told', () => {
   it.each<{ to: string; task: Stored<AgentTask>; more?: object; delivery: string }>([
     { to: 'an agent that runs', task: running(), delivery: 'steered' },
     { to: 'an agent that waits', task: asked, delivery: 'steered' },
-    { to: 'an agent that cannot', task: running({ spec: { agent: { name: 'codex' } } }), delivery: 'queued' },
+    { to: 'an agent that cannot', task: running({ spec: { agent: { name: 'gemini' } } }), delivery: 'queued' },
     { to: 'an agent that has not started', task: running({ status: { conditions: [] } }), delivery: 'queued' },
     { to: 'a follow-up with a branch', task: running(), more: { new_branch: 'b' }, delivery: 'queued' },
     {

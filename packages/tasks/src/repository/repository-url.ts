@@ -21,7 +21,7 @@ export function parseRepositoryUrl(value: string): RepositoryLocation {
       hint: credentialHint,
     })
   if (isAbsolute(url)) return { kind: 'local', url, path: url }
-  if (/^[\w.-]+@[\w.-]+:[^/].*$/.test(url)) return { kind: 'remote', url, transport: 'ssh' }
+  if (/^[\w.][\w.-]*@[\w.][\w.-]*:[^/].*$/.test(url)) return { kind: 'remote', url, transport: 'ssh' }
   let parsed: URL
   try {
     parsed = new URL(url)
@@ -37,6 +37,8 @@ export function parseRepositoryUrl(value: string): RepositoryLocation {
     case 'http:':
       return { kind: 'remote', url, transport: 'http' }
     case 'ssh:':
+      // ssh would take such a host for an option; git refuses it too, but only once the task runs.
+      if (parsed.hostname.startsWith('-') || parsed.username.startsWith('-')) throw invalid(value)
       return { kind: 'remote', url, transport: 'ssh' }
     default:
       throw invalid(value)

@@ -284,6 +284,9 @@ describe('a repository that cannot be read', () => {
       },
       'RepositoryEmpty',
     ],
+    ['a host that ssh would take for an option', () => ({ url: 'ssh://-oProxyCommand=id/x' }), 'Invalid'],
+    ['a user that ssh would take for an option', () => ({ url: 'ssh://-F@host/x' }), 'Invalid'],
+    ['such a host in the short form', () => ({ url: 'git@-F:x' }), 'Invalid'],
     ['something that is no address', () => ({ url: 'ext::sh -c touch% /tmp/x' }), 'Invalid'],
   ])('%s', async (_, make, code) => {
     const taskDirectory = mkdtempSync(join(directory, 'task-'))
@@ -319,6 +322,7 @@ describe('what a sandbox sends back is not trusted', () => {
     )
     await expect(repository.accept({ ...request, bundlePath: prepared.bundlePath })).rejects.toMatchObject({
       code: 'ResultRejected',
+      message: expect.stringContaining('carries other refs than the result') as string,
     })
   })
 
@@ -327,13 +331,17 @@ describe('what a sandbox sends back is not trusted', () => {
       writeFileSync(join(repo, 'b'), 'x'),
     )
     writeFileSync(request.bundlePath, 'not a bundle')
-    await expect(repository.accept(request)).rejects.toMatchObject({ code: 'ResultRejected' })
+    await expect(repository.accept(request)).rejects.toMatchObject({
+      code: 'ResultRejected',
+      message: expect.stringContaining('it is not a git bundle') as string,
+    })
   })
 
   it('a commit other than the announced one is rejected', async () => {
     const { request } = await roundTrip(makeRepository('lied'), 'work', (repo) => writeFileSync(join(repo, 'b'), 'x'))
     await expect(repository.accept({ ...request, claimedCommit: '0'.repeat(40) })).rejects.toMatchObject({
       code: 'ResultRejected',
+      message: expect.stringContaining(`announced ${'0'.repeat(40)} but sent ${request.claimedCommit}`) as string,
     })
   })
 
@@ -363,6 +371,9 @@ describe('what a sandbox sends back is not trusted', () => {
       git(repo, 'read-tree', '--empty')
       git(repo, 'update-index', '--add', '--cacheinfo', `100644,${blob},ok.txt`)
     })
-    await expect(repository.accept(request)).rejects.toMatchObject({ code: 'ResultRejected' })
+    await expect(repository.accept(request)).rejects.toMatchObject({
+      code: 'ResultRejected',
+      message: expect.stringMatching(/hasDotgit|contains '\.git'/) as string,
+    })
   })
 })

@@ -1,5 +1,6 @@
 import { branchNameProblem, environmentFilePath, maxEnvironmentFileBytes } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
+import type { KeyFile } from '../environment/build/environment-key.js'
 import type { Confine } from '../git/confine.js'
 import type { Git } from '../git/git.js'
 import { TaskError } from '../task-error.js'
@@ -8,6 +9,7 @@ import { type ContinuedWork, fetchContinuedBase } from './continued-base.js'
 import { KeyedLock } from './keyed-lock.js'
 import { bringLfsObjects, type LfsObject, storeLfsObjects } from './lfs-objects.js'
 import type { LfsPointer } from './lfs-pointer.js'
+import { listFiles } from './list-files.js'
 import { createMirrors, shallowCommits } from './mirror.js'
 import { publishResult } from './publish.js'
 import { checkPush } from './push-check.js'
@@ -35,6 +37,10 @@ export interface PreparedRepository extends BaseBundle {
   isPartial: boolean
   /** Other files of that commit; absent where there is none such. */
   baseFiles?: BaseFiles
+  /** The branch those files were read from; absent where the HEAD of the repository is a commit. */
+  trustedBranch?: string
+  /** Every file of the commit that is checked out, by the id of its content. */
+  findFiles(isWanted: (path: string) => boolean): Promise<KeyFile[]>
   /** Parents before what lies in them. */
   submodules: PreparedSubmodule[]
   /** Contents of the Git LFS files of the base, where they were asked for. */
@@ -92,6 +98,11 @@ export interface PrepareRequest {
   submodules?: SubmoduleDepth | undefined
   /** Brings the contents of Git LFS files, which are read with the user's credentials. */
   lfs?: boolean | undefined
+  /**
+   * Reads the environment file from the base, whichever branch that is. Else that of a repository on a server comes from its
+   * default branch: others may be an agent's work.
+   */
+  isBaseTrusted?: boolean
   /** Another path of the environment file, which then has to be there. */
   environmentFile?: string | undefined
   signal: AbortSignal
@@ -200,7 +211,9 @@ export function createRepository(options: RepositoryOptions): Repository {
             own: [start, ...ownCommits],
             signal,
           })
-        return { ...fetched, isPartial: await mirrors.complete(location, start, { signal, onProgress }) }
+        const isOther = baseBranch !== undefined && !more.isBaseTrusted && !continues && isOnServer(url)
+        const trusted = isOther ? await mirrors.fetch(location, undefined, { signal, onProgress }) : fetched
+        return { ...fetched, trusted, isPartial: await mirrors.complete(location, start, { signal, onProgress }) }
       })
       const commit = baseCommit ?? base.commit
       const bundle = await lock.run(base.directory, () =>
@@ -214,7 +227,8 @@ export function createRepository(options: RepositoryOptions): Repository {
           onProgress,
         }),
       )
-      const filesFrom = continues ? continues.result?.baseCommit : commit
+      const isElsewhere = base.trusted.branch !== base.branch
+      const filesFrom = continues ? continues.result?.baseCommit : isElsewhere ? base.trusted.commit : commit
       const environmentFile = await readEnvironmentFile(git, {
         mirror: base.directory,
         commit: filesFrom,
@@ -262,6 +276,8 @@ export function createRepository(options: RepositoryOptions): Repository {
         ...bundle,
         ...environmentFile,
         ...(baseFiles ? { baseFiles } : {}),
+        ...(base.trusted.branch ? { trustedBranch: base.trusted.branch } : {}),
+        findFiles: (isWanted) => listFiles(git, { mirror: base.directory, commit, isWanted, signal }),
         submodules,
         lfs,
       }
@@ -315,6 +331,8 @@ async function readEnvironmentFile(
     `${path} has ${file.sizeBytes} bytes; ${maxEnvironmentFileBytes} are the most`,
   )
 }
+
+const isOnServer = (url: string): boolean => parseRepositoryUrl(url).kind === 'remote'
 
 /** An AgentTask that came past the task API may name anything; git would take some of it for an option or a refspec. */
 function checkBranchName(field: string, name: string | undefined): void {

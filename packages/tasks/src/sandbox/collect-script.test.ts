@@ -52,6 +52,26 @@ function gitDirectoryState(): Record<string, string> {
   return state
 }
 
+describe('a pipe where git expects a file', () => {
+  it.each([
+    '.git/HEAD',
+    '.git/config',
+    '.git/refs/heads/a/b',
+    '.git/objects/info/alternates',
+    '.gitignore',
+    'sub/.gitattributes',
+  ])('%s: the work is taken out and nothing waits for it', (path) => {
+    box.agent(`echo two >> a.txt && mkdir -p sub "$(dirname ${path})" && rm -f ${path} && mkfifo ${path}`)
+    expect(box.collect()).toMatchObject({ changed: true })
+  })
+
+  it('any other pipe of the work tree stays with the agent', () => {
+    box.agent('mkfifo answers && echo two >> a.txt')
+    expect(box.checkpoint()).toMatchObject({ changed: true })
+    expect(box.agent('test -p answers && echo there')).toContain('there')
+  })
+})
+
 describe('a checkpoint', () => {
   it.each([
     ['files', 'echo two >> a.txt'],

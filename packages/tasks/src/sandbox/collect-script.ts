@@ -1,12 +1,11 @@
+import { collectFiles } from './collect-files.js'
+import { collectRefs, keptRefs } from './collect-refs.js'
 import { generatedFiles } from './generated-files.js'
 import { configureLfs } from './lfs-filter.js'
 import { quietGit } from './quiet-git.js'
 
 /** Exit code of `collectScript` when no way it was allowed to try worked; the reasons are among its warnings. */
 export const nothingCollected = 75
-
-/** One ref per thing the agent made beside the result: branches, stashes, rewritten history. Lives in the extra bundle. */
-export const keptRefs = 'refs/corral/kept'
 
 /** What the scripts below share. */
 const functions: string = `set -u
@@ -15,12 +14,20 @@ export GIT_AUTHOR_NAME="$AUTHOR_NAME" GIT_AUTHOR_EMAIL="$AUTHOR_EMAIL"
 export GIT_COMMITTER_NAME="\${COMMITTER_NAME:-$AUTHOR_NAME}" GIT_COMMITTER_EMAIL="\${COMMITTER_EMAIL:-$AUTHOR_EMAIL}" LC_ALL=C
 export GIT_CEILING_DIRECTORIES="\${REPO%/*}"
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
-tab=$(printf '\\t')
+tab=$(printf '\\t') soh=$(printf '\\001') nl='
+'
 G="$WORK/git"
 rm -rf -- "$WORK"
 mkdir -p -- "$WORK" || exit 1
+# A pipe where git expects a file would make it wait until the time is over. No commit can hold one.
+find "$REPO/.git/" -type p -exec rm -f -- {} + 2>/dev/null
+find "$REPO" -maxdepth 4 -name '.git*' -type p -exec rm -f -- {} + 2>/dev/null
 
-warn() { printf '%s\\t%s\\n' "$1" "$2" >> "$WORK/warnings"; }
+warn() {
+  about=$2
+  case "$about" in *"$nl"*) about=\\"$(printf '%s' "$about" | sed 's/[\\\\"]/\\\\&/g' | awk '{ printf "%s%s", sep, $0; sep = "\\\\n" }')\\" ;; esac
+  printf '%s\\t%s\\n' "$1" "$about" >> "$WORK/warnings"
+}
 # Our own repository: result, kept refs, new objects. It sees the agent's objects where that is wanted.
 # It knows no filter: one would put what it takes into a store of its own and leave a pointer.
 ours() { env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" ${quietGit} "$@"; }
@@ -56,215 +63,9 @@ usable() { [ -n "$1" ] && ours rev-list --objects --quiet "$1" --not "$BASE_COMM
 is_ancestor() { ours merge-base --is-ancestor "$1" "$2" 2>/dev/null; }
 # It has commits that the base has not.
 has_work() { [ -n "$1" ] && [ "$1" != "$BASE_COMMIT" ] && usable "$1" && ! is_ancestor "$1" "$BASE_COMMIT"; }
-ref_of() { awk -v name="$1" '$2 == name { print $1; exit }' "$WORK/refs"; }
 
-read_refs() {
-  : > "$WORK/refs"
-  git --git-dir="$GITDIR" for-each-ref --format='%(objectname) %(refname)' refs/heads > "$WORK/refs" 2>/dev/null ||
-    read_loose_refs
-  HEAD_COMMIT=$(git --git-dir="$GITDIR" rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null || loose_head)
-  STASHES=$(git --git-dir="$GITDIR" reflog show --format=%H refs/stash -- 2>/dev/null || true)
-}
-# What can be told of a repository that git itself does not read any more.
-read_loose_refs() {
-  grep -E '^[0-9a-f]{40,64} refs/heads/' "$GITDIR/packed-refs" > "$WORK/refs" 2>/dev/null
-  (cd "$GITDIR" 2>/dev/null && find refs/heads -type f 2>/dev/null) | head -n 200 | while IFS= read -r name; do
-    oid=$(head -c 64 "$GITDIR/$name" | tr -cd '0-9a-f')
-    if [ -n "$oid" ]; then printf '%s %s\\n' "$oid" "$name" >> "$WORK/refs"; fi
-  done
-  return 0
-}
-loose_head() {
-  line=$(head -c 300 "$GITDIR/HEAD" 2>/dev/null | head -n 1)
-  case "$line" in
-    'ref: '*) ref_of "\${line#ref: }" ;;
-    *) printf '%s' "$line" | tr -cd '0-9a-f' ;;
-  esac
-}
-
-# The commit the result builds on: the task's branch, HEAD where it goes beyond that, else the newest other branch.
-choose_tip() {
-  task=$(ref_of "refs/heads/$TASK_BRANCH")
-  TIP= TIP_NAME=
-  if has_work "$task"; then
-    TIP=$task TIP_NAME="refs/heads/$TASK_BRANCH"
-    if has_work "$HEAD_COMMIT" && is_ancestor "$task" "$HEAD_COMMIT"; then TIP=$HEAD_COMMIT TIP_NAME=HEAD; fi
-  elif has_work "$HEAD_COMMIT"; then
-    TIP=$HEAD_COMMIT TIP_NAME=HEAD
-  else
-    newest=0
-    while read -r oid name; do
-      if has_work "$oid"; then
-        time=$(ours show --no-patch --format=%ct "$oid")
-        if [ "$time" -gt "$newest" ]; then newest=$time TIP=$oid TIP_NAME=$name; fi
-      fi
-    done < "$WORK/refs"
-    if [ -n "$TIP" ]; then
-      warn WorkOnOtherBranch "\${TIP_NAME#refs/heads/}"
-    elif [ -n "$task" ] && [ "$task" = "$HEAD_COMMIT" ] && usable "$task"; then
-      TIP=$task TIP_NAME="refs/heads/$TASK_BRANCH"
-    fi
-  fi
-  if [ -z "$TIP" ]; then TIP=$BASE_COMMIT; fi
-}
-
-keep() { ours update-ref "${keptRefs}/$1" "$2"; }
-# Everything the result does not contain stays available as a ref of its own.
-keep_the_rest() { # result
-  while read -r oid name; do
-    if has_work "$oid" && ! is_ancestor "$oid" "$1" && [ "$oid" != "$TIP" ]; then
-      keep "branches/\${name#refs/heads/}" "$oid" && warn BranchKept "\${name#refs/heads/}"
-    elif ! usable "$oid"; then
-      warn BranchUnreadable "\${name#refs/heads/}"
-    fi
-  done < "$WORK/refs"
-  if has_work "$HEAD_COMMIT" && ! is_ancestor "$HEAD_COMMIT" "$1" && [ "$HEAD_COMMIT" != "$TIP" ] &&
-    ! grep -q "^$HEAD_COMMIT " "$WORK/refs"; then
-    keep head "$HEAD_COMMIT" && warn BranchKept HEAD
-  fi
-  number=0
-  for oid in $STASHES; do
-    if usable "$oid"; then keep "stash/$number" "$oid" && warn StashKept "stash@{$number}"; fi
-    number=$((number + 1))
-    if [ "$number" -ge 50 ]; then break; fi
-  done
-}
-
-# Fills the index with the files below a directory. $1: the function that runs git there, $2: the directory.
-add_files() {
-  broken_links "$2" "$3" > "$INDEX.broken"
-  if [ -s "$INDEX.broken" ]; then
-    while IFS= read -r path; do warn PathLeftOut "$3$path"; done < "$INDEX.broken"
-    { echo .; sed 's/^/:(exclude,literal)/' "$INDEX.broken"; } |
-      "$1" add --all --ignore-errors --pathspec-from-file=- > /dev/null 2> "$INDEX.errors"
-  else
-    "$1" add --all --ignore-errors -- . > /dev/null 2> "$INDEX.errors"
-  fi
-  if grep -qE '^fatal:|No space left|quota exceeded' "$INDEX.errors"; then cat "$INDEX.errors" >&2; return 1; fi
-  if [ -s "$INDEX.errors" ]; then
-    sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$INDEX.errors" | sort -u | head -n 50 |
-      while IFS= read -r path; do warn PathLeftOut "$3$path"; done
-    { "$1" ls-files --others --exclude-standard; "$1" diff-files --name-only; } 2>/dev/null | grep -v '/$' | sort -u |
-      head -n 50 | while IFS= read -r path; do warn PathLeftOut "$3$path"; done
-  fi
-  plain_nested "$1" "$2" "$3"
-}
-# Submodules whose repository is gone, which git stumbles over: the link stays, what lies there cannot be told from it.
-broken_links() { # directory, its path from the top
-  while IFS= read -r path; do
-    case "$path" in "$2"*) path=\${path#"$2"} ;; *) continue ;; esac
-    if [ -f "$1/$path/.git" ] && ! (cd -- "$1/$path" && git rev-parse --git-dir) > /dev/null 2>&1; then
-      printf '%s\\n' "$path"
-    fi
-  done < "$WORK/links"
-}
-# A repository inside the work tree would become a link to a commit that exists nowhere else: its files are taken instead.
-plain_nested() {
-  {
-    "$1" ls-files --stage -z | tr '\\0' '\\n' | sed -n "s/^160000 [0-9a-f]* 0$tab//p" | while IFS= read -r path; do
-      # A submodule the base already had stays one, unless its repository is gone and files are left in its place.
-      if grep -qxF -- "$3$path" "$WORK/links"; then
-        if [ -e "$2/$path/.git" ]; then
-          keep_submodule "$1" "$path" "$2/$path" "$3$path"
-          continue
-        fi
-        if [ -z "$(ls -A "$2/$path" 2>/dev/null)" ]; then continue; fi
-      elif is_new_submodule "$2/$path" "$3$path"; then
-        continue
-      fi
-      printf '%s\\n' "$path"
-    done
-    if [ -s "$INDEX.errors" ]; then
-      "$1" ls-files --others --exclude-standard -z | tr '\\0' '\\n' | sed -n 's|/$||p'
-    fi
-  } > "$INDEX.nested"
-  while IFS= read -r path <&3; do
-    if [ ! -d "$2/$path" ]; then continue; fi
-    tree=$(TREE="$2/$path"; INDEX="$INDEX.n"; nested_tree "$3$path/") || { warn PathLeftOut "$3$path"; continue; }
-    "$1" update-index --force-remove -- "$path"
-    if [ "$tree" != "$EMPTY_TREE" ]; then "$1" read-tree --prefix="$path/" "$tree"; fi
-    warn NestedRepository "$3$path"
-  done 3< "$INDEX.nested"
-}
-# The repository of a submodule with an index of ours; what it writes goes into our objects.
-inner() {
-  (
-    cd -- "$INNER" && env GIT_DIR="$INNER_GIT" GIT_WORK_TREE="$INNER" GIT_OBJECT_DIRECTORY="$G/objects" \\
-      GIT_INDEX_FILE="$INDEX.inner" ${quietGit} "$@"
-  )
-}
-# A commit that others can fetch: the agent got it from a remote.
-is_published() {
-  [ -n "$(git --git-dir="$INNER_GIT" for-each-ref --count=1 --contains "$1" refs/remotes refs/tags 2>/dev/null)" ]
-}
-open_inner() {
-  INNER=$1
-  INNER_GIT=$(cd -- "$1" && git rev-parse --absolute-git-dir 2>/dev/null) &&
-    INNER_HEAD=$(git --git-dir="$INNER_GIT" rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null)
-}
-# The link of a submodule stays where the last commit has it, unless it moved to a commit others can fetch. What was done
-# inside is not part of the result: nobody would find the commit the link names. It is kept beside it.
-keep_submodule() { # function that runs git, path for it, directory, path from the top
-  open_inner "$3" || return 0
-  was=$(ours rev-parse --verify --quiet "$BASE_COMMIT:$4")
-  tip=$(ours rev-parse --verify --quiet "\${TIP:-$BASE_COMMIT}:$4" || printf '%s' "$was")
-  printf '%s\\n' "$INNER_GIT/objects" >> "$G/objects/info/alternates"
-  state=$INNER_HEAD
-  rm -f "$INDEX.inner"
-  cp -p -- "$INNER_GIT/index" "$INDEX.inner" 2>/dev/null
-  inner add --all --ignore-errors -- . > /dev/null 2>&1
-  tree=$(inner write-tree 2>/dev/null)
-  if [ -n "$tree" ] && [ "$tree" != "$(tree_of "$INNER_HEAD")" ]; then
-    state=$(commit_tree "$tree" "$MESSAGE" -p "$INNER_HEAD")
-  fi
-  if [ "$state" = "$was" ]; then return 0; fi
-  if [ "$INNER_HEAD" != "$was" ] && is_published "$INNER_HEAD"; then
-    if [ "$state" = "$INNER_HEAD" ]; then return 0; fi
-  else
-    "$1" update-index --cacheinfo "160000,$tip,$2"
-  fi
-  printf '%s\\n' "$was" >> "$WORK/not"
-  keep "submodules/$(printf '%s' "$4" | LC_ALL=C tr -c 'A-Za-z0-9/_-' _)" "$state" && warn SubmoduleChanged "$4"
-}
-# A submodule the agent added stays one where .gitmodules names it and its commit can be fetched.
-is_new_submodule() { # directory, path from the top
-  [ -e "$1/.git" ] && open_inner "$1" && is_published "$INNER_HEAD" &&
-    git config --file "$REPO/.gitmodules" --get-regexp '^submodule\\..*\\.path$' 2>/dev/null | sed 's/^[^ ]* //' |
-    grep -qxF -- "$2"
-}
-nested_tree() {
-  rm -f "$INDEX"
-  tree_git read-tree --empty && add_files tree_git "$TREE" "$1" 1>&2 && tree_git write-tree
-}
-
-# An index with the state of the work tree, made from the agent's own where that can be read.
-index_of_theirs() {
-  # With its time: git takes a file for unchanged that was written before the index, at the size the index has for it.
-  if ! cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null || ! theirs ls-files > /dev/null 2>&1; then
-    if [ -e "$GITDIR/index" ]; then warn IndexRebuilt ""; fi
-    rm -f "$INDEX"
-    theirs read-tree "$BASE_COMMIT" || return 1
-  fi
-  # Files the agent told git not to look at are part of its work all the same.
-  if theirs ls-files -v | grep -q '^[a-zS]'; then
-    theirs ls-files -v | sed -n 's/^[a-z] //p' | theirs update-index --no-assume-unchanged --stdin
-    theirs ls-files -v | sed -n 's/^S //p' | while IFS= read -r path; do
-      if [ -e "$REPO/$path" ]; then printf '%s\\n' "$path"; fi
-    done | theirs update-index --no-skip-worktree --stdin
-  fi
-  setup_files | (cd "$REPO" && theirs update-index --add --remove --stdin) 2>/dev/null
-  if ! add_files theirs "$REPO" ""; then
-    warn IndexRebuilt ""
-    rm -f "$INDEX"
-    theirs read-tree "$BASE_COMMIT" && add_files theirs "$REPO" ""
-  fi
-}
-index_of_tree() { # commit
-  TREE=$REPO
-  rm -f "$INDEX"
-  tree_git read-tree "$1" && add_files tree_git "$REPO" ""
-}
-
+${collectRefs}
+${collectFiles}
 # Paths that set-up made or changed, as git quotes them.
 setup_files() {
   if [ -f "$SETUP/tree" ]; then
@@ -311,6 +112,7 @@ make_result() {
         final=$(printf '%s\\n' "$both" | head -n 1)
       elif [ "$TIP" = "$BASE_COMMIT" ]; then
         final=$work
+        if is_ancestor "$from" "$BASE_COMMIT"; then warn NewerCommitsUndone "$from"; fi
       else
         keep uncommitted "$loose" && warn UncommittedKept ""
       fi
@@ -403,21 +205,23 @@ base_from_bundle() {
 }
 # Whether files, branches and stashes are as they were when LAST_STATE was written; it is written anew.
 unchanged() {
-  state=$({ theirs write-tree; cat "$WORK/refs"; printf '%s\\n' "$HEAD_COMMIT" "$STASHES"; } | ours hash-object --stdin)
+  state=$({ theirs write-tree; cat "$WORK/refs" "$WORK/others" "$WORK/states"; head_log | wc -l; printf '%s\\n' "$HEAD_COMMIT" "$STASHES"; } | ours hash-object --stdin)
   if [ "$state" = "$(cat "$LAST_STATE" 2>/dev/null)" ]; then printf 'unchanged=yes\\n' > "$WORK/answer"; return 0; fi
   printf '%s' "$state" > "$WORK/state"
   return 1
 }
 list_links() {
   EMPTY_TREE=$(ours mktree < /dev/null)
-  ours ls-tree -r -z "$BASE_COMMIT" | tr '\\0' '\\n' | sed -n "s/^160000 commit [0-9a-f]*$tab//p" > "$WORK/links"
+  ours ls-tree -r -z "$BASE_COMMIT" | as_lines | sed -n "s/^160000 commit [0-9a-f]*$tab//p" > "$WORK/links"
 }
 
 try() {
   : > "$WORK/warnings"
   INDEX="$WORK/index"
   GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME=
-  if [ ! -d "$REPO" ]; then warn WorkTreeMissing ""; return 1; fi
+  if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
+  # Beside a working agent nothing of its is touched.
+  if [ -z "\${LAST_STATE:-}" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi
   case "$1" in
     1)
       cd -- "$REPO" || return 1
@@ -433,6 +237,7 @@ try() {
       ;;
     2)
       warn RepositoryDamaged "$(reason)"
+      if [ -d "$GITDIR" ]; then chmod -R u+rwX -- "$GITDIR" 2>/dev/null; fi
       if [ ! -d "$GITDIR/objects" ]; then return 1; fi
       begin "$GITDIR/objects" && base_from_bundle && list_links || return 1
       read_refs && choose_tip || return 1
@@ -440,14 +245,17 @@ try() {
       index_of_tree "$from" && make_result tree_git "$from" && finish
       ;;
     3 | 4)
-      warn RepositoryDamaged "$(reason)"
-      warn HistoryLost ""
+      if [ -n "\${REJECTED:-}" ]; then warn CommitsNotAccepted "$REJECTED"
+      else
+        warn RepositoryDamaged "$(reason)"
+        warn HistoryLost ""
+      fi
       begin "" && base_from_bundle && list_links || return 1
       if [ "$1" = 4 ]; then
         warn AttributesIgnored ""
         printf '* -text -ident !filter !working-tree-encoding\\n' > "$G/info/attributes"
       fi
-      : > "$WORK/refs"
+      for name in refs all unnamed others places; do : > "$WORK/$name"; done
       TIP=$BASE_COMMIT
       index_of_tree "$BASE_COMMIT" && make_result tree_git "$BASE_COMMIT" && finish
       ;;
@@ -465,13 +273,15 @@ reason() { grep -hE '^(fatal|error):' "$WORK"/errors.* 2>/dev/null | head -n 1 |
  * and a WORK directory of its own.
  *
  * In: REPO (work tree), WORK (directory of its own, emptied first), BASE_COMMIT, TASK_BRANCH, RESULT_REF, MESSAGE,
- * AUTHOR_NAME, AUTHOR_EMAIL, COMMITTER_NAME, COMMITTER_EMAIL (the author where unset), EXCLUDE (file of patterns, may be missing), SETUP (directory `markSetupScript` wrote, may be
+ * AUTHOR_NAME, AUTHOR_EMAIL, COMMITTER_NAME, COMMITTER_EMAIL (the author where unset), EXCLUDE (file of patterns, may be missing),
+ * REFS (file `noteRefs` wrote, may be missing), SETUP (directory `markSetupScript` wrote, may be
  * missing), WAYS: which of these to try, in order, until one works:
  *   1  the agent's repository as it is
  *   2  its objects and commits, on top of the base from BASE_BUNDLE (BASE_REF in it), with a fresh index
  *   3  only the files of the work tree compared with the base from BASE_BUNDLE
  *   4  the same without the attributes of the work tree: bytes as they are on disk
- * LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
+ * REJECTED: why a result of the first two ways was not accepted, empty where none was made; LEAVE_OUT: names of files whose
+ * changes are left out then. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
  * as it says, nothing is made and the answer is `unchanged=yes`; else WORK/state holds what it should say next.
  *
  * Out: `commit=<id>`, `changed=yes|no`, `kept=yes|no`, `lfs=<oid>` for contents of Git LFS it needs, then `warning=<code><TAB><path or detail>` lines. WORK/out.bundle
@@ -504,6 +314,7 @@ mark() {
   GITDIR=$(git rev-parse --absolute-git-dir) || return 1
   objects=$(git rev-parse --git-path objects) && objects=$(cd -- "$objects" && pwd) || return 1
   rm -rf -- "$SETUP"
+  : > "$WORK/places"
   begin "$objects" && list_links && index_of_theirs || return 1
   tree=$(theirs write-tree) || return 1
   if [ "$tree" = "$(tree_of "$BASE_COMMIT")" ]; then return 0; fi

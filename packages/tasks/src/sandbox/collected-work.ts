@@ -26,6 +26,8 @@ export interface CollectRequest {
   shallow?: readonly string[]
   /** `lfsFilterScript` as a file inside the sandbox, for a task whose files go to Git LFS. */
   lfsFilter?: string
+  /** Why an earlier result was not accepted: only files are taken, but for changes of those with a name in `leaveOut`. */
+  rejected?: { why: string; leaveOut: readonly string[] }
   /** The file that says how the work was when it was last taken out; see `collectScript`. */
   lastState?: string
 }
@@ -45,6 +47,7 @@ export interface CollectedWork {
 export const scratchFiles = {
   excludes: (scratch: string): string => `${scratch}/excludes`,
   setup: (scratch: string): string => `${scratch}/setup`,
+  refs: (scratch: string): string => `${scratch}/refs`,
   resultBundle: (scratch: string, workName: string): string => `${scratch}/${workName}/out.bundle`,
   keptBundle: (scratch: string, workName: string): string => `${scratch}/${workName}/kept.bundle`,
   lfsFilter: (scratch: string): string => `${scratch}/lfs-filter`,
@@ -61,6 +64,7 @@ export function collectEnvironment(request: CollectRequest): Record<string, stri
     WORK: `${scratch}/${request.workName}`,
     EXCLUDE: scratchFiles.excludes(scratch),
     SETUP: scratchFiles.setup(scratch),
+    REFS: scratchFiles.refs(scratch),
     WAYS: request.ways.join(' '),
     BASE_COMMIT: request.baseCommit,
     BASE_REF: baseRefOf(request.baseCommit),
@@ -71,6 +75,8 @@ export function collectEnvironment(request: CollectRequest): Record<string, stri
     MESSAGE: request.message,
     LFS_FILTER: request.lfsFilter ?? '',
     LAST_STATE: request.lastState ?? '',
+    REJECTED: request.rejected?.why ?? '',
+    LEAVE_OUT: request.rejected?.leaveOut.join(' ') ?? '',
     AUTHOR_NAME: request.author.name,
     AUTHOR_EMAIL: request.author.email,
     COMMITTER_NAME: (request.committer ?? request.author).name,

@@ -1,12 +1,20 @@
 /**
  * git as the platform runs it inside a sandbox: no hook, no signature, no daemon and no clean-up in the background,
- * whatever the agent has configured. `core.sparseCheckout` is off so that files outside a sparse checkout are taken too.
+ * whatever the agent has configured. Files are read as they are on disk: their mode, kind and case count, and one that was
+ * written again at the same size and time is read again. `core.sparseCheckout` is off so that files outside a sparse checkout
+ * are taken too.
  */
 export const quietGit: string = [
   'git',
   ...[
     'core.hooksPath=/dev/null',
     'core.fsmonitor=false',
+    'core.fileMode=true',
+    'core.symlinks=true',
+    'core.ignoreCase=false',
+    'core.trustctime=true',
+    'core.checkStat=default',
+    'core.ignoreStat=false',
     'core.untrackedCache=false',
     'core.splitIndex=false',
     'core.safecrlf=false',

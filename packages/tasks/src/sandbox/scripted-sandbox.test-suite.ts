@@ -29,6 +29,8 @@ export interface ScriptedSandbox {
   checkpoint(): CollectedWork | undefined
   /** What the platform's collection finds; the base is sent in again when the agent's repository is of no use. */
   collect(options?: { workName?: string; ways?: CollectRequest['ways'] }): CollectedScripts
+  /** Its files alone, after what it collected was not accepted. */
+  collectFiles(rejected: NonNullable<CollectRequest['rejected']>): CollectedScripts
 }
 
 export interface CollectedScripts extends CollectedWork {
@@ -95,6 +97,7 @@ export function openScriptedSandbox(options: {
     NEW_BRANCH: options.branch,
     REPO: repo,
     MARKER: join(scratch, 'marker'),
+    REFS: scratchFiles.refs(scratch),
     SHALLOW: shallow.join('\n'),
     AUTHOR_NAME: author.name,
     AUTHOR_EMAIL: author.email,
@@ -164,6 +167,12 @@ export function openScriptedSandbox(options: {
       const second = runWays({ workName, ways: [2, 3, 4], baseBundle: bring('base.bundle') })
       if (!second) throw new Error('nothing was collected')
       return { ...second, ...place }
+    },
+    collectFiles(rejected) {
+      const found = runWays({ ways: [3, 4], baseBundle: bring('base.bundle'), rejected })
+      if (!found) throw new Error('no files were collected')
+      const work = join(scratch, request.workName)
+      return { ...found, bundlePath: join(work, 'out.bundle'), keptPath: join(work, 'kept.bundle') }
     },
   }
 }

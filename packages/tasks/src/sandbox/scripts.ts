@@ -1,3 +1,4 @@
+import { noteRefs } from './collect-refs.js'
 import { configureLfs } from './lfs-filter.js'
 import { quietGit } from './quiet-git.js'
 
@@ -9,8 +10,11 @@ import { quietGit } from './quiet-git.js'
 /** The pack and the tags of a bundle, put into a git directory as they are. */
 const placePack = `place_pack() {
   pack=$1/objects/pack/pack-$PACK_NAME
-  tail -c "+$((PACK_OFFSET + 1))" "$BUNDLE" > "$pack.pack"
-  mv -- "$PACK_INDEX" "$pack.idx"
+  # The index comes last: with it the pack is whole, and in the tree of a snapshot it may be there already.
+  if [ ! -f "$pack.idx" ]; then
+    tail -c "+$((PACK_OFFSET + 1))" "$BUNDLE" > "$pack.pack"
+    mv -- "$PACK_INDEX" "$pack.idx"
+  fi
   head -c "$PACK_OFFSET" "$BUNDLE" | LC_ALL=C sed -n '/^[0-9a-f]* refs\\/tags\\//p' > "$1/packed-refs"
 }`
 
@@ -20,7 +24,7 @@ const placePack = `place_pack() {
  * attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file; empty where contents of Git LFS files were not asked for)
  * AUTHOR_NAME AUTHOR_EMAIL; COMMITTER_NAME COMMITTER_EMAIL (where they are another one); PACK_NAME PACK_OFFSET PACK_INDEX (the
  * pack in the bundle, where it begins and a file with its index; empty where there is none); WORK_BUNDLE WORK_REF (earlier
- * work to go on from). A marker with this task's uid says it is already done.
+ * work to go on from); REFS (file for `noteRefs`). A marker with this task's uid says it is already done.
  *
  * With its index the pack is put in place as it is. A fetch from the bundle would unpack and check every object of the
  * history once more, which takes seconds for 50 MB.
@@ -32,8 +36,10 @@ const placePack = `place_pack() {
 export const checkoutScript: string = `set -eu
 ${placePack}
 ${configureLfs}
+${noteRefs}
 if [ -f "$MARKER" ]; then exit 0; fi
-rm -rf -- "$REPO"
+# In a sandbox that was held for this task the tree of a snapshot may be mounted here: it can be emptied, not removed.
+rm -rf -- "$REPO" 2> /dev/null || find "$REPO" -mindepth 1 -delete
 mkdir -p -- "$REPO"
 cd -- "$REPO"
 format=
@@ -79,7 +85,60 @@ if [ -n "\${WORK_BUNDLE:-}" ]; then
   git update-ref -d refs/corral/work
   rm -f -- "$WORK_BUNDLE"
 fi
+note_refs
 rm -f -- "$BUNDLE"
+: > "$MARKER.new"
+mv -- "$MARKER.new" "$MARKER"
+`
+
+/**
+ * Checks the base out on the tree of a snapshot. Environment as for `checkoutScript`. Files that git ignores and those that
+ * set-up left stay; every tracked file is the base's afterwards, and no branch or stash of the build is left. Nothing is removed
+ * that does not have to be: a removed directory of the snapshot would have to be written anew.
+ */
+export const checkoutOntoScript: string = `set -eu
+${placePack}
+${configureLfs}
+${noteRefs}
+if [ -f "$MARKER" ]; then exit 0; fi
+cd -- "$REPO"
+rm -f .git/index.lock .git/HEAD.lock .git/config.lock .git/shallow
+rm -rf .git/rebase-merge .git/rebase-apply .git/MERGE_HEAD .git/CHERRY_PICK_HEAD
+if [ -n "$SHALLOW" ]; then printf '%s\\n' "$SHALLOW" > .git/shallow; fi
+place_pack .git
+if [ "\${PARTIAL:-}" = yes ]; then
+  : > ".git/objects/pack/pack-$PACK_NAME.promisor"
+  git config core.repositoryFormatVersion 1
+  git config extensions.partialClone not-in-the-sandbox
+  git config remote.not-in-the-sandbox.promisor true
+fi
+if [ -n "\${LFS_FILTER:-}" ]; then configure_lfs git
+elif [ "\${USES_LFS:-}" = yes ]; then
+  mkdir -p .git/info && { grep -qxF '* !filter' .git/info/attributes 2> /dev/null || echo '* !filter' >> .git/info/attributes; }
+fi
+${quietGit} checkout --quiet --force --detach "$BASE_COMMIT" --
+git for-each-ref --format='delete %(refname)' refs/heads refs/remotes refs/stash refs/corral | git update-ref --stdin
+rm -rf .git/logs
+if [ -n "$BASE_BRANCH" ]; then git update-ref "refs/heads/$BASE_BRANCH" "$BASE_COMMIT"; fi
+${quietGit} checkout --quiet --force --no-track -B "$NEW_BRANCH" "$BASE_COMMIT" --
+for scope in --local --global; do
+  git config $scope user.name "$AUTHOR_NAME"
+  git config $scope user.email "$AUTHOR_EMAIL"
+done
+git config --unset-all committer.name || true
+git config --unset-all committer.email || true
+if [ -n "\${COMMITTER_NAME:-}" ]; then
+  git config committer.name "$COMMITTER_NAME"
+  git config committer.email "$COMMITTER_EMAIL"
+fi
+if [ -n "\${WORK_BUNDLE:-}" ]; then
+  ${quietGit} fetch --quiet --no-tags "$WORK_BUNDLE" "$WORK_REF:refs/corral/work"
+  ${quietGit} reset --quiet --hard refs/corral/work
+  git update-ref -d refs/corral/work
+  rm -f -- "$WORK_BUNDLE"
+fi
+note_refs
+rm -f -- "$BUNDLE" "$PACK_INDEX"
 : > "$MARKER.new"
 mv -- "$MARKER.new" "$MARKER"
 `
@@ -112,7 +171,7 @@ case "$URL" in
   *) git config remote.origin.url "$URL" && git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*' ;;
 esac
 place_pack "$home"
-${quietGit} checkout --quiet --detach "$COMMIT" --
+${quietGit} checkout --quiet --force --detach "$COMMIT" --
 rm -f -- "$BUNDLE"
 : > "$MARKER"
 `

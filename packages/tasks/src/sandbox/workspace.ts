@@ -8,10 +8,12 @@ export interface Workspace {
   repository: string
   /** Bundles, prompt and markers: beside the clone, so nothing of it is ever committed. */
   scratch: string
+  /** HOME of the sandbox's user. */
+  home: string
 }
 
 const findDirectory = `for d in "\${CORRAL_WORKSPACE:-}" /workspace "\${HOME:-}"; do
-  if [ -n "$d" ] && [ -d "$d" ] && [ -w "$d" ]; then cd "$d" && pwd && exit 0; fi
+  if [ -n "$d" ] && [ -d "$d" ] && [ -w "$d" ]; then cd "$d" && pwd && printf '%s\\n' "\${HOME:-$d}" && exit 0; fi
 done
 exit 1`
 
@@ -23,10 +25,10 @@ export async function findWorkspace(daemon: DaemonClient, taskUid: string, signa
     { argv: ['/bin/sh', '-c', findDirectory] },
     { signal, isRepeatable: true, timeoutMs: 30_000 },
   )
-  const directory = result.stdout.trim()
+  const [directory = '', home = directory] = result.stdout.trim().split('\n')
   if (result.exit.exit_code !== 0 || !directory.startsWith('/'))
     throw new TaskError('CloneFailed', 'the sandbox has no writable workspace', {
       hint: 'Give the template an emptyDir volume mounted at /workspace.',
     })
-  return { repository: `${directory}/repo`, scratch: `${directory}/.corral` }
+  return { repository: `${directory}/repo`, scratch: `${directory}/.corral`, home }
 }

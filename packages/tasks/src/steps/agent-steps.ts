@@ -12,6 +12,7 @@ import { inboxDirectory, startTalk } from '../questions/agent-talk.js'
 import { namedEvents } from '../questions/inbox-entries.js'
 import { questionExpiredMessage } from '../questions/question-status.js'
 import { runCommand } from '../sandbox/run-command.js'
+import type { SandboxSession } from '../sandbox/sandbox-session.js'
 import { TaskError } from '../task-error.js'
 import { beginSession, endSession } from '../thread/session-steps.js'
 import { takeCheckpoints } from './checkpoints.js'
@@ -71,19 +72,18 @@ export const startAgentStep: Step = async (context) => {
   }
 }
 
-export async function brokerAccess({
-  adapter,
-  task,
-  broker,
-  findModel,
-}: StepContext): Promise<BrokerAccess | undefined> {
-  const model = await findModel()
+/** What the agent needs for its model, with the way to the broker open. */
+export async function brokerAccess(context: StepContext): Promise<BrokerAccess | undefined> {
+  const { adapter, task, broker } = context
+  const model = await context.findModel()
   if (!model) return undefined
   const { provider } = model
   if (!model.isUsable)
     throw new TaskError('ModelKeyMissing', `agent "${adapter.name}" needs a key for ${provider.title}`, {
       hint: `Set it with \`corral secret set ${provider.secret}\`, then retry.`,
     })
+  const session = await context.openSandbox()
+  await session.passBroker?.({ isAwaited: true })
   return { baseUrl: broker.baseUrl, token: broker.tokenFor(task.metadata.uid), kind: provider.kind }
 }
 
@@ -107,7 +107,9 @@ async function checkInstalled(daemon: DaemonClient, { adapter, task, signal }: S
 
 /** Reads the agent's output to its end and keeps what it means. After a restart only what is new is appended. */
 export const followAgentStep: Step = async (context) => {
-  const { daemon } = await context.openSandbox()
+  const session = await context.openSandbox()
+  const { daemon } = session
+  await keepBroker(session, context)
   const over = new AbortController()
   const checkpoints = takeCheckpoints(daemon, context, anySignal([context.signal, over.signal]))
   const refusals = context.watchRefusals()
@@ -118,6 +120,14 @@ export const followAgentStep: Step = async (context) => {
     await refusals.stop()
     await checkpoints
   }
+}
+
+/** Keeps the agent's way to the broker open while it is watched; an agent that runs is not ended because it broke. */
+export async function keepBroker(session: SandboxSession, context: StepContext): Promise<void> {
+  if (!session.passBroker || !(await context.findModel())) return
+  await session.passBroker({ isAwaited: false }).catch((error: unknown) => {
+    context.log.warn('the way to the broker did not open', { error })
+  })
 }
 
 /** Ends the agent, gently first, and keeps its last words. */

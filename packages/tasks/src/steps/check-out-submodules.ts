@@ -6,14 +6,14 @@ import { runCommand } from '../sandbox/run-command.js'
 import { submoduleScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
-import type { StepContext } from './step.js'
+import type { SandboxContext } from './step.js'
 
 /** Brings submodules into the checkout, parents before what lies in them. A marker per submodule makes a repeat do nothing. */
 export async function checkOutSubmodules(
   daemon: DaemonClient,
   { repository, scratch }: Workspace,
   submodules: readonly PreparedSubmodule[],
-  { task, signal }: StepContext,
+  { task, signal }: SandboxContext,
 ): Promise<void> {
   for (const [index, submodule] of submodules.entries()) {
     const [bundle, packIndex] = [`${scratch}/submodule-${index}.bundle`, `${scratch}/submodule-${index}.idx`]

@@ -32,20 +32,58 @@ const timeoutMs = 10 * 60_000
  * and the base, which is sent in once more. Throws `ResultFailed` when no way works.
  */
 export async function collectWork(context: StepContext, baseCommit: string): Promise<CollectedWork> {
-  const { task, record, signal } = context
+  const { task, signal } = context
   const { daemon } = await context.openSandbox()
   const summary = await agentSummary(context.eventLog, task.metadata.uid, signal)
   const request = await collectRequest(context, baseCommit, collectName, summary)
   if (request.lfsFilter) await daemon.writeFile(request.lfsFilter, lfsFilterScript, { mkdirs: true, signal })
   const first = await runWays(daemon, `${task.metadata.uid}.collect`, request, signal)
   if (first) return first
-  await ensureBase(context)
-  const baseBundle = `${request.place.scratch}/base.bundle`
-  await daemon.writeFile(baseBundle, record.read('bundle-in'), { mkdirs: true, signal })
-  const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle }
+  const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle: await bringBase(context, daemon, request) }
   const second = await runWays(daemon, `${task.metadata.uid}.collect-files`, again, signal)
   if (second) return second
   throw new TaskError('ResultFailed', 'neither the agent’s repository nor its files could be made into commits')
+}
+
+/**
+ * Lets the sandbox make one commit of the files as they are, after commits of the agent were not accepted. Undefined where
+ * that does not work either.
+ */
+export async function collectFiles(
+  context: StepContext,
+  baseCommit: string,
+  error: TaskError,
+): Promise<CollectedWork | undefined> {
+  const { task, signal } = context
+  const { daemon } = await context.openSandbox()
+  const request = await collectRequest(context, baseCommit, collectName)
+  const again: CollectRequest = {
+    ...request,
+    ways: [3, 4],
+    baseBundle: await bringBase(context, daemon, request),
+    rejected: rejectionOf(error),
+  }
+  return runWays(daemon, `${task.metadata.uid}.collect-accepted`, again, signal)
+}
+
+/** Files git reads itself, and refuses some contents of. */
+const specialFiles = ['.gitmodules', '.gitattributes'] as const
+
+/** What of the work cannot be part of a result, by what the check of its commits said. */
+export function rejectionOf({ message }: Error): NonNullable<CollectRequest['rejected']> {
+  const leaveOut = specialFiles.filter((name) => message.includes(name.slice(1)))
+  return { why: message.slice(0, 300), leaveOut }
+}
+
+async function bringBase(
+  context: StepContext,
+  daemon: DaemonClient,
+  { place }: Pick<CollectRequest, 'place'>,
+): Promise<string> {
+  await ensureBase(context)
+  const path = `${place.scratch}/base.bundle`
+  await daemon.writeFile(path, context.record.read('bundle-in'), { mkdirs: true, signal: context.signal })
+  return path
 }
 
 /**

@@ -12,6 +12,7 @@ const small: OutputCaps = {
   logHeadBytes: 50_000,
   logTailBytes: 30_000,
   setupEventBytes: 1_000,
+  checkEventBytes: 1,
 }
 
 /** A daemon whose process wrote these pieces and ended. */

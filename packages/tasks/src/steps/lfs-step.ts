@@ -8,14 +8,14 @@ import { scratchFiles } from '../sandbox/collected-work.js'
 import { lfsFilterScript } from '../sandbox/lfs-filter.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
-import type { StepContext } from './step.js'
+import type { SandboxContext, StepContext } from './step.js'
 
 /** Contents of Git LFS files one result may bring. */
 const maxBytes = 8 * 1024 ** 3
 
 /** Puts the contents of Git LFS files into the sandbox, where the checkout finds them. Answers what the script needs. */
 export async function placeLfsObjects(
-  { task, signal }: Pick<StepContext, 'task' | 'signal'>,
+  { task, signal }: Pick<SandboxContext, 'task' | 'signal'>,
   daemon: DaemonClient,
   { scratch }: Workspace,
   objects: readonly LfsObject[],

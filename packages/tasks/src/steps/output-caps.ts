@@ -11,6 +11,8 @@ export interface OutputCaps {
   logTailBytes: number
   /** Events made of the set-up's output. */
   setupEventBytes: number
+  /** Events made of the output of one check in one round. */
+  checkEventBytes: number
 }
 
 /**
@@ -23,6 +25,7 @@ export const outputCaps: Readonly<OutputCaps> = {
   logHeadBytes: 128 * mebibyte,
   logTailBytes: 128 * mebibyte,
   setupEventBytes: 8 * mebibyte,
+  checkEventBytes: mebibyte,
 }
 
 /** Takes events until their bytes are used up; which ones depends on the events alone. */

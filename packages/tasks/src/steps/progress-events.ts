@@ -1,4 +1,4 @@
-import type { StepContext } from './step.js'
+import type { SandboxContext } from './step.js'
 
 const betweenMs = 2_000
 
@@ -6,7 +6,7 @@ const betweenMs = 2_000
  * Takes the progress lines of a git that works for long and makes events of some of them: none in the first two seconds,
  * then one every two. A log that cannot be written to must not stop the fetch.
  */
-export function progressEvents({ task, eventLog, now, log }: StepContext): (line: string) => void {
+export function progressEvents({ task, eventLog, now, log }: SandboxContext): (line: string) => void {
   let lastMs = now().getTime()
   return (line) => {
     if (!/\d+%/.test(line) || now().getTime() - lastMs < betweenMs) return

@@ -3,14 +3,16 @@ import type { DaemonClient } from '@corral/protocol'
 import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
 import { identitiesOf } from '../commits/identity.js'
+import { withSnapshot } from '../environment/build/with-snapshot.js'
 import { declaredEnvironment, withTools } from '../environment/declared-environment.js'
 import { checkedOutMarker, goOnInPlace } from '../held/in-place.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import { resultRef } from '../repository/quarantine.js'
+import type { PreparedRepository } from '../repository/repository.js'
 import { sourceWarnings } from '../repository/source-facts.js'
 import { baseRefOf, scratchFiles } from '../sandbox/collected-work.js'
 import { runCommand } from '../sandbox/run-command.js'
-import { checkoutScript, excludeScript } from '../sandbox/scripts.js'
+import { checkoutOntoScript, checkoutScript, excludeScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
 import { continuedWork } from '../thread/continued-work.js'
@@ -18,7 +20,7 @@ import { checkOutSubmodules } from './check-out-submodules.js'
 import { checkpointParts } from './checkpoints.js'
 import { placeLfsObjects } from './lfs-step.js'
 import { progressEvents } from './progress-events.js'
-import { branchOf, type Step, type StepContext } from './step.js'
+import { branchOf, type SandboxContext, type Step, type StepContext } from './step.js'
 
 /**
  * Brings the repository in: fetched outside with the user's credentials, carried in as a bundle, cloned from it on a new
@@ -50,49 +52,14 @@ const bringIn: Step = async (context) => {
   await record.keepFile('bundle-in', prepared.bundlePath)
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
-  const bundle = `${workspace.scratch}/in.bundle`
-  const packIndex = `${workspace.scratch}/in.idx`
-  const marker = checkedOutMarker(workspace.scratch, task.metadata.uid)
-  if (!(await daemon.statFile(marker, { signal }))) {
-    await daemon.writeFile(bundle, record.read('bundle-in'), { mkdirs: true, signal })
-    await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
-    const work = await bringFormerWork(context, daemon, workspace)
-    const { author, committer } = identitiesOf(task)
-    const isOther = author.name !== committer.name || author.email !== committer.email
-    const lfs = await placeLfsObjects(context, daemon, workspace, prepared.lfs)
-    const result = await runCommand(
-      daemon,
-      `${task.metadata.uid}.checkout`,
-      {
-        argv: ['/bin/sh', '-c', checkoutScript],
-        env: {
-          BUNDLE: bundle,
-          BASE_REF: baseRefOf(prepared.commit),
-          BASE_COMMIT: prepared.commit,
-          BASE_BRANCH: prepared.branch ?? '',
-          SHALLOW: (await context.repository.shallowCommits(task.spec.repository.url)).join('\n'),
-          PARTIAL: prepared.isPartial ? 'yes' : '',
-          USES_LFS: prepared.facts.usesLfs ? 'yes' : '',
-          PACK_NAME: prepared.pack.name,
-          PACK_OFFSET: String(prepared.pack.offsetBytes),
-          PACK_INDEX: packIndex,
-          NEW_BRANCH: branchOf(task),
-          REPO: workspace.repository,
-          MARKER: marker,
-          ...work,
-          ...lfs,
-          AUTHOR_NAME: author.name,
-          AUTHOR_EMAIL: author.email,
-          ...(isOther ? { COMMITTER_NAME: committer.name, COMMITTER_EMAIL: committer.email } : {}),
-        },
-      },
-      { signal, isRepeatable: true, timeoutMs: 10 * 60_000, timeoutCode: 'CloneFailed' },
-    )
-    if (result.exit.exit_code !== 0) throw checkoutFailure(result.tail)
-  }
+  const environment = await withSnapshot(context, await withTools(declared, daemon, context, prepared.commit), prepared)
+  if (!(await daemon.statFile(checkedOutMarker(workspace.scratch, task.metadata.uid), { signal })))
+    await checkOut(context, prepared, {
+      isOntoSnapshot: environment.status.environment?.snapshot !== undefined,
+      work: await bringFormerWork(context, daemon, workspace),
+    })
   await checkOutSubmodules(daemon, workspace, prepared.submodules, context)
   await injectFiles(daemon, workspace, task.spec.files ?? [], context)
-  const environment = await withTools(declared, daemon, context, prepared.commit)
   const size = (await record.find('bundle-in'))?.sizeBytes ?? 0
   const from = prepared.branch ?? 'detached HEAD'
   const baseBranch = task.spec.continues?.baseBranch ?? prepared.branch
@@ -148,6 +115,54 @@ async function bringFormerWork(
   const path = `${scratch}/work.bundle`
   await daemon.writeFile(path, former.read('bundle-out'), { mkdirs: true, signal })
   return { WORK_BUNDLE: path, WORK_REF: resultRef }
+}
+
+/** Carries the bundle in and checks it out: in an empty directory, or on the tree of a snapshot. A marker tells that it is done. */
+export async function checkOut(
+  context: SandboxContext,
+  prepared: PreparedRepository,
+  { isOntoSnapshot, work }: { isOntoSnapshot: boolean; work: { WORK_BUNDLE: string; WORK_REF: string } },
+): Promise<void> {
+  const { task, record, signal } = context
+  const { daemon } = await context.openSandbox()
+  const workspace = await context.findWorkspace()
+  const bundle = `${workspace.scratch}/in.bundle`
+  const packIndex = `${workspace.scratch}/in.idx`
+  await daemon.writeFile(bundle, record.read('bundle-in'), { mkdirs: true, signal })
+  await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
+  const { author, committer } = identitiesOf(task)
+  const isOther = author.name !== committer.name || author.email !== committer.email
+  const lfs = await placeLfsObjects(context, daemon, workspace, prepared.lfs)
+  const result = await runCommand(
+    daemon,
+    `${task.metadata.uid}.checkout`,
+    {
+      argv: ['/bin/sh', '-c', isOntoSnapshot ? checkoutOntoScript : checkoutScript],
+      env: {
+        BUNDLE: bundle,
+        BASE_REF: baseRefOf(prepared.commit),
+        BASE_COMMIT: prepared.commit,
+        BASE_BRANCH: prepared.branch ?? '',
+        SHALLOW: (await context.repository.shallowCommits(task.spec.repository.url)).join('\n'),
+        PARTIAL: prepared.isPartial ? 'yes' : '',
+        USES_LFS: prepared.facts.usesLfs ? 'yes' : '',
+        PACK_NAME: prepared.pack.name,
+        PACK_OFFSET: String(prepared.pack.offsetBytes),
+        PACK_INDEX: packIndex,
+        NEW_BRANCH: branchOf(task),
+        REPO: workspace.repository,
+        MARKER: checkedOutMarker(workspace.scratch, task.metadata.uid),
+        REFS: scratchFiles.refs(workspace.scratch),
+        ...work,
+        ...lfs,
+        AUTHOR_NAME: author.name,
+        AUTHOR_EMAIL: author.email,
+        ...(isOther ? { COMMITTER_NAME: committer.name, COMMITTER_EMAIL: committer.email } : {}),
+      },
+    },
+    { signal, isRepeatable: true, timeoutMs: 10 * 60_000, timeoutCode: 'CloneFailed' },
+  )
+  if (result.exit.exit_code !== 0) throw checkoutFailure(result.tail)
 }
 
 function checkoutFailure(tail: string): TaskError {

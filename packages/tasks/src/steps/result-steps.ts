@@ -4,16 +4,19 @@ import { quarantineLimits } from '../repository/quarantine.js'
 import { takeArtifacts } from '../results/take-artifacts.js'
 import { type CollectedWork, scratchFiles } from '../sandbox/collected-work.js'
 import { TaskError } from '../task-error.js'
-import { acceptBundle, baseCommitOf } from './accepted-bundle.js'
+import { type AcceptedBundle, acceptBundle, baseCommitOf } from './accepted-bundle.js'
 import { removeCheckpoint } from './checkpoints.js'
-import { archiveName, archiveWork, bounded, collectName, collectWork } from './collect-work.js'
+import { archiveName, archiveWork, bounded, collectFiles, collectName, collectWork } from './collect-work.js'
 import { keptLfsObjects } from './lfs-step.js'
-import { salvageStep } from './salvage-step.js'
+import { checkpointInstead, salvageStep } from './salvage-step.js'
 import { keepSigned, signedCommit } from './signed-result.js'
 import { branchOf, type Step, type StepContext, type StepOutcome } from './step.js'
 
 /** The artifact with what the agent made beside the result: other branches, stashes, replaced history. */
 const keptBundleName = 'kept.bundle'
+
+/** The artifact with commits that were not accepted. */
+const rejectedBundleName = 'rejected.bundle'
 
 /** Errors that say the sandbox is gone with its disk. */
 const lostCodes = new Set(['SandboxDeleted', 'SandboxFailed', 'SandboxLost'])
@@ -29,17 +32,19 @@ export const collectStep: Step = async (context) => {
     if (context.signal.aborted) throw error
     if (lostCodes.has(errorCode(error) ?? '')) return salvageStep(context)
     if (!(error instanceof TaskError)) throw error
-    throw await withWorkKept(error, context)
+    const isSafe = await archiveWork(context)
+    const instead = isSafe ? undefined : await checkpointInstead(context, `${error.message}; ${whereWorkIs(context)}`)
+    if (instead) return instead
+    throw await withWorkKept(error, context, isSafe)
   }
 }
 
 async function collect(context: StepContext): Promise<StepOutcome> {
-  const { signal, record } = context
   const collected = await collectWork(context, baseCommitOf(context))
   await takeKeptBundle(context, collected)
   const found = [...collected.warnings, ...(await takeArtifacts(context))]
-  const artifacts = await keptArtifacts(context)
   if (!collected.changed) {
+    const artifacts = await keptArtifacts(context)
     return {
       condition: 'ResultCollected',
       reason: 'NoChanges',
@@ -48,17 +53,14 @@ async function collect(context: StepContext): Promise<StepOutcome> {
       events: [...warningEvents(found), { type: 'stage', stage: 'result', state: 'finished', detail: 'no changes' }],
     }
   }
-  const { daemon } = await context.openSandbox()
-  const { scratch } = await context.findWorkspace()
-  const bundle = daemon.readFileStream(scratchFiles.resultBundle(scratch, collectName), { signal })
-  await record.write('bundle-out', bounded(bundle, quarantineLimits.bundleBytes), { signal })
-  const accepted = await acceptBundle(context, collected.commit)
+  const accepted = await takeBundle(context, collected).catch((error: unknown) => acceptFiles(context, error))
+  const artifacts = await keptArtifacts(context)
   await removeCheckpoint(context)
   const warnings = [...found, ...accepted.warnings]
   return {
     condition: 'ResultCollected',
     reason: 'Accepted',
-    message: `commit ${collected.commit.slice(0, 12)}`,
+    message: `commit ${accepted.status.commit?.slice(0, 12) ?? ''}`,
     status: {
       outcome: 'changes',
       ...accepted.status,
@@ -70,6 +72,31 @@ async function collect(context: StepContext): Promise<StepOutcome> {
       { type: 'stage', stage: 'result', state: 'finished', detail: accepted.detail },
     ],
   }
+}
+
+async function takeBundle(context: StepContext, { commit }: CollectedWork): Promise<AcceptedBundle> {
+  const { signal, record } = context
+  const { daemon } = await context.openSandbox()
+  const { scratch } = await context.findWorkspace()
+  const bundle = daemon.readFileStream(scratchFiles.resultBundle(scratch, collectName), { signal })
+  await record.write('bundle-out', bounded(bundle, quarantineLimits.bundleBytes), { signal })
+  return acceptBundle(context, commit)
+}
+
+/**
+ * A history that is not accepted, for one damaged commit or one file that git refuses, may have files that are. The commits
+ * stay as they came, as a file for people.
+ */
+async function acceptFiles(context: StepContext, error: unknown): Promise<AcceptedBundle> {
+  const { signal, record } = context
+  if (!(error instanceof TaskError) || errorCode(error) !== 'ResultRejected') throw error
+  await record.write(`artifact/${rejectedBundleName}`, record.read('bundle-out'), { signal })
+  const collected = await collectFiles(context, baseCommitOf(context), error)
+  if (!collected?.changed) throw error
+  const accepted = await takeBundle(context, collected).catch((again: unknown) => {
+    throw signal.aborted ? again : error
+  })
+  return { ...accepted, warnings: [...collected.warnings, ...accepted.warnings] }
 }
 
 /** What is not part of the result is kept unread: a bundle is a file until somebody fetches from it. */
@@ -88,13 +115,13 @@ async function keptArtifacts({ record }: StepContext): Promise<{ artifacts?: str
   return artifacts.length > 0 ? { artifacts } : {}
 }
 
+const whereWorkIs = ({ task }: StepContext): string =>
+  `its files are in the sandbox ${task.status?.sandbox?.sandboxName ?? ''}, which is kept until the task is deleted`
+
 /** The same failure with what became of the work, for the record. */
-async function withWorkKept(error: TaskError, context: StepContext): Promise<TaskError> {
-  const isSafe = await archiveWork(context)
+async function withWorkKept(error: TaskError, context: StepContext, isSafe: boolean): Promise<TaskError> {
   const { sandbox } = context.task.status ?? {}
-  const where = isSafe
-    ? `its files are kept as the artifact ${archiveName}`
-    : `its files are in the sandbox ${sandbox?.sandboxName ?? ''}, which is kept until the task is deleted`
+  const where = isSafe ? `its files are kept as the artifact ${archiveName}` : whereWorkIs(context)
   const status = isSafe
     ? { artifacts: await context.record.list('artifact') }
     : sandbox

@@ -5,11 +5,11 @@ import { resultRef } from '../repository/quarantine.js'
 import { TaskError } from '../task-error.js'
 import { acceptBundle } from './accepted-bundle.js'
 import { checkpointParts } from './checkpoints.js'
-import type { Step, StepContext } from './step.js'
+import type { Step, StepContext, StepOutcome } from './step.js'
 
 /** The sandbox is gone with its disk: what the last checkpoint took out is the result. */
 export const salvageStep: Step = async (context) => {
-  const { task, record, signal } = context
+  const { record, signal } = context
   const checkpoint = await record.find(checkpointParts.result)
   if (!checkpoint)
     return {
@@ -19,6 +19,25 @@ export const salvageStep: Step = async (context) => {
       events: [{ type: 'stage', stage: 'result', state: 'failed', detail: 'there was no checkpoint of the work' }],
     }
   await record.write('bundle-out', record.read(checkpointParts.result), { signal })
+  return fromCheckpoint(
+    context,
+    'FromCheckpoint',
+    'the sandbox was lost; the result is the last checkpoint of the work',
+  )
+}
+
+/** The work is still in its sandbox and cannot be taken out: what the last checkpoint took out is the result, if there is one. */
+export async function checkpointInstead(context: StepContext, why: string): Promise<StepOutcome | undefined> {
+  const { task, record, signal } = context
+  if (!(await record.find(checkpointParts.result))) return undefined
+  await record.write('bundle-out', record.read(checkpointParts.result), { signal })
+  const outcome = await fromCheckpoint(context, 'NotTakenOut', `${why}; the result is the last checkpoint of the work`)
+  const { sandbox } = task.status ?? {}
+  return { ...outcome, status: { ...outcome.status, ...(sandbox ? { sandbox: { ...sandbox, kept: true } } : {}) } }
+}
+
+async function fromCheckpoint(context: StepContext, reason: string, message: string): Promise<StepOutcome> {
+  const { task, record, signal } = context
   if (await record.find(checkpointParts.kept))
     await record.write('artifact/kept.bundle', record.read(checkpointParts.kept), { signal })
   const accepted = await acceptBundle(context, await commitIn(context))
@@ -26,8 +45,8 @@ export const salvageStep: Step = async (context) => {
   const warnings = mergeWarnings(task.status?.warnings ?? [], [...accepted.warnings, taskWarning('FromCheckpoint')])
   return {
     condition: 'ResultCollected',
-    reason: 'FromCheckpoint',
-    message: 'the sandbox was lost; the result is the last checkpoint of the work',
+    reason,
+    message,
     status: { ...accepted.status, outcome: 'partial', warnings, ...(artifacts.length > 0 ? { artifacts } : {}) },
     events: [
       { type: 'warning', ...taskWarning('FromCheckpoint') },

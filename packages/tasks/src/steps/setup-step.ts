@@ -5,6 +5,7 @@ import { writeClientFiles } from '../environment/package-clients.js'
 import { environmentVariables, pathEntries } from '../environment/path-entries.js'
 import { startBackground } from '../environment/services/background.js'
 import { runnableService } from '../environment/services/ready-made.js'
+import { serviceHome } from '../environment/services/service-home.js'
 import { endSetupScript, setupSecrets } from '../environment/setup-secrets.js'
 import { watchSilence } from '../environment/silence-watch.js'
 import { markSetupScript } from '../sandbox/collect-script.js'
@@ -14,10 +15,46 @@ import { nothingToSetUp, setupScript } from '../sandbox/scripts.js'
 import { TaskError } from '../task-error.js'
 import { collectRequest } from './collect-work.js'
 import { EventBudget, leftOut, outputCaps } from './output-caps.js'
-import type { Step, StepContext } from './step.js'
+import type { SandboxContext, Step, StepContext } from './step.js'
 
-/** Runs the repository's own set-up (`.corral/setup`) or the request's, with the egress the request grants. */
+/**
+ * Runs the repository's own set-up (`.corral/setup`) or the request's, with the egress the request grants. On a snapshot that has
+ * all of it only services are started; on one with other lock files what changed is brought up to date.
+ */
 export const setupStep: Step = async (context) => {
+  const { task } = context
+  const { snapshot, setup, update, failure } = task.status?.environment ?? {}
+  // The build ran the same command in the same kind of sandbox.
+  if (failure) throw new TaskError(failure.code, failure.message, failure.hint ? { hint: failure.hint } : {})
+  if (snapshot?.exact) {
+    await startServices(context)
+    await markSetup(context)
+    const message = `set up already: snapshot ${snapshot.name}, built ${snapshot.builtAt}`
+    const event = { type: 'stage', stage: 'setup', state: 'finished', detail: message } as const
+    return { condition: 'SetupDone', reason: 'FromSnapshot', message, events: [event] }
+  }
+  const command = task.spec.setup ?? (snapshot ? (update ?? setup) : setup)
+  if ((await runSetup(context, command)) === 'nothing')
+    return { condition: 'SetupDone', reason: 'NothingToDo', message: 'the repository has no set-up command' }
+  await markSetup(context)
+  return {
+    condition: 'SetupDone',
+    reason: snapshot ? 'Updated' : 'Completed',
+    message: snapshot ? `snapshot ${snapshot.name} was brought up to date` : 'the set-up command succeeded',
+    events: [{ type: 'stage', stage: 'setup', state: 'finished' }],
+  }
+}
+
+/** Starts what has to be there before set-up. Safe to repeat. */
+async function startServices(context: SandboxContext): Promise<void> {
+  const { daemon } = await context.openSandbox()
+  const home = serviceHome(await context.findWorkspace())
+  const services = (context.task.status?.environment?.services ?? []).map((service) => runnableService(service, home))
+  await startBackground(daemon, context, services)
+}
+
+/** Runs a set-up command, or `.corral/setup` where there is none, to its end. Throws a cause of ours where it fails. */
+export async function runSetup(context: SandboxContext, command: string | undefined): Promise<'done' | 'nothing'> {
   const { task, signal, eventLog } = context
   const uid = task.metadata.uid
   const { daemon } = await context.openSandbox()
@@ -33,13 +70,10 @@ export const setupStep: Step = async (context) => {
     })
     if (kept.length > 0) await eventLog.append(uid, kept)
   }
-  const environment = task.status?.environment
-  const command = task.spec.setup ?? environment?.setup
   const network = await context.enterPhase('setup')
   const packages = network.hasPackages ? context.packageClients : undefined
   if (packages) await writeClientFiles(daemon, packages, uid, signal)
-  const services = (environment?.services ?? []).map((service) => runnableService(service, workspace.scratch))
-  await startBackground(daemon, context, services)
+  await startServices(context)
   const result = await watched(context, (heard) =>
     runCommand(
       daemon,
@@ -72,8 +106,7 @@ export const setupStep: Step = async (context) => {
   for (const joiner of Object.values(output)) await emit(joiner.end())
   if (hasSecrets) await endSetup(context, daemon)
   if (budget.leftOutBytes > 0) await eventLog.append(uid, [leftOut(budget.leftOutBytes, 'of the set-up’s output')])
-  if (result.exit.exit_code === nothingToSetUp && !command)
-    return { condition: 'SetupDone', reason: 'NothingToDo', message: 'the repository has no set-up command' }
+  if (result.exit.exit_code === nothingToSetUp && !command) return 'nothing'
   if (result.exit.exit_code < 0)
     throw new TaskError('SandboxLost', `the sandbox's processes ended during set-up (${secrets.redact(result.tail)})`)
   if (result.exit.exit_code !== 0)
@@ -82,22 +115,16 @@ export const setupStep: Step = async (context) => {
       `the set-up command ended with exit code ${result.exit.exit_code}: ${secrets.redact(result.tail)}`,
       missingToolHint(context),
     )
-  await markSetup(context)
-  return {
-    condition: 'SetupDone',
-    reason: 'Completed',
-    message: 'the set-up command succeeded',
-    events: [{ type: 'stage', stage: 'setup', state: 'finished' }],
-  }
+  return 'done'
 }
 
 /** A tool that is not there is why set-up failed, more often than not. */
-function missingToolHint({ task }: StepContext): { hint?: string } {
+function missingToolHint({ task }: SandboxContext): { hint?: string } {
   const missing = (task.status?.warnings ?? []).filter(({ code }) => code === 'ToolMissing')
   return missing.length > 0 ? { hint: missing.map(({ message }) => message).join(' ') } : {}
 }
 
-async function endSetup({ task, signal }: StepContext, daemon: DaemonClient): Promise<void> {
+async function endSetup({ task, signal }: SandboxContext, daemon: DaemonClient): Promise<void> {
   const { uid } = task.metadata
   await runCommand(
     daemon,
@@ -108,7 +135,7 @@ async function endSetup({ task, signal }: StepContext, daemon: DaemonClient): Pr
 }
 
 /** While it works, what is refused to it is told, and that it is silent. `heard` is called with each output. */
-async function watched<T>(context: StepContext, work: (heard: () => void) => Promise<T>): Promise<T> {
+async function watched<T>(context: SandboxContext, work: (heard: () => void) => Promise<T>): Promise<T> {
   const refusals = context.watchRefusals()
   const silence = watchSilence(context)
   try {

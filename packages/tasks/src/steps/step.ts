@@ -4,6 +4,7 @@ import type { TaskEventBody } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus, ConditionStatus, Stored } from '@corral/resources'
 import type { EndReason } from '../agent-task/deadline.js'
 import type { StageCondition } from '../agent-task/stages.js'
+import type { EnvironmentBuilds } from '../environment/build/environment-builds.js'
 import type { PhaseNetwork } from '../environment/network-phase.js'
 import type { PackageClients } from '../environment/package-clients.js'
 import type { NetworkPhase } from '../environment/phase-egress.js'
@@ -16,14 +17,35 @@ import type { Repository } from '../repository/repository.js'
 import type { SandboxSession } from '../sandbox/sandbox-session.js'
 import type { Workspace } from '../sandbox/workspace.js'
 
-/** Everything a step may touch. Steps keep no state of their own: what they did can be seen in sandbox, log and files. */
-export interface StepContext {
+/** What work in a sandbox may touch, be it that of a task or a build, which is one without an agent. */
+export interface SandboxContext {
   readonly task: Stored<AgentTask>
   /** Opens the line to the task's sandbox; closed by the runner when the step ends. */
   openSandbox(): Promise<SandboxSession>
   findWorkspace(): Promise<Workspace>
   /** What is kept of the task outside every sandbox. */
   readonly record: TaskRecord
+  readonly repository: Repository
+  readonly eventLog: EventLog
+  /** See `enterPhase`. */
+  enterPhase(phase: NetworkPhase): Promise<PhaseNetwork>
+  /** See `watchRefusals`. */
+  watchRefusals(): RefusalWatch
+  /** What the operator lets environment files of this repository open. */
+  grantedTo(repository: string): Promise<GrantedToRepository>
+  /** A secret of the platform, for set-up. */
+  findSecret(name: string): Promise<string | undefined>
+  /** How package clients reach the mirror, where the platform has one. */
+  readonly packageClients: PackageClients | undefined
+  /** What environments have built, where the platform keeps snapshots. */
+  readonly environments: EnvironmentBuilds | undefined
+  readonly signal: AbortSignal
+  now(): Date
+  readonly log: Logger
+}
+
+/** Everything a step may touch. Steps keep no state of their own: what they did can be seen in sandbox, log and files. */
+export interface StepContext extends SandboxContext {
   /** What is kept of the task this one repeats. */
   readonly former: TaskRecord | undefined
   /** What is kept of the task this one goes on from. */
@@ -35,22 +57,9 @@ export interface StepContext {
   readonly adapter: AgentAdapter
   /** What the task's spec says of the agent beside its name, checked by the adapter. */
   readonly agentOptions: AgentOptions
-  readonly repository: Repository
-  readonly eventLog: EventLog
   readonly broker: { baseUrl: string; tokenFor(taskUid: string): string }
   /** Whose model the agent uses, and whether it can be called; undefined for an agent without a model. */
   findModel(): Promise<{ provider: Provider; isUsable: boolean } | undefined>
-  /** See `enterPhase`. */
-  enterPhase(phase: NetworkPhase): Promise<PhaseNetwork>
-  /** See `watchRefusals`. */
-  watchRefusals(): RefusalWatch
-  /** What the operator lets environment files of this repository open. */
-  grantedTo(repository: string): Promise<GrantedToRepository>
-  /** A secret of the platform, for set-up. */
-  findSecret(name: string): Promise<string | undefined>
-  /** How package clients reach the mirror, where the platform has one. */
-  readonly packageClients: PackageClients | undefined
-  readonly signal: AbortSignal
   /** Says that the step got on, so that failures before do not count. */
   progress(): void
   /** Says how the conversation with the agent stands; recorded while the step goes on. The last report counts. */
@@ -63,8 +72,6 @@ export interface StepContext {
   readonly reason: EndReason | undefined
   /** The same in words, where the plan has them. */
   readonly endMessage?: string | undefined
-  now(): Date
-  readonly log: Logger
 }
 
 /** What a step found, to be recorded as a condition that has passed, with what else belongs into the status. */

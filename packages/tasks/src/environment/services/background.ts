@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { anySignal, clipText, type DaemonClient } from '@corral/protocol'
 import { runCommand } from '../../sandbox/run-command.js'
-import type { StepContext } from '../../steps/step.js'
+import type { SandboxContext } from '../../steps/step.js'
 import { TaskError } from '../../task-error.js'
 import { environmentVariables, pathEntries } from '../path-entries.js'
 import type { RunnableService } from './ready-made.js'
@@ -22,6 +22,7 @@ if [ -n "$READY" ]; then until eval "$READY"; do sleep 0.1; done; fi
 
 const lookEveryMs = 250
 const maxRuns = 3
+const endMs = 15_000
 
 /**
  * Starts commands that run beside the work, one after the other, each ready before the next. Safe to repeat: what runs is
@@ -29,13 +30,13 @@ const maxRuns = 3
  */
 export async function startBackground(
   daemon: DaemonClient,
-  context: StepContext,
+  context: SandboxContext,
   services: readonly RunnableService[],
 ): Promise<void> {
   for (const service of services) await startOne(daemon, context, service)
 }
 
-async function startOne(daemon: DaemonClient, context: StepContext, service: RunnableService): Promise<void> {
+async function startOne(daemon: DaemonClient, context: SandboxContext, service: RunnableService): Promise<void> {
   const { task, signal, eventLog } = context
   const { repository } = await context.findWorkspace()
   const id = await freeId(daemon, `${task.metadata.uid}.background-${service.name}`, signal)
@@ -57,6 +58,24 @@ async function startOne(daemon: DaemonClient, context: StepContext, service: Run
   if (isNew) await eventLog.append(task.metadata.uid, [{ type: 'stage', stage: 'setup', state: 'progress', detail }])
 }
 
+/** Ends them again, each with the time to write down what it has. */
+export async function endBackground(
+  daemon: DaemonClient,
+  { task, signal }: SandboxContext,
+  services: readonly Pick<RunnableService, 'name'>[],
+): Promise<void> {
+  for (const { name } of services) {
+    const id = await freeId(daemon, `${task.metadata.uid}.background-${name}`, signal)
+    const known = await daemon.findProcess(id, { signal })
+    if (!known || known.exit) continue
+    await daemon.signal(id, 'SIGTERM', { timeoutMs: 5_000 }).catch(() => undefined)
+    const inTime = AbortSignal.timeout(endMs)
+    await watchEnd(daemon, id, anySignal([signal, inTime])).catch((error: unknown) => {
+      if (!inTime.aborted) throw error // what does not end is ended with its sandbox
+    })
+  }
+}
+
 /** The id of the run that goes on, or of the next one where the sandbox was restarted under the last. */
 async function freeId(daemon: DaemonClient, id: string, signal: AbortSignal): Promise<string> {
   for (let run = 1; run < maxRuns; run++) {
@@ -69,7 +88,7 @@ async function freeId(daemon: DaemonClient, id: string, signal: AbortSignal): Pr
 
 async function waitReady(
   daemon: DaemonClient,
-  { signal }: StepContext,
+  { signal }: SandboxContext,
   service: RunnableService & { port: number },
   id: string,
 ): Promise<void> {

@@ -12,6 +12,7 @@ bin=
 for each in /usr/lib/postgresql/\${VERSION:-[0-9]*}/bin; do if [ -x "$each/initdb" ]; then bin=$each; fi; done
 if [ -z "$bin" ] && [ -z "$VERSION" ] && command -v initdb > /dev/null; then bin=$(dirname -- "$(readlink -f -- "$(command -v initdb)")"); fi
 if [ -z "$bin" ]; then echo "this node has no PostgreSQL\${VERSION:+ $VERSION}: install it there, or start the service with \\"run\\""; exit 1; fi
+mkdir -p -- "\${DATA%/*}"
 echo "$bin" > "$DATA.bin"
 if [ ! -f "$DATA/ready" ]; then
   rm -rf -- "$DATA"
@@ -23,6 +24,8 @@ if [ ! -f "$DATA/ready" ]; then
   fi
   : > "$DATA/ready"
 fi
+# Of the server that was ended with the sandbox it ran in; its number may be anybody's here.
+rm -f -- "$DATA/postmaster.pid"
 exec "$bin/postgres" -D "$DATA" -p "$PORT" -c listen_addresses=127.0.0.1 -c unix_socket_directories=/tmp -c fsync=off -c logging_collector=off
 `
 
@@ -36,7 +39,9 @@ export interface RunnableService extends BackgroundCommand {
 
 type Service = Omit<EnvironmentService, 'env'> & { env?: Record<string, string> | undefined }
 
-/** The service as a command. `home` is a directory that lasts as long as the sandbox. Pure. */
+/**
+ * The service as a command. `home` is a directory that is kept with what set-up leaves: it may have filled a database. Pure.
+ */
 export function runnableService(service: Service, home: string): RunnableService {
   const { name, use, run, timeoutSeconds, env = {} } = service
   if (use === undefined)

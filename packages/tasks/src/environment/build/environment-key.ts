@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import type { AgentTaskStatus } from '@corral/resources'
+
+/** Changes when a snapshot of an earlier release cannot be used any more. */
+const formatVersion = 1
+
+/** What a sandbox is made of, as far as what set-up leaves depends on it. */
+export interface SandboxFacts {
+  architecture: string
+  /** What the root file system is: its distribution and the image that was asked for. */
+  root: string
+  home: string
+  repository: string
+}
+
+/** A file of the repository, by the id of its content. */
+export interface KeyFile {
+  path: string
+  oid: string
+}
+
+export interface EnvironmentKey {
+  /** Two environments with the same one are set up alike. */
+  key: string
+  /** The same without lock files: snapshots that share it differ in what `update` brings up to date. */
+  baseKey: string
+  files: KeyFile[]
+}
+
+/** The key of what set-up leaves. The commit is no part of it: most commits change no dependency. Pure. */
+export function environmentKey(
+  environment: NonNullable<AgentTaskStatus['environment']>,
+  facts: SandboxFacts,
+  files: readonly KeyFile[],
+): EnvironmentKey {
+  const { setup = '', env = {}, path = [], tools = [], services = [], secrets = [], source = '' } = environment
+  const sorted = [...files].sort((a, b) => (a.path < b.path ? -1 : 1))
+  const baseKey = digest([
+    formatVersion,
+    // A script that is a file of the repository is among the files.
+    setup === '' ? source : '',
+    setup,
+    Object.entries(env).sort(),
+    path,
+    tools.map(({ name, version, bin }) => [name, version, bin]).sort(),
+    services.map(({ name, use = '', run = '' }) => [name, use, run]),
+    secrets.map(({ name, env: variable }) => [name, variable]).sort(),
+    [facts.architecture, facts.root, facts.home, facts.repository],
+    // A repository that changed its hash function is another one.
+    sorted[0]?.oid.length ?? 0,
+  ])
+  return { key: digest([baseKey, sorted.map(({ path: file, oid }) => [file, oid])]), baseKey, files: sorted }
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex')
+}
+
+/** Names of files that say which dependencies a repository has, and which tools. */
+const knownNames: ReadonlySet<string> = new Set([
+  ...['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'package.json', '.npmrc'],
+  ...['requirements.txt', 'constraints.txt', 'uv.lock', 'poetry.lock', 'Pipfile.lock', 'pyproject.toml', 'setup.py'],
+  ...['setup.cfg', 'pdm.lock', 'environment.yml', 'go.mod', 'go.sum', 'go.work', 'go.work.sum'],
+  ...['Cargo.lock', 'Cargo.toml', 'rust-toolchain', 'rust-toolchain.toml', 'pom.xml', 'build.gradle'],
+  ...['build.gradle.kts', 'settings.gradle', 'settings.gradle.kts', 'gradle.lockfile', 'libs.versions.toml'],
+  ...['gradle-wrapper.properties', 'CMakeLists.txt', 'conanfile.txt', 'conanfile.py', 'conan.lock', 'vcpkg.json'],
+  ...['Gemfile', 'Gemfile.lock', 'composer.json', 'composer.lock', 'mix.lock', 'pubspec.lock', 'Package.resolved'],
+  ...['.nvmrc', '.node-version', '.python-version', '.tool-versions', '.java-version', '.sdkmanrc', '.ruby-version'],
+])
+
+const requirements = /^requirements[\w.-]*\.txt$/
+
+/**
+ * Whether the content of a file of the repository is part of the key: those the environment names, else all known lock and
+ * version files; and every file that the set-up script names, whose content is part of what it does. Pure.
+ */
+export function isKeyFile(
+  path: string,
+  { named, setup, source }: { named: readonly string[] | undefined; setup: string; source: string },
+): boolean {
+  if ((setup === '' && path === source) || wordsOf(setup).has(path)) return true
+  if (named) return named.some((each) => path === each || path.startsWith(`${each.replace(/\/+$/, '')}/`))
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return knownNames.has(name) || requirements.test(name)
+}
+
+/** The words of a script that may be paths of the repository. */
+function wordsOf(script: string): ReadonlySet<string> {
+  return new Set(script.split(/[\s;&|()<>"'=]+/).map((word) => word.replace(/^\.\//, '')))
+}

@@ -1,0 +1,40 @@
+import type { DaemonClient } from '@corral/protocol'
+import type { AgentTaskStatus } from '@corral/resources'
+import type { PreparedRepository } from '../../repository/repository.js'
+import { runCommand } from '../../sandbox/run-command.js'
+import type { SandboxContext } from '../../steps/step.js'
+import { type EnvironmentKey, environmentKey, isKeyFile, type SandboxFacts } from './environment-key.js'
+
+const factsScript = `uname -m
+if [ -r /etc/os-release ]; then . /etc/os-release; fi
+echo "\${ID:-unknown} \${VERSION_ID:-} \${CORRAL_ROOT_DIGEST:-}"
+`
+
+/** The key of an environment in this sandbox, for the commit that is checked out in it. */
+export async function keyInSandbox(
+  context: Pick<SandboxContext, 'task' | 'findWorkspace' | 'signal'>,
+  daemon: DaemonClient,
+  environment: NonNullable<AgentTaskStatus['environment']>,
+  prepared: Pick<PreparedRepository, 'findFiles'>,
+  named: readonly string[] | undefined,
+): Promise<EnvironmentKey> {
+  const facts = await sandboxFacts(context, daemon)
+  const { setup = '', source = '' } = environment
+  const files = await prepared.findFiles((path) => isKeyFile(path, { named, setup, source }))
+  return environmentKey(environment, facts, files)
+}
+
+async function sandboxFacts(
+  { task, findWorkspace, signal }: Pick<SandboxContext, 'task' | 'findWorkspace' | 'signal'>,
+  daemon: DaemonClient,
+): Promise<SandboxFacts> {
+  const { stdout } = await runCommand(
+    daemon,
+    `${task.metadata.uid}.facts`,
+    { argv: ['/bin/sh', '-c', factsScript] },
+    { signal, isRepeatable: true, timeoutMs: 60_000 },
+  )
+  const [architecture = '', root = ''] = stdout.trim().split('\n')
+  const { home, repository } = await findWorkspace()
+  return { architecture, root: root.trim(), home, repository }
+}

@@ -1,0 +1,184 @@
+import { quietGit } from './quiet-git.js'
+
+/**
+ * How the files of a work tree become an index: everything git can read of them, repositories and submodules inside it
+ * among them. Part of `collectScript`, which has the functions that run git and what it says of its environment.
+ *
+ * Names are read as lines. A line break in a name stands as the byte 1 until `real_name` turns it back.
+ */
+export const collectFiles: string = `as_lines() { tr '\\n\\000' '\\001\\n'; }
+real_name() {
+  REAL=$1
+  case "$1" in *"$soh"*) REAL=$(printf '%s.' "$1" | tr '\\001' '\\n') && REAL=\${REAL%.} ;; esac
+}
+
+# Fills the index with the files below a directory. $1: the function that runs git there, $2: the directory.
+add_files() {
+  broken_links "$2" "$3" > "$INDEX.broken"
+  add_but_broken "$1"
+  if grep -q '^fatal: unable to stat' "$INDEX.errors"; then
+    # Names in a directory that may be listed but not entered.
+    (cd -- "$2" && find . -name .git -prune -o -type d ! -perm -100 -print 2>/dev/null) | sed 's|^\\./||' >> "$INDEX.broken"
+    add_but_broken "$1"
+  fi
+  left_out "$3" < "$INDEX.broken"
+  if grep -qE '^fatal:|No space left|quota exceeded' "$INDEX.errors"; then cat "$INDEX.errors" >&2; return 1; fi
+  if [ -s "$INDEX.errors" ]; then
+    sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$INDEX.errors" | sort -u | left_out "$3"
+    { "$1" ls-files --others --exclude-standard; "$1" diff-files --name-only; } 2>/dev/null | grep -v '/$' | sort -u |
+      left_out "$3"
+  fi
+  plain_nested "$1" "$2" "$3"
+}
+add_but_broken() {
+  if [ -s "$INDEX.broken" ]; then
+    { echo .; sed 's/^/:(exclude,literal)/' "$INDEX.broken"; } |
+      "$1" add --all --ignore-errors --pathspec-from-file=- > /dev/null 2> "$INDEX.errors"
+  else
+    "$1" add --all --ignore-errors -- . > /dev/null 2> "$INDEX.errors"
+  fi
+}
+# Names paths, one a line, that are not part of the result.
+left_out() { # the path of their directory from the top
+  number=0
+  while IFS= read -r path; do
+    number=$((number + 1))
+    if [ "$number" -gt 50 ]; then warn WarningsCut ""; break; fi
+    warn PathLeftOut "$1$path"
+  done
+}
+# Submodules whose repository is gone, which git stumbles over: the link stays, what lies there cannot be told from it.
+broken_links() { # directory, its path from the top
+  while IFS= read -r path; do
+    case "$path" in "$2"*) path=\${path#"$2"} ;; *) continue ;; esac
+    if [ -f "$1/$path/.git" ] && ! (cd -- "$1/$path" && git rev-parse --git-dir) > /dev/null 2>&1; then
+      printf '%s\\n' "$path"
+    fi
+  done < "$WORK/links"
+}
+# A repository inside the work tree would become a link to a commit that exists nowhere else: its files are taken instead.
+plain_nested() {
+  {
+    "$1" ls-files --stage -z | as_lines | sed -n "s/^160000 [0-9a-f]* 0$tab//p" | while IFS= read -r path; do
+      real_name "$path"
+      # A submodule the base already had stays one, unless its repository is gone and files are left in its place.
+      if grep -qxF -- "$3$path" "$WORK/links"; then
+        if [ -e "$2/$REAL/.git" ]; then
+          keep_submodule "$1" "$REAL" "$2/$REAL" "$3$REAL"
+          continue
+        fi
+        if [ -z "$(ls -A "$2/$REAL" 2>/dev/null)" ]; then continue; fi
+      elif is_new_submodule "$2/$REAL" "$3$REAL"; then
+        continue
+      fi
+      printf '%s\\n' "$path"
+    done
+    if [ -s "$INDEX.errors" ]; then
+      "$1" ls-files --others --exclude-standard -z | as_lines | sed -n 's|/$||p'
+    fi
+  } > "$INDEX.nested"
+  while IFS= read -r path <&3; do
+    real_name "$path"
+    path=$REAL
+    if [ ! -d "$2/$path" ]; then continue; fi
+    # What lies in a work tree of this very repository is looked at on its own.
+    if is_work_tree "$2/$path"; then "$1" update-index --force-remove -- "$path"; continue; fi
+    tree=$(TREE="$2/$path"; INDEX="$INDEX.n"; nested_tree "$3$path/") || { warn PathLeftOut "$3$path"; continue; }
+    "$1" update-index --force-remove -- "$path"
+    if [ "$tree" != "$EMPTY_TREE" ]; then "$1" read-tree --prefix="$path/" "$tree"; fi
+    warn NestedRepository "$3$path"
+  done 3< "$INDEX.nested"
+}
+# The repository of a submodule with an index of ours; what it writes goes into our objects.
+inner() {
+  (
+    cd -- "$INNER" && env GIT_DIR="$INNER_GIT" GIT_WORK_TREE="$INNER" GIT_OBJECT_DIRECTORY="$G/objects" \\
+      GIT_INDEX_FILE="$INDEX.inner" ${quietGit} "$@"
+  )
+}
+# A commit that others can fetch: the agent got it from a remote that is not a directory of the sandbox. Tags that came
+# with a clone are packed; one the agent makes is a file of its own.
+is_published() {
+  git --git-dir="$INNER_GIT" config --get-regexp '^remote\\..*\\.url$' 2>/dev/null |
+    grep -qE '^[^ ]* ((https?|ssh|git)://|[^/.:][^/:]*:)' || return 1
+  git --git-dir="$INNER_GIT" for-each-ref --format='%(refname)' --contains "$1" refs/remotes refs/tags 2>/dev/null |
+    while IFS= read -r name; do
+      case $name in refs/tags/*) grep -q " $name$" "$INNER_GIT/packed-refs" 2>/dev/null || continue ;; esac
+      printf x
+    done | grep -q x
+}
+# The files of INNER on top of its HEAD where they differ from that: a commit.
+state_of_inner() {
+  rm -f "$INDEX.inner"
+  cp -p -- "$INNER_GIT/index" "$INDEX.inner" 2>/dev/null
+  inner add --all --ignore-errors -- . > /dev/null 2>&1
+  tree=$(inner write-tree 2>/dev/null)
+  if [ -n "$tree" ] && [ "$tree" != "$(tree_of "$INNER_HEAD")" ]; then commit_tree "$tree" "$MESSAGE" -p "$INNER_HEAD"
+  else printf '%s' "$INNER_HEAD"; fi
+}
+open_inner() {
+  INNER=$1
+  INNER_GIT=$(cd -- "$1" && git rev-parse --absolute-git-dir 2>/dev/null) &&
+    INNER_HEAD=$(git --git-dir="$INNER_GIT" rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null)
+}
+# The link of a submodule stays where the last commit has it, unless it moved to a commit others can fetch. What was done
+# inside is not part of the result: nobody would find the commit the link names. It is kept beside it.
+keep_submodule() { # function that runs git, path for it, directory, path from the top
+  open_inner "$3" || return 0
+  was=$(ours rev-parse --verify --quiet "$BASE_COMMIT:$4")
+  tip=$(ours rev-parse --verify --quiet "\${TIP:-$BASE_COMMIT}:$4" || printf '%s' "$was")
+  printf '%s\\n' "$INNER_GIT/objects" >> "$G/objects/info/alternates"
+  state=$(state_of_inner)
+  if [ "$state" = "$was" ]; then return 0; fi
+  if [ "$INNER_HEAD" != "$was" ] && is_published "$INNER_HEAD"; then
+    if [ "$state" = "$INNER_HEAD" ]; then return 0; fi
+  else
+    "$1" update-index --cacheinfo "160000,$tip,$2"
+  fi
+  printf '%s\\n' "$was" >> "$WORK/not"
+  keep "submodules/$(printf '%s' "$4" | LC_ALL=C tr -c 'A-Za-z0-9/_-' _)" "$state" && warn SubmoduleChanged "$4"
+}
+# A submodule the agent added stays one where .gitmodules names it and its commit can be fetched.
+is_new_submodule() { # directory, path from the top
+  [ -e "$1/.git" ] && open_inner "$1" && is_published "$INNER_HEAD" &&
+    git config --file "$REPO/.gitmodules" --get-regexp '^submodule\\..*\\.path$' 2>/dev/null | sed 's/^[^ ]* //' |
+    grep -qxF -- "$2"
+}
+nested_tree() {
+  rm -f "$INDEX"
+  tree_git read-tree --empty && add_files tree_git "$TREE" "$1" 1>&2 && tree_git write-tree
+}
+
+# An index with the state of the work tree, made from the agent's own where that can be read.
+index_of_theirs() {
+  # With its time: git takes a file for unchanged that was written before the index, at the size the index has for it.
+  if ! cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null || ! theirs ls-files > /dev/null 2>&1; then
+    if [ -e "$GITDIR/index" ]; then warn IndexRebuilt ""; fi
+    rm -f "$INDEX"
+    theirs read-tree "$BASE_COMMIT" || return 1
+  fi
+  # Files the agent told git not to look at are part of its work all the same.
+  if theirs ls-files -v | grep -q '^[a-zS]'; then
+    theirs ls-files -v | sed -n 's/^[a-z] //p' | theirs update-index --no-assume-unchanged --stdin
+    theirs ls-files -v -z | as_lines | sed -n 's/^S //p' | while IFS= read -r path; do
+      real_name "$path"
+      if [ -e "$REPO/$REAL" ] || [ -L "$REPO/$REAL" ]; then printf '%s\\0' "$REAL"; fi
+    done | theirs update-index -z --no-skip-worktree --stdin
+  fi
+  setup_files | (cd "$REPO" && theirs update-index --add --remove --stdin) 2>/dev/null
+  if ! add_files theirs "$REPO" ""; then
+    warn IndexRebuilt ""
+    rm -f "$INDEX"
+    theirs read-tree "$BASE_COMMIT" && add_files theirs "$REPO" ""
+  fi
+}
+index_of_tree() { # commit
+  TREE=$REPO
+  rm -f "$INDEX"
+  tree_git read-tree "$1" && add_files tree_git "$REPO" "" || return 1
+  for name in \${LEAVE_OUT:-}; do
+    tree_git diff-index --cached --name-only "$BASE_COMMIT" -- ":(glob)**/$name" | left_out ""
+    tree_git reset --quiet "$BASE_COMMIT" -- ":(glob)**/$name" > /dev/null
+  done
+}
+`
