@@ -1,4 +1,4 @@
-/** Wakes everyone who waits for something to have changed. A change that nobody waits for is not remembered. */
+/** Wakes every waiter for a change. A change without a waiter is not remembered. */
 export class ChangeNotice {
   #waiters = new Set<() => void>()
 

@@ -4,7 +4,7 @@ import { CorralError } from '@corral/protocol'
 
 const maxLinks = 40
 
-/** A place below a root directory. `path` leads there through an open directory, so nobody can exchange a parent. */
+/** A place below a root directory. `path` leads there through an open directory, so no parent can be exchanged. */
 export interface ConfinedPath extends AsyncDisposable {
   /** Through `/proc/self/fd`; valid until disposed. The last part is no link. */
   readonly path: string

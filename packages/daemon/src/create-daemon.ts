@@ -20,6 +20,7 @@ import { outputResponse } from './output-stream.js'
 import { servePath } from './path-routes.js'
 import { ProcessRegistry } from './process-registry.js'
 import { bodyChunks, check, queryFlag, queryNumber, readJson } from './request-input.js'
+import { ReversePorts } from './reverse-ports.js'
 import { Runner } from './runner.js'
 import { sandboxMetrics } from './sandbox-metrics.js'
 
@@ -43,6 +44,7 @@ export interface DaemonOptions {
 /** The daemon without a socket: one request in, one response out. */
 export interface Daemon {
   readonly processes: ProcessRegistry
+  readonly reversePorts: ReversePorts
   fetch(request: Request): Promise<Response>
   /** Whether the runner works on a task. */
   readonly hasTask: boolean
@@ -58,20 +60,31 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const processes = await ProcessRegistry.open({ directory: join(stateDir, 'processes'), clock, log, env, defaultCwd })
   const workMs = options.runnerWorkMs ?? 2_000
   const runner = new Runner({ workDir, workMs, clock, log, onFinished: options.onRunnerFinished })
-  const app = routes(processes, runner, defaultCwd, log)
+  const reversePorts = new ReversePorts(log)
+  const app = routes({ processes, runner, reversePorts }, defaultCwd, log)
   return {
     processes,
+    reversePorts,
     // Before the router: it matches decoded paths and stops at a line end, which a file name may contain.
     fetch: async (request) => (await servePath(request, log)) ?? app.fetch(request),
     get hasTask() {
       return runner.isLatched
     },
     terminate: (graceMs) => processes.terminate(graceMs),
-    close: () => processes.detach(),
+    async close() {
+      await reversePorts.close()
+      await processes.detach()
+    },
   }
 }
 
-function routes(processes: ProcessRegistry, runner: Runner, workDir: string, log: Logger): Hono {
+interface Parts {
+  readonly processes: ProcessRegistry
+  readonly runner: Runner
+  readonly reversePorts: ReversePorts
+}
+
+function routes({ processes, runner, reversePorts }: Parts, workDir: string, log: Logger): Hono {
   const app = new Hono()
   app.onError((error) => failureResponse(error, log))
   app.notFound((c) => errorResponse('NotFound', `there is no route ${c.req.method} ${c.req.path}`))
@@ -134,6 +147,11 @@ function routes(processes: ProcessRegistry, runner: Runner, workDir: string, log
   app.put('/v1/binding', async (c) => {
     processes.bindEnv((await readJson(c.req.raw, sandboxBindingSchema)).env)
     return c.body(null, 204)
+  })
+  app.get('/v1/reverse-ports/:port', async (c) => {
+    const port = Number(c.req.param('port'))
+    if (await reversePorts.check(port)) return c.json({ port, reachable: true })
+    throw new CorralError('BrokerUnreachable', `nobody outside takes connections to port ${port} of the sandbox`)
   })
   app.get('/v1/metrics', async (c) => c.json(await sandboxMetrics(workDir)))
   return app

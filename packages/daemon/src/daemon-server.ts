@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { errorBody } from '@corral/protocol'
+import type { Duplex } from 'node:stream'
+import { CorralError, type ErrorCode, errorBody, reverseHost } from '@corral/protocol'
 import { getRequestListener } from '@hono/node-server'
 import type { Daemon } from './create-daemon.js'
 
@@ -25,7 +26,7 @@ export interface ServeOptions {
 
 /** Serves the daemon. Rejects when the address cannot be had; a socket file left by a dead daemon is replaced. */
 export async function serveDaemon(
-  daemon: Pick<Daemon, 'fetch'>,
+  daemon: Pick<Daemon, 'fetch'> & Partial<Pick<Daemon, 'reversePorts'>>,
   target: ListenTarget,
   options: ServeOptions = {},
 ): Promise<DaemonServer> {
@@ -40,6 +41,29 @@ export async function serveDaemon(
       if (!options.legacy?.(request, response)) void listener(request, response)
     },
   )
+  // Node counts them no longer among the server's connections, but waits for them all the same.
+  const lines = new Set<Duplex>()
+  server.on('connect', (request: IncomingMessage, line: Duplex) => {
+    line.on('error', () => undefined)
+    lines.add(line)
+    line.once('close', () => lines.delete(line))
+    const reason = options.refuse?.(request)
+    if (reason) return refuseLine(line, 401, 'Unauthorized', reason)
+    const port = Number(new RegExp(`^${reverseHost}:(\\d{1,5})$`).exec(request.url ?? '')?.[1])
+    if (!daemon.reversePorts || !(port >= 1 && port <= 65_535))
+      return refuseLine(line, 400, 'BadRequest', `CONNECT takes ${reverseHost}:PORT`)
+    // Said before the line is parked: from then on the next byte belongs to a connection.
+    daemon.reversePorts
+      .open(port)
+      .then(() => {
+        line.write('HTTP/1.1 200 Parked\r\n\r\n')
+        return daemon.reversePorts?.park(port, line)
+      })
+      .catch((error: unknown) => {
+        const code = error instanceof CorralError ? error.code : 'InternalError'
+        refuseLine(line, 409, code, error instanceof Error ? error.message : String(error))
+      })
+  })
   if ('socket' in target) {
     await rm(target.socket, { force: true })
     server.listen(target.socket)
@@ -49,7 +73,7 @@ export async function serveDaemon(
   await once(server, 'listening')
   return {
     port: 'socket' in target ? undefined : (server.address() as AddressInfo).port,
-    close: (graceMs) => closeServer(server, graceMs),
+    close: (graceMs) => closeServer(server, lines, graceMs),
   }
 }
 
@@ -58,11 +82,22 @@ function refuse(response: ServerResponse, reason: string): void {
   response.end(JSON.stringify(errorBody('Unauthorized', reason)))
 }
 
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+function refuseLine(line: Duplex, status: number, code: ErrorCode, message: string): void {
+  const body = JSON.stringify(errorBody(code, message))
+  const length = `content-length: ${Buffer.byteLength(body)}`
+  line.end(
+    `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\n${length}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}
+
+async function closeServer(server: Server, lines: Iterable<Duplex>, graceMs: number): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   server.closeIdleConnections()
-  const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+  const timer = setTimeout(() => {
+    server.closeAllConnections()
+    for (const line of lines) line.destroy()
+  }, graceMs)
   await closed
   clearTimeout(timer)
 }

@@ -9,7 +9,7 @@ export function exitRecord(status: number, time: Date): ProcessExitRecord {
   return status > 128 && status <= 192 ? { ...base, signal: status - 128 } : base
 }
 
-/** The record of a process whose end nobody saw. */
+/** The record of a process whose end was not seen. */
 export function lostRecord(message: string, time: Date): ProcessExitRecord {
   return { exit_code: -1, message, time: time.toISOString() }
 }

@@ -19,7 +19,7 @@ const errnoCodes: Readonly<Record<string, ErrorCode>> = {
   EBUSY: 'Conflict',
 }
 
-/** Any failure of a request as its typed answer. Only what nobody foresaw is logged. */
+/** Any failure of a request as its typed answer. Only unforeseen failures are logged. */
 export function failureResponse(error: unknown, log: Logger): Response {
   const known = asCorralError(error)
   if (known) return errorResponse(known.code, known.message)

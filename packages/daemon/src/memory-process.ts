@@ -33,7 +33,7 @@ export class MemoryProcess implements ProcessHandle {
     this.#output = new HeldOutput((isFull) => {
       for (const pipe of [child.stdout, child.stderr]) isFull ? pipe?.pause() : pipe?.resume()
     })
-    // A reader of stdin that has gone is seen by whoever writes next.
+    // A reader of stdin that has gone is seen by the next write.
     child.stdin?.on('error', () => {
       this.#isStdinClosed = true
     })

@@ -67,7 +67,7 @@ function parse<T>(read: (value: unknown) => T, text: string | undefined): T | un
   try {
     return read(JSON.parse(text))
   } catch {
-    // A record somebody damaged is treated as none.
+    // A damaged record is treated as none.
     return undefined
   }
 }

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { CorralError } from '@corral/protocol'
 
 /**
- * Writes to a FIFO at the reader's pace. Rejects with `StdinClosed` when nobody reads any more, and ends early when
+ * Writes to a FIFO at the reader's pace. Rejects with `StdinClosed` when the FIFO has no reader any more, and ends early when
  * `signal` aborts. A socket instead of a file: a write to a full pipe then waits for room without holding a thread.
  */
 export async function writeToFifo(path: string, chunks: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {

@@ -13,7 +13,7 @@ export async function getTar(directory: string): Promise<Response> {
     throw new CorralError('NotADirectory', `"${directory}" is not a directory`)
   const tar = spawn('tar', ['-C', directory, '-cf', '-', '.'], { stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = tarEnd(tar)
-  // Awaited below; a reader that goes away first leaves nobody to tell.
+  // Awaited below; no client is left to tell when the reader goes away first.
   ended.catch(() => {})
   const chunks = tar.stdout[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
   const next = async (): Promise<Uint8Array | undefined> => {

@@ -86,6 +86,23 @@ describe('the legacy runtime', () => {
     expect((await daemon.processes.records()).every(({ exit }) => exit)).toBe(true)
   })
 
+  it('82: answers while a command runs', async () => {
+    const { processes } = daemon
+    const env = { SANDBOX_EXEC_TIMEOUT_SECONDS: '120' }
+    const legacy = legacyRuntime({ processes, env, defaultCwd: root, log: silentLogger })
+    const patient = await serveDaemon(daemon, { port: 0, host: '127.0.0.1' }, { legacy })
+    try {
+      const body = JSON.stringify({ command: "sh -c 'while [ ! -e go ]; do sleep 0.05; done'" })
+      const running = raw(patient.port!, 'POST', '/execute', body)
+      expect((await raw(patient.port!, 'GET', '/')).status).toBe(200)
+      expect((await raw(patient.port!, 'GET', '/list/')).status).toBe(200)
+      await writeFile(join(root, 'go'), '')
+      expect(json((await running).text)).toMatchObject({ exit_code: 0 })
+    } finally {
+      await patient.close(100)
+    }
+  })
+
   it('81: keeps files below its directory', async () => {
     expect(json((await upload('a/b.txt', 'text')).text)).toEqual({ message: "File 'a/b.txt' uploaded successfully." })
     expect((await raw(at(), 'GET', '/download/a%2Fb.txt')).text).toBe('text')

@@ -52,7 +52,7 @@ export function handlerTransport(handler: ApiHandler, user: ApiUser, userAgent =
     async connect(request) {
       const connection = await withDeadline(request, async (signal) => {
         const opened = await handler.connect(toApi(request, signal))
-        // Too late for the caller, who has been told: nobody else would end it.
+        // The caller already has its error, so the stream is ended here.
         if (signal?.aborted && 'type' in opened) endConnection(opened, signal.reason)
         return opened
       })
@@ -117,7 +117,7 @@ async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal | 
     }
   } finally {
     signal?.removeEventListener('abort', abort)
-    // Not awaited: a source that waits for its next value would hold us up. Its failure has nobody left to tell.
+    // Not awaited: a source that waits for its next value would hold us up. No caller is left to receive its failure.
     void values.return?.()?.catch(() => {})
   }
 }

@@ -53,7 +53,7 @@ export class InProcessEvents implements AsyncIterableIterator<WatchEvent> {
     this.#hasEnded = true
     this.#signal?.removeEventListener('abort', this.#stop)
     this.#settle?.(end)
-    // Not awaited: a source that waits for its next value would hold us up. Its failure has nobody left to tell.
+    // Not awaited: a source that waits for its next value would hold us up. No caller is left to receive its failure.
     void this.#frames.return?.()?.catch(() => {})
   }
 }

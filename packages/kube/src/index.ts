@@ -21,6 +21,7 @@ export {
 export type * from './kube-client.js'
 export { kubeClientFromConfig } from './kube-client-from-config.js'
 export type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
+export { type KubeContext, listKubeContexts } from './kubeconfig/list-contexts.js'
 export { type LoadKubeConfigOptions, loadKubeConfig } from './kubeconfig/load-kubeconfig.js'
 export { type LeaderElectionOptions, type LeaseObject, microTime, runLeaderElection } from './leader-election.js'
 export type { Exchange, RequestObserver } from './request-observer.js'

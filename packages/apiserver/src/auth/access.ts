@@ -6,7 +6,7 @@ export interface AccessQuestion {
   readonly resource: string
 }
 
-/** Groups whose members may do everything; anybody else may only ask reviews. */
+/** Groups whose members may do everything; other users may only send access reviews. */
 export const ADMIN_GROUP = 'system:masters'
 
 /** The user the platform itself acts as, inside this process. */

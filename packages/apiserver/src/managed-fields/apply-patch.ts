@@ -154,7 +154,7 @@ function lastApplied(live: KubeObject | undefined): KubeObject | undefined {
     const object: unknown = JSON.parse(text)
     return isRecord(object) ? object : undefined
   } catch {
-    return undefined // an annotation anybody may write; without sense it covers nothing
+    return undefined // an annotation every client may write; one that cannot be read covers nothing
   }
 }
 

@@ -213,6 +213,6 @@ export function parseKeys(text: string): JsonRecord | undefined {
     const keys: unknown = JSON.parse(text)
     return isRecord(keys) ? keys : undefined
   } catch {
-    return undefined // not JSON, so not a key anybody can match
+    return undefined // not JSON, so no key can match it
   }
 }

@@ -1,6 +1,6 @@
 /**
  * What field ownership needs to know about a type. `implicit` marks places that exist even in an empty object of the
- * type (Go structs that are no pointers): filling them does not make anybody own the place itself.
+ * type (Go structs that are no pointers): filling them gives no manager the field itself.
  */
 export type TypeSchema = LeafType | RecordType | SetType | ListType | AnyType
 

@@ -5,7 +5,7 @@ import { bindPod, markUnscheduled } from './bind-pod.js'
 
 /**
  * Gives every pending pod a node in the turn in which it appears, and all waiting ones when a node changes. Decides on
- * the newest state, so it never writes over anybody. Returns a function that stops it.
+ * the newest state, so it never overwrites another writer's change. Returns a function that stops it.
  */
 export function startScheduler(context: ServerContext): () => void {
   const { store, log } = context

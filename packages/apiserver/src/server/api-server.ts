@@ -190,7 +190,7 @@ class EmbeddedApiServer implements ApiServer {
     throw unknownPath()
   }
 
-  /** Health and version: what anybody may ask. */
+  /** Health and version: open to every client. */
   private openResponse({ path, query, method }: ApiRequest): ApiResponse | undefined {
     switch (path) {
       case '/livez/ping':

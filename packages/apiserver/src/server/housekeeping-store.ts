@@ -11,7 +11,7 @@ import { type Identified, identify } from '../write/identity.js'
 import { updateObject } from '../write/update-object.js'
 import { systemWrite } from './seed.js'
 
-/** The server as its own housekeepers see it: they write through the same pipeline as everybody else. */
+/** The server as its own housekeepers see it: they write through the same pipeline as every client. */
 export function housekeepingStore(context: ServerContext): HousekeepingStore {
   const { store, registry } = context
 

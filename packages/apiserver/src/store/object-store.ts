@@ -107,7 +107,7 @@ export class ObjectStore {
   }
 
   /**
-   * Hears every new state in the turn in which it is queued, before anybody can read it. What the listener writes goes
+   * Hears every new state in the turn in which it is queued, before any request can read it. What the listener writes goes
    * to the disk in the same group.
    */
   listenQueued(listener: QueueListener): () => void {

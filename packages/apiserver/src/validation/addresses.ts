@@ -80,7 +80,7 @@ const reserved: readonly { holds(bytes: readonly number[]): boolean; why(text: s
   },
 ]
 
-/** What a server says about an address that not everybody reads the same; nothing about one it refuses. */
+/** What a server says about an address that programs read differently; nothing about one it refuses. */
 export function addressWarnings(field: string, text: unknown): string[] {
   const address = parseAddress(text)
   if (!address) return []

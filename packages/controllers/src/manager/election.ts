@@ -37,5 +37,6 @@ export async function lead(election: {
     },
     releaseOnCancel: true,
   })
-  if (isLost && !election.signal.aborted) throw new Error('leader election lost')
+  if (isLost && !election.signal.aborted)
+    throw Object.assign(new Error('leader election lost'), { code: 'LeadershipLost' })
 }

@@ -155,7 +155,7 @@ describe('label domains', () => {
       expect(await readLabelDomains(file)).toEqual(['sandbox.users.io'])
       await writeFile(file, 'A.com, b.org\r\nc.net\n')
       expect(await readLabelDomains(file)).toEqual(['a.com', 'b.org', 'c.net'])
-      await expect(readLabelDomains(directory)).rejects.toThrow()
+      await expect(readLabelDomains(directory)).rejects.toThrow('EISDIR')
     } finally {
       await rm(directory, { recursive: true })
     }

@@ -1,7 +1,7 @@
 import type { KubeClient } from '@corral/kube'
 import type { PriorityGate } from '@corral/runtime'
 
-/** The same server, but writes give way to whatever is urgent. */
+/** The same server, with writes of low priority. */
 export function lowPriorityClient(client: KubeClient, priorities: PriorityGate): KubeClient {
   const wait = <T>(run: () => Promise<T>, options: { signal?: AbortSignal | undefined } | undefined): Promise<T> =>
     priorities.low(run, options?.signal)

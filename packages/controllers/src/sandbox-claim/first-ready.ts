@@ -15,7 +15,7 @@ export type FirstReady =
   | { kind: 'none' }
   /** Ready for the first time: count, then stamp the time. */
   | { kind: 'count' }
-  /** It was Ready before anybody stamped it: say so without a time. */
+  /** It was Ready before a controller stamped it: say so without a time. */
   | { kind: 'backfill' }
 
 /** A claim's first Ready is counted once, however often it flaps or the controller restarts. */

@@ -16,7 +16,7 @@ export { poolReconciler } from './reconciler.js'
 
 const owner = controllingOwner(SandboxWarmPools)
 
-/** A pass looks at every member, and members change in crowds: so many events share one, the more the larger the pool. */
+/** A pass looks at every member, and many change at once: events within this time share a pass, longer for larger pools. */
 const gatherMs = (members: number): number => 10 + members / 20
 
 /** Wakes pools for their own events, their members' and their template's; confirms what they expect to see. */

@@ -59,7 +59,7 @@ export function classifyMembers(world: PoolWorld): Members {
   return members
 }
 
-/** An orphan's hash label may be anybody's word for it, so its content is compared; ours are compared once per hash. */
+/** Any client may have written an orphan's hash label, so its content is compared; ours are compared once per hash. */
 function staleness(template: Stored<SandboxTemplate>): (sandbox: Stored<Sandbox>, isOurs: boolean) => boolean {
   const refHash = nameHash(template.metadata.name)
   const { blueprint } = templateHashes(template)

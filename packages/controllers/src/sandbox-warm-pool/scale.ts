@@ -26,7 +26,7 @@ export async function scale(context: PoolReconcileContext, members: Members): Pr
   if (action.kind === 'delete') await deleteMembers(context, action.members)
 }
 
-/** The refill gives way to claims until they would soon find nothing: then it is as urgent as they are. */
+/** The refill has a lower priority than claims until the pool is nearly empty: then it has the same. */
 async function createMembers(
   context: PoolReconcileContext,
   template: Stored<SandboxTemplate>,

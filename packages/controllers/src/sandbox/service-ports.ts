@@ -45,7 +45,7 @@ export function samePorts(a: readonly ServicePort[], b: readonly ServicePort[]):
   })
 }
 
-/** Init containers with restartPolicy Always run beside the others; ordinary ones are gone by the time anybody dials. */
+/** Init containers with restartPolicy Always run beside the others; ordinary ones are gone by the time a client connects. */
 function exposing(spec: PodSpec): Container[] {
   const sidecars = (spec.initContainers ?? []).filter((container) => container.restartPolicy === 'Always')
   return [...(spec.containers ?? []), ...sidecars]

@@ -174,7 +174,7 @@ function podState(pod: Pod | undefined, isOutWhenTerminating: boolean): { text: 
   return { text: 'Pod is Ready', isReady: true }
 }
 
-/** A changed node alone is not worth a write before anybody can use the Sandbox: it rides along with the next one. */
+/** A changed node alone is not worth a write before the Sandbox can be used: the next write carries it. */
 export function isNodeNameOnly(before: SandboxStatus, after: SandboxStatus, diff: object): boolean {
   const changed = Object.keys(diff)
   return (

@@ -121,7 +121,7 @@ export class Http2Connections {
       if (slot.session === session) delete slot.session
     }
     session.once('connect', () => {
-      // One that was destroyed on its way up says `connect` all the same, and would throw where nobody catches it.
+      // One that was destroyed on its way up says `connect` all the same, and would throw an uncaught exception.
       if (!session.destroyed) session.setLocalWindowSize(sessionWindowBytes)
     })
     session.on('error', forget) // its streams fail with it, and say so

@@ -36,7 +36,7 @@ export interface LoadKubeConfigOptions {
  */
 export async function loadKubeConfig(options: LoadKubeConfigOptions = {}): Promise<ClusterAccess> {
   const { env = process.env } = options
-  const config = await readAll(options, env)
+  const config = await readKubeConfigs(options, env)
   if (config) return accessFor(config, options, env)
   const inCluster = await inClusterAccess(options, env)
   if (inCluster) return inCluster
@@ -44,7 +44,11 @@ export async function loadKubeConfig(options: LoadKubeConfigOptions = {}): Promi
   throw new KubeError('KubeConfigNotFound', `no kubeconfig in ${places}, and this is not a pod of a cluster`)
 }
 
-async function readAll(options: LoadKubeConfigOptions, env: NodeJS.ProcessEnv): Promise<MergedKubeConfig | undefined> {
+/** The file that is named, else those of `KUBECONFIG` or the default one, merged; undefined where there is none. */
+export async function readKubeConfigs(
+  options: Pick<LoadKubeConfigOptions, 'path'>,
+  env: NodeJS.ProcessEnv,
+): Promise<MergedKubeConfig | undefined> {
   if (options.path !== undefined) return readKubeConfig(options.path, false)
   const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((file) => file !== '')
   const files = listed.length > 0 ? listed : [join(home(env), '.kube', 'config')]
@@ -107,7 +111,7 @@ async function credentialSource(user: Entry, context: CredentialContext): Promis
   return impersonation ? async (options) => ({ ...(await source(options)), impersonation }) : source
 }
 
-/** What proves who the user is, before anybody else is named. */
+/** What proves who the user is, before the user who is impersonated. */
 async function ownSource(user: Entry, context: CredentialContext): Promise<CredentialSource> {
   const { origin, server, ca, env } = context
   if (user.fields['auth-provider']) throw invalid(user.file, `user "${user.name}": auth-provider is not supported`)

@@ -84,7 +84,7 @@ describe('exec on a server that only knows v4', () => {
 
   it('refuses a server that chooses a protocol nobody offered', async () => {
     choose = () => false
-    await expect(client.exec(pod, { command: ['x'] })).rejects.toThrow()
+    await expect(client.exec(pod, { command: ['x'] })).rejects.toThrow('Server sent no subprotocol')
   })
 })
 

@@ -64,7 +64,7 @@ export async function openWebSocket(
       refusal(response, action).then(fail, fail)
     })
     socket.once('open', () => {
-      // What came with the server's answer would be told before whoever waits for this promise runs.
+      // What came with the server's answer would be emitted before the code that awaits this promise runs.
       socket.pause()
       settle(() => resolve(socket))
     })

@@ -48,7 +48,7 @@ export interface HostService {
 export interface NetworkReport extends EgressRefused {
   podUid: string
   /** The limit on connections that was reached last. */
-  connectionLimit?: { of: 'pod' | 'node'; connections: number }
+  connectionLimit?: { of: 'pod' | 'node' | 'second'; connections: number }
 }
 
 /** What a pod may connect to. */
@@ -181,10 +181,12 @@ export interface Isolation {
   adopt(): Promise<Cell[]>
   /** What is refused to pods from now on is told here, as is what was refused to pods that are there already. */
   watchNetwork(listener: (report: NetworkReport) => void): void
-  /** As `watchNetwork`, for processes that the kernel ends for want of memory; absent where nobody counts them. */
+  /** As `watchNetwork`, for processes that the kernel ends for want of memory; absent where the tier does not count them. */
   watchOomKills?(listener: (report: OomReport) => void): void
   /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
   releasePod(podUid: string): Promise<void>
+  /** Starts what cells need beside the other parts of the platform, ahead of the first cell. Never throws. */
+  warmUp?(): void
   /**
    * Cells that outlive this process are kept at least until `time` for the next one to adopt; undefined takes an earlier
    * time back. Best effort: what cannot be told is told again on the next connection.

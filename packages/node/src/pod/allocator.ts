@@ -40,7 +40,7 @@ export const firstHostUid = 200_000
 const lastHostUid = 265_535
 
 /**
- * Begins anywhere in the range: two nodes of one machine know nothing of each other, and whoever ends a pod ends every
+ * Begins anywhere in the range: two nodes of one machine know nothing of each other, and ending a pod ends every
  * process of its user.
  */
 export const hostUidPool = (start: number = randomInt(firstHostUid, lastHostUid)): NumberPool =>

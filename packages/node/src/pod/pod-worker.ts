@@ -341,7 +341,7 @@ export class PodWorker {
       await this.#egress.follow(this.#pod, this.#record.podUid)
       await this.#snapshot.follow(this.#pod, this.#life.signal)
     } catch (error) {
-      // Whoever waits for the network or the files reads in the status why it is not there; the next pass tries again.
+      // The status says why the network or the files are not there; the next pass tries again.
       await this.#writeStatus().catch((failure: unknown) => this.#ports.log.debug('status not written', { failure }))
       throw error
     }

@@ -96,8 +96,15 @@ function describeRefusal({ host, port, reason }: RefusedHost): string {
   return `${host}${port === undefined ? '' : `:${port}`} ${why[reason]}`
 }
 
+const limitText: Readonly<
+  Record<NonNullable<NetworkReport['connectionLimit']>['of'], (connections: number) => string>
+> = {
+  pod: (most) => `the pod has more than ${most} connections open at once; further ones are refused until some close`,
+  node: (most) =>
+    `all pods of this node have more than ${most} connections open; further ones are refused until some close`,
+  second: (most) => `the pod opens more than ${most} connections a second; further ones are refused for a moment`,
+}
+
 function describeLimit({ of, connections }: NonNullable<NetworkReport['connectionLimit']>): string {
-  return of === 'pod'
-    ? `the pod has more than ${connections} connections open at once; further ones are refused until some close`
-    : `all pods of this node have more than ${connections} connections open; further ones are refused until some close`
+  return limitText[of](connections)
 }

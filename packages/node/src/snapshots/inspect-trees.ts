@@ -13,7 +13,7 @@ export interface InspectInput {
 export type Inspection = Pick<SnapshotInfo, 'files' | 'bytes' | 'stripped'>
 
 /**
- * Looks through trees that nobody writes to any more and takes away what a snapshot does not keep, see `native/seal.c`.
+ * Looks through trees without writers and takes away what a snapshot does not keep, see `native/seal.c`.
  * Rejects with a `SnapshotError` and changes nothing where something must not be in a snapshot at all.
  */
 export async function inspectTrees({ program, ownerUid, trees, secrets, signal }: InspectInput): Promise<Inspection> {

@@ -68,7 +68,7 @@ export class PodSnapshot {
     if (record.namespace !== namespace) throw new SnapshotRefusal('Forbidden', 'it belongs to another namespace')
     const before = this.#held ?? undefined
     if (before?.isCopied) return stateOf('True', 'Copied', name, 'copied when it was first attached')
-    // Before anything else: from here on nobody removes it.
+    // Before anything else: from here on the garbage collection leaves it.
     if (!before) snapshots.hold(podUid, { name })
     try {
       const obstacle = await this.#overlay(record)

@@ -52,7 +52,7 @@ async function runProcess(
   if (signal.aborted) kill()
   signal.addEventListener('abort', kill, { once: true })
   client.onResize((columns, rows) => process.resize(columns, rows))
-  // Input ends with the client or with the process; nobody waits for it.
+  // Input ends with the client or with the process; no code waits for it.
   void pumpStdin(client, streams, process)
   const output = Promise.all([
     pump(process.stdout, streams.stdout ? (chunk) => client.write('stdout', chunk) : undefined, kill),

@@ -45,13 +45,25 @@ describe('header blocks', () => {
   })
 
   it.each([
-    { what: 'no compression at all', block: async () => Buffer.from('hello, this is no zlib') },
-    { what: 'a count without entries', block: async () => compressor()(Buffer.from([0, 0, 0, 9])) },
-    { what: 'a length beyond the block', block: async () => compressor()(Buffer.from([0, 0, 0, 1, 0xff, 0, 0, 0])) },
-    { what: 'a bomb', block: async () => compressor()(Buffer.alloc(10_000_000)) },
-  ])('reject $what', async ({ block }) => {
+    {
+      what: 'no compression at all',
+      block: async () => Buffer.from('hello, this is no zlib'),
+      says: 'incorrect header check',
+    },
+    {
+      what: 'a count without entries',
+      block: async () => compressor()(Buffer.from([0, 0, 0, 9])),
+      says: 'is out of range',
+    },
+    {
+      what: 'a length beyond the block',
+      block: async () => compressor()(Buffer.from([0, 0, 0, 1, 0xff, 0, 0, 0])),
+      says: 'a header is longer than its block',
+    },
+    { what: 'a bomb', block: async () => compressor()(Buffer.alloc(10_000_000)), says: 'headers of more than 64 KiB' },
+  ])('reject $what', async ({ block, says }) => {
     const reader = new HeaderReader()
-    await expect(reader.read(await block())).rejects.toThrow()
+    await expect(reader.read(await block())).rejects.toThrow(says)
     reader.close()
   })
 

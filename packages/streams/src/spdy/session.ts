@@ -141,7 +141,7 @@ export function spdySession(link: ByteStream, highWaterBytes: number): SpdySessi
     },
     async finish(graceMs) {
       ignoreFailure(link.write(goAway(lastStreamId)))
-      // Nobody reads on: a full stream must not keep us from seeing the client's end.
+      // There is no reader left: a full stream must not keep us from seeing the client's end.
       for (const entry of streams.values()) entry.incoming.discard()
       const timer = setTimeout(() => link.destroy(), graceMs)
       await ended

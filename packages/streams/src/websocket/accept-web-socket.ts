@@ -30,7 +30,7 @@ export function acceptWebSocket(
     server.handleUpgrade(request, socket, head, (webSocket) => {
       socket.off('close', onClose)
       probePeer(socket)
-      webSocket.on('error', () => {}) // `close` follows and is what everybody listens to
+      webSocket.on('error', () => {}) // `close` follows and is what callers listen to
       resolve(webSocket)
     })
   })

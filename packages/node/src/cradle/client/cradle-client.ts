@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import type { NetworkReport, OomReport } from '../../isolation/isolation.js'
 import { IsolationError, isolationError } from '../../isolation/isolation-error.js'
@@ -166,6 +167,11 @@ function open(cradleDirectory: string): Promise<Socket | undefined> {
       path = socketPath(cradleDirectory, cradleSocketName)
     } catch {
       // The directory does not exist, so neither does a cradle.
+      resolve(undefined)
+      return
+    }
+    // Told without a turn of the event loop: at the start of the platform its other parts would go first.
+    if (!existsSync(path)) {
       resolve(undefined)
       return
     }

@@ -81,6 +81,16 @@ export class CradleIsolation implements Isolation {
     return (await this.#client).hello.limits
   }
 
+  warmUp(): void {
+    if (this.#client) return
+    const opening = this.#open()
+    this.#client = opening
+    opening.catch(() => {
+      // The first call tries again and tells what is wrong.
+      if (this.#client === opening) this.#client = undefined
+    })
+  }
+
   /** Ends a cradle that holds nothing, so that the next call starts one with the options of then. */
   async restartIfIdle(): Promise<void> {
     if ((await this.#call<CellRecord[]>({ op: 'list' })).length > 0) return

@@ -9,7 +9,7 @@ const mostProcesses = 4_096
 
 /**
  * The process of a network namespace that has this UDP port, in words such as `node install.mjs`; undefined where it is gone
- * or nobody may look. Never rejects. Arguments beyond the script stay away: they may hold what is secret.
+ * or may not be looked at. Never rejects. Arguments beyond the script stay away: they may hold what is secret.
  */
 export async function findAskingProcess(netFd: number, port: number, proc = '/proc'): Promise<string | undefined> {
   try {

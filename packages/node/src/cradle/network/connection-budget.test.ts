@@ -22,6 +22,7 @@ describe('ConnectionBudget', () => {
     connectionsBeyond: 1,
     listenersPerPod: 2,
     listeners: 3,
+    arrivals: { connections: { burst: 9, perSecond: 9 }, questions: { burst: 9, perSecond: 9 } },
   }
 
   it('refuses a pod past its own limit and gives back what was returned', () => {

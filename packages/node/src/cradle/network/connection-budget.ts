@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { ArrivalLimit } from './arrival-rate.js'
 
 /** How many descriptors pods may make the cradle hold. What is left belongs to the platform's own work. */
 export interface NetworkLimits {
@@ -12,11 +13,18 @@ export interface NetworkLimits {
   /** Listeners opened for names under wildcards, for one pod and for all of them. */
   listenersPerPod: number
   listeners: number
+  /** New connections and questions for names of one pod that are looked at. */
+  arrivals: { connections: ArrivalLimit; questions: ArrivalLimit }
 }
 
 const leastReserved = 128
 const mostConnections = 2048
 const mostPerPod = 256
+/**
+ * More than an installation of packages wants that opens a connection for each file. A connection takes up to four
+ * questions: both kinds of address, each with the search domain and without.
+ */
+const arrivals = { connections: { burst: 1000, perSecond: 200 }, questions: { burst: 5000, perSecond: 1000 } }
 
 /**
  * The limits for a process that may hold `openFiles` descriptors. A carried connection costs two, a listener one; a
@@ -33,6 +41,7 @@ export function networkLimits(openFiles: number): NetworkLimits {
     connectionsBeyond: Math.floor(reserved / 8),
     listenersPerPod: perPod,
     listeners: connections,
+    arrivals,
   }
 }
 

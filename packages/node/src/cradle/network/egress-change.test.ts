@@ -26,7 +26,7 @@ describe.each(variants)('egress of a running pod ($variant)', ({ variant, isHere
     beforeAll(async () => {
       bench = openWorkbench(variant)
       server = createServer((request, response) => {
-        // A response that never ends: the connection stays open until somebody ends it.
+        // A response that never ends: the connection stays open until the test ends it.
         if (request.url === '/open') response.write('open\n')
         else response.end('served')
       })

@@ -2,6 +2,7 @@ import { Server, type Socket } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import type { NetworkReport, PodPlan, PodReach } from '../../isolation/isolation.js'
 import type { SupervisorProgram } from '../protocol/messages.js'
+import { ArrivalRate } from './arrival-rate.js'
 import { findAskingProcess } from './asking-process.js'
 import type { ConnectionBudget, PodBudget } from './connection-budget.js'
 import { dnsTypeA, readDnsQuestion, writeDnsAnswer } from './dns-message.js'
@@ -10,8 +11,12 @@ import type { NameLookup } from './name-lookup.js'
 import { closeNamespace, type Listener, type Namespace, openListeners } from './namespace.js'
 import { canHandOut, type Destination, type NetworkPlan, planNetwork, syntheticAddress } from './network-plan.js'
 import { Refusals } from './refusals.js'
+import { RestingListeners } from './resting-listeners.js'
 import type { SpareNamespaces } from './spare-namespaces.js'
 import { WildcardNames } from './wildcard-names.js'
+
+/** How many names at once the process behind the question is looked for. */
+const mostAskers = 4
 
 export interface PodNetworkPorts {
   supervisor: SupervisorProgram
@@ -38,6 +43,10 @@ export class PodNetwork {
   readonly #budget: PodBudget
   readonly #refusals: Refusals
   readonly #connections = new Set<Socket>()
+  readonly #askers = new Map<string, Promise<string | undefined>>()
+  readonly #connectionRate: ArrivalRate
+  readonly #questionRate: ArrivalRate
+  readonly #resting: RestingListeners
   #changing: Promise<void> = Promise.resolve()
   #isClosed = false
 
@@ -54,6 +63,9 @@ export class PodNetwork {
     this.#next = plan.nextAddress
     this.#routes = new Set(plan.routes)
     this.#budget = budget.forPod()
+    this.#connectionRate = new ArrivalRate(budget.limits.arrivals.connections)
+    this.#questionRate = new ArrivalRate(budget.limits.arrivals.questions)
+    this.#resting = new RestingListeners(namespace.listeners, (shape) => this.#inTurn(() => this.#wake(shape)))
     this.#refusals = new Refusals({ podUid: pod.podUid, now, onChange: (report) => ports.onReport(report) })
     this.#wildcards = new WildcardNames({
       wildcards: plan.wildcards,
@@ -97,7 +109,11 @@ export class PodNetwork {
 
   /** See `Isolation.setNetwork`. What is taken away is gone before what is added is opened. */
   change(reach: PodReach): Promise<void> {
-    const changing = this.#changing.then(() => this.#change(reach))
+    return this.#inTurn(() => this.#change(reach))
+  }
+
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const changing = this.#changing.then(change)
     // The next change is made whatever became of this one; who asked for this one hears of it.
     this.#changing = changing.catch(() => undefined)
     return changing
@@ -145,6 +161,22 @@ export class PodNetwork {
     this.#adopt(opened, (place) => this.#destinations.has(place))
   }
 
+  /** Opens again what rested and is still granted. */
+  async #wake({ dns, listeners }: Pick<NetworkPlan, 'dns' | 'listeners'>): Promise<void> {
+    if (this.#isClosed) return
+    const open = new Set(this.namespace.listeners.map(placeOf))
+    const shape = {
+      dns: dns.filter((address) => !open.has(`${address}:53`)),
+      listeners: listeners.filter(({ address, port }) => {
+        const place = `${address}:${port}`
+        return !open.has(place) && this.#destinations.has(place)
+      }),
+    }
+    if (shape.dns.length === 0 && shape.listeners.length === 0) return
+    const opened = await openListeners(this.ports.supervisor, this.namespace, shape)
+    this.#adopt(opened, (place) => this.#destinations.has(place))
+  }
+
   /** Takes over listeners that were opened for this pod; those not wanted any more are closed. */
   #adopt(listeners: readonly Listener[], isWanted: (place: string) => boolean): void {
     for (const listener of listeners) {
@@ -169,6 +201,7 @@ export class PodNetwork {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#resting.close()
     closeNamespace(this.namespace)
     for (const socket of this.#connections) socket.destroy()
     this.#budget.returnListeners()
@@ -179,10 +212,23 @@ export class PodNetwork {
     if (handle instanceof Server) {
       // Not in Node's types, but what a server made with this option has; a handed-over one is made without options.
       ;(handle as Server & { allowHalfOpen: boolean }).allowHalfOpen = true
-      handle.on('connection', (socket) => this.#carry(socket))
+      handle.on('connection', (socket) => {
+        if (this.#connectionRate.take()) {
+          this.#carry(socket)
+          return
+        }
+        socket.resetAndDestroy()
+        const { perSecond } = this.ports.budget.limits.arrivals.connections
+        this.#refusals.connection({ of: 'second', connections: perSecond })
+        this.#resting.rest(handle)
+      })
       return
     }
     handle.on('message', (query, from) => {
+      if (!this.#questionRate.take()) {
+        this.#resting.rest(handle)
+        return
+      }
       const question = readDnsQuestion(query)
       if (!question) return
       const reply = (address: string | undefined): void => {
@@ -226,12 +272,21 @@ export class PodNetwork {
     const address = this.#names.get(name) ?? (await this.#wildcards.addressOf(name))
     // A program asks for IPv4 and IPv6 at once: counted is one of the two.
     if (address === undefined && type === dnsTypeA) {
-      // Looked for before the answer: whoever asked has its socket open until then.
-      const asker =
-        this.#refusals.knows(name) || this.#isClosed ? undefined : await findAskingProcess(this.namespace.netFd, port)
+      // Looked for before the answer: the process that asked has its socket open until then.
+      const asker = await this.#askerOf(name, port)
       this.#refusals.host(name, this.#wildcards.covers(name) ? 'TooManyNames' : 'NotAllowed', undefined, asker)
     }
     return address
+  }
+
+  /** The process behind the first question for a name. A look goes through all processes: each name gets one, few at once. */
+  #askerOf(name: string, port: number): Promise<string | undefined> | undefined {
+    const under = this.#askers.get(name)
+    if (under) return under
+    if (this.#refusals.knows(name) || this.#isClosed || this.#askers.size >= mostAskers) return undefined
+    const asker = findAskingProcess(this.namespace.netFd, port).finally(() => this.#askers.delete(name))
+    this.#askers.set(name, asker)
+    return asker
   }
 }
 
@@ -239,7 +294,7 @@ function addressOf(place: ReturnType<Listener['address']>): string {
   return typeof place === 'object' && place !== null ? place.address : ''
 }
 
-function placeOf(listener: Server): string {
+function placeOf(listener: Listener): string {
   const place = listener.address()
   return typeof place === 'object' && place !== null ? `${place.address}:${place.port}` : ''
 }

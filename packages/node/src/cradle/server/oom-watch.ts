@@ -12,7 +12,7 @@ export interface OomWatchOptions {
   cells(): Iterable<CountedCell>
   onReport(report: OomReport): void
   now(): Date
-  /** How often the counters of the kernel are read: with control groups of version 1 it tells nobody of a change. */
+  /** How often the counters of the kernel are read: with control groups of version 1 it sends no notice of a change. */
   everyMs: number
 }
 

@@ -168,7 +168,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Ends everybody, lets last words out, then leaves; bwrap's reaper takes the rest along. */
+/** Ends every process, passes their last output on, then exits; bwrap's reaper takes the rest along. */
 function end(): void {
   if (isEnding) return
   isEnding = true

@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync, statSync } from 'node:fs'
+import { lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import type { HostLayout } from './profile.js'
 
 const topLevel = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32']
@@ -19,7 +19,12 @@ const etc = [
   '/etc/profile',
   '/etc/inputrc',
   '/etc/terminfo',
+  // What Maven starts with. Its settings.xml beside it may hold passwords of repositories.
+  '/etc/maven/m2.conf',
+  '/etc/maven/logging',
 ]
+/** What Debian's Java does not start or open a connection without. `management` beside them may hold passwords. */
+const java = ['security', 'net.properties', 'logging.properties']
 
 /** Looks at the host once: which top-level names are links into /usr, and which harmless files of /etc exist. */
 export function readHostLayout(): HostLayout {
@@ -30,5 +35,11 @@ export function readHostLayout(): HostLayout {
     if (status?.isSymbolicLink()) links.push({ name, target: readlinkSync(`/${name}`) })
     else if (status?.isDirectory()) directories.push(name)
   }
-  return { links, directories, etc: etc.filter((path) => statSync(path, { throwIfNoEntry: false }) !== undefined) }
+  const isThere = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
+  return { links, directories, etc: [...etc, ...javaSettings()].filter(isThere) }
+}
+
+function javaSettings(): string[] {
+  const versions = readdirSync('/etc').filter((name) => /^java-\d+-openjdk$/.test(name))
+  return versions.flatMap((version) => java.map((name) => `/etc/${version}/${name}`))
 }
