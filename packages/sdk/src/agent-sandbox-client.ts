@@ -1,15 +1,17 @@
 import { type ClusterAccess, type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
-import { type SandboxTemplate, SandboxTemplates, type SandboxWarmPool, SandboxWarmPools } from '@corral/resources'
+import { type SandboxTemplate, SandboxTemplates } from '@corral/resources'
 import { ClaimCollection } from './claim-collection.js'
 import { type ConnectionOptions, checkConnection } from './connection/connection-options.js'
 import { ExitCleanup } from './exit-cleanup.js'
 import { type ClusterHealth, checkHealth } from './health-check.js'
+import { servedVersion } from './older-api.js'
 import { type ClusterScope, ResourceCollection } from './resource-collection.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
 import { SandboxCollection, type SandboxRef } from './sandbox-collection.js'
 import type { SandboxConnection } from './sandbox-connection.js'
 import { translated } from './sandbox-error.js'
 import { Telemetry } from './telemetry.js'
+import { WarmPoolCollection } from './warm-pool-collection.js'
 
 /** How to reach the cluster. Without any of it: `KUBECONFIG`, `~/.kube/config`, or the pod's ServiceAccount. */
 export interface AgentSandboxClientOptions {
@@ -40,7 +42,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   readonly sandboxes: SandboxCollection
   readonly claims: ClaimCollection
   readonly templates: ResourceCollection<SandboxTemplate>
-  readonly warmPools: ResourceCollection<SandboxWarmPool>
+  readonly warmPools: WarmPoolCollection
   readonly #options: AgentSandboxClientOptions
   readonly #telemetry = new Telemetry()
   #client: Promise<KubeClient> | undefined
@@ -65,7 +67,7 @@ export class AgentSandboxClient implements AsyncDisposable {
     })
     this.claims = new ClaimCollection(scope)
     this.templates = new ResourceCollection<SandboxTemplate>(SandboxTemplates, scope)
-    this.warmPools = new ResourceCollection<SandboxWarmPool>(SandboxWarmPools, scope)
+    this.warmPools = new WarmPoolCollection(scope)
   }
 
   /** The Kubernetes client beneath, for kinds this one does not know. */
@@ -111,8 +113,9 @@ export class AgentSandboxClient implements AsyncDisposable {
         ...(kubeconfigPath === undefined ? {} : { path: kubeconfigPath }),
         ...(context === undefined ? {} : { context }),
       }))
-    return kubeClientFromConfig(
+    const kube = kubeClientFromConfig(
       skipTLSVerify ? { ...access, tls: { ...access.tls, rejectUnauthorized: false } } : access,
     )
+    return servedVersion(kube)
   }
 }

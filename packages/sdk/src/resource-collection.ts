@@ -1,4 +1,13 @@
-import type { CallOptions, DeleteOptions, KubeClient, PatchOptions, WriteOptions } from '@corral/kube'
+import {
+  type CallOptions,
+  createInformer,
+  type DeleteOptions,
+  type Informer,
+  type InformerOptions,
+  type KubeClient,
+  type PatchOptions,
+  type WriteOptions,
+} from '@corral/kube'
 import { isNotFound, type KubeObject, type ResourceKind, type Stored, type WatchEvent } from '@corral/resources'
 import { translated, translatedStream } from './sandbox-error.js'
 
@@ -110,6 +119,16 @@ export class ResourceCollection<T extends KubeObject> {
       const { resourceVersion } = options
       const where = await selection(scope, options)
       yield* (await scope.kube()).watch(kind, { ...where, ...(resourceVersion ? { resourceVersion } : {}) })
+    }, options.signal)
+  }
+
+  /** A live copy of the objects, fed by one watch however many read it; `stop` or `signal` ends it. */
+  informer(options: SelectOptions & { indexers?: InformerOptions<T>['indexers'] } = {}): Promise<Informer<T>> {
+    return translated(async () => {
+      const { indexers } = options
+      const client = await this.#scope.kube()
+      const where = await selection(this.#scope, options)
+      return createInformer({ client, kind: this.kind, ...where, ...(indexers ? { indexers } : {}) })
     }, options.signal)
   }
 

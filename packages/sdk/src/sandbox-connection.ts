@@ -1,6 +1,7 @@
 import type { KubeClient, ObjectRef } from '@corral/kube'
 import { DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
 import type { SandboxTransport } from './connection/sandbox-transport.js'
+import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { streamFetch } from './stream-fetch.js'
 
 /** A line to the daemon of one sandbox. Closing it ends nothing inside. */
@@ -8,6 +9,8 @@ export interface SandboxConnection {
   /** HTTP to the daemon; the host of the URL does not matter. */
   readonly fetch: Fetch
   readonly daemon: DaemonClient
+  /** See `openReversePort`; absent where only HTTP passes. */
+  readonly reverse?: (port: number, options: ReversePortOptions) => ReversePort
   close(): Promise<void>
 }
 
@@ -20,5 +23,11 @@ export function connectPod(kube: KubeClient, pod: ObjectRef, port: number = daem
 /** Connects the way a transport goes, and closes it with the line. */
 export function connectThrough(transport: SandboxTransport, port: number = daemonPort): SandboxConnection {
   const fetch = transport.fetchTo(port)
-  return { fetch, daemon: new DaemonClient({ fetch }), close: async () => transport.close() }
+  const { dial } = transport
+  return {
+    fetch,
+    daemon: new DaemonClient({ fetch }),
+    ...(dial ? { reverse: (inside, options) => openReversePort((signal) => dial(port, signal), inside, options) } : {}),
+    close: async () => transport.close(),
+  }
 }

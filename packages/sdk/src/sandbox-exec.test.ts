@@ -188,7 +188,7 @@ describe('a connection to the daemon', () => {
 
   it('fails with a typed error when the line drops, when nobody listens, and when it was closed', async () => {
     const connection = await client.connect({ name: 's' })
-    await expect(connection.fetch('http://sandbox/drop')).rejects.toThrow()
+    await expect(connection.fetch('http://sandbox/drop')).rejects.toThrow('socket hang up')
     cluster.ports.clear()
     await expect(connection.daemon.listProcesses()).rejects.toMatchObject({ code: 'ConnectionLost' })
     await connection.close()

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
 import type { TerminalSize } from '@corral/protocol'
 import { type Event, Events, type Sandbox, SandboxClaims, Sandboxes, type Stored } from '@corral/resources'
@@ -25,6 +26,8 @@ export interface ExecCommandOptions extends ProcessLimits {
   readonly pty?: boolean | TerminalSize | undefined
   /** A name or number of the sandbox's own users. */
   readonly user?: string | undefined
+  /** Goes on whatever becomes of this client and of the daemon; `processes.attach(await process.id)` finds it again. */
+  readonly background?: boolean | undefined
 }
 
 export interface SandboxMetrics {
@@ -97,8 +100,12 @@ export class SandboxHandle {
     const started = translated(
       () =>
         this.#parts.telemetry.span('sandbox.exec', attributes, async () => {
-          const runtime = await this.#parts.link.runtime(options.signal)
-          return runtime.start(isLarge ? { ...spec, stdin: 'open' } : spec)
+          const sent = isLarge ? { ...spec, stdin: 'open' as const } : spec
+          if (!options.background) return (await this.#parts.link.runtime(options.signal)).start(sent)
+          const runtime = await this.#parts.link.corral('a background process', options.signal)
+          const id = `background-${randomUUID()}`
+          await runtime.startDurable(id, sent)
+          return runtime.attach(id, 0)
         }),
       options.signal,
     )

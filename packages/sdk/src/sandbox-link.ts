@@ -56,6 +56,12 @@ export class SandboxLink {
     this.#known = known
   }
 
+  /** What a daemon that asks for tokens wants to see. */
+  get authorization(): (() => Promise<string>) | undefined {
+    const { daemonToken } = this.#options
+    return daemonToken && (async () => `Bearer ${await daemonToken(this.#ref)}`)
+  }
+
   async runtime(signal?: AbortSignal): Promise<SandboxRuntime> {
     return (await this.open(signal)).runtime
   }

@@ -1,5 +1,7 @@
 import type { KubeClient } from '@corral/kube'
 import { type ListenPortOptions, listenPort, type PortListener } from '@corral/kube'
+import { daemonPort } from '@corral/protocol'
+import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
 import type { SandboxLink } from './sandbox-link.js'
 
@@ -25,6 +27,35 @@ export class SandboxPorts {
       const { podName } = await this.#link.open(options.signal)
       return listenPort(await this.#kube(), { name: podName, namespace: this.#namespace }, port, options)
     }, options.signal)
+  }
+
+  /**
+   * A port on the sandbox's loopback that leads to an address out here, such as a server on this machine. Resolves when a
+   * connection inside would get through. `Conflict` where a program inside has the port.
+   */
+  reverse(
+    port: number,
+    target: ReversePortOptions['target'],
+    options: { signal?: AbortSignal } = {},
+  ): Promise<ReversePort> {
+    checkPort(port)
+    const { signal } = options
+    return translated(async () => {
+      const runtime = await this.#link.corral('reverse ports', signal)
+      const { transport } = await this.#link.open(signal)
+      const { dial } = transport
+      if (!dial) throw new SandboxError('Unsupported', `reverse ports do not pass through "${transport.kind}"`)
+      const line = (closing: AbortSignal) => dial(daemonPort, closing)
+      const reverse = openReversePort(line, port, { target, authorization: this.#link.authorization })
+      try {
+        await reverse.ready
+        await runtime.checkReversePort(port, { signal })
+        return reverse
+      } catch (error) {
+        await reverse.close()
+        throw error
+      }
+    }, signal)
   }
 
   /** An HTTP request to a port; the path and query of `target` count. Redirects are answers. */

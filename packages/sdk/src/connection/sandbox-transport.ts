@@ -4,6 +4,7 @@ import type { KubeClient, ObjectRef } from '@corral/kube'
 import type { ByteStream } from '@corral/ports'
 import type { Fetch } from '@corral/protocol'
 import { type StreamFetch, streamFetch } from '../stream-fetch.js'
+import { retryingFetch } from './retrying-fetch.js'
 import { socketStream } from './socket-stream.js'
 
 /** How requests get to the ports of one sandbox. */
@@ -46,7 +47,7 @@ export interface UrlTransportOptions {
 export function urlTransport(options: UrlTransportOptions): SandboxTransport {
   const { url } = options
   const lines = options.fetch ? undefined : streamFetch((signal) => dialUrl(options, signal))
-  const send: Fetch = options.fetch ?? lines!.fetch
+  const send: Fetch = retryingFetch(options.fetch ?? lines!.fetch)
   const base = url.href.replace(/\/+$/, '')
   return {
     kind: options.kind,

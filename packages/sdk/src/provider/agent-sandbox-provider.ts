@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { KubeClient } from '@corral/kube'
 import { NetworkPolicies, Nodes, type Sandbox, type Stored } from '@corral/resources'
 import { AgentSandboxClient, type AgentSandboxClientOptions } from '../agent-sandbox-client.js'
 import { podNameOf } from '../sandbox-collection.js'
@@ -128,6 +129,16 @@ export class AgentSandboxProvider implements SandboxProvider {
 
   off(listener: (event: ProviderEvent) => void): void {
     this.#listeners.delete(listener)
+  }
+
+  /** Claims, pools, templates and connections of the same cluster, for what one sandbox per project does not cover. */
+  get client(): AgentSandboxClient {
+    return this.#client
+  }
+
+  /** The Kubernetes client beneath. */
+  kube(): Promise<KubeClient> {
+    return this.#client.kube()
   }
 
   close(): Promise<void> {

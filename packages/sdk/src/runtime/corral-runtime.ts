@@ -19,6 +19,8 @@ export interface CorralRuntime extends SandboxRuntime {
   /** What there is of the output from an offset on, without waiting for more. */
   readOutput(id: string, fromOffset: number, call: { signal?: AbortSignal | undefined }): AsyncIterable<ProcessEvent>
   listProcesses(call: { signal?: AbortSignal | undefined }): Promise<ProcessRecord[]>
+  /** See `DaemonClient`. */
+  checkReversePort(port: number, call: { signal?: AbortSignal | undefined }): Promise<void>
 }
 
 /**
@@ -110,6 +112,7 @@ export function corralRuntime(
     }),
     readOutput: (id, offset, call) => translated(daemon.readOutput(id, { ...call, offset, follow: false }), id),
     listProcesses: (call) => daemon.listProcesses(call),
+    checkReversePort: (port, call) => daemon.checkReversePort(port, call),
     metrics: (call) => daemon.metrics(call),
     bindEnv: (env, call) => daemon.bind({ env: { ...env } }, call),
     files: {
