@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ecosystems } from './ecosystems/index.js'
 import { type Answer, scriptedRegistry, startMirror } from './mirror-under-test.test-suite.js'
+import { mavenRepository } from './upstreams/maven-repository.js'
 
 const execute = promisify(execFile)
 const has = (program: string): boolean => spawnSync(program, ['--help'], { stdio: 'ignore' }).error === undefined
@@ -172,5 +173,31 @@ it.runIf(has('cargo'))(
     const lock = await readFile(join(project, 'Cargo.lock'), 'utf8')
     expect(lock).toContain(cksum)
     expect(lock).not.toContain(mirror.url)
+  },
+)
+
+it.runIf(has('mvn'))(
+  'Maven reads a parent from the mirror, and tells this machine which repository it asks',
+  async () => {
+    const coordinates = '<groupId>org.acme</groupId><artifactId>parent</artifactId><version>1.0</version>'
+    const model = '<modelVersion>4.0.0</modelVersion>'
+    const path = '/releases/org/acme/parent/1.0/parent-1.0.pom'
+    const body = `<project>${model}${coordinates}<packaging>pom</packaging></project>`
+    await using registry = await registryOf({ [path]: { body } })
+    await using mirror = await startMirror({ upstream: () => [{ url: new URL(`${registry.url}/releases/`) }] })
+    const project = await files('maven-project', {
+      'pom.xml': `<project>${model}<parent>${coordinates}</parent><artifactId>p</artifactId><packaging>pom</packaging></project>`,
+    })
+    const { M2_HOME, JAVA_HOME } = process.env
+    const java = { ...(M2_HOME && { M2_HOME }), ...(JAVA_HOME && { JAVA_HOME }) }
+    const home = await files(
+      'maven-home',
+      ecosystems.find(({ name }) => name === 'maven')?.clientSettings(mirror.url).files ?? {},
+    )
+    // Java takes the home directory from the account, not from HOME.
+    const env = { PATH: process.env.PATH ?? '', MAVEN_OPTS: `-Duser.home=${home}`, ...java }
+    await execute('mvn', ['-B', '-q', 'validate'], { cwd: project, env })
+    expect(registry.asked.map(({ url }) => url)).toContain(path)
+    expect(await mavenRepository(env)).toEqual({ id: 'corral', url: `${mirror.url}/maven` })
   },
 )

@@ -7,6 +7,8 @@ import { Readable } from 'node:stream'
 export interface FetchRules {
   /** The host names of the registries this machine is configured to use. They are asked wherever they are. */
   registryHosts(): Promise<ReadonlySet<string>>
+  /** Those of them that have been read by now: reading all of them starts every package client of the machine. */
+  knownRegistryHosts(): ReadonlySet<string>
   /** False for addresses of this machine and of clouds' metadata services, which nothing but a registry's own setting may name. */
   mayReach(address: string): boolean
 }
@@ -37,8 +39,12 @@ export function guardedFetch(rules: FetchRules, plainFetch: typeof fetch = fetch
 
   return async (url, init) => {
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Error(`it leads to ${url.protocol} addresses`)
-    if ((await rules.registryHosts()).has(url.hostname)) return await plainFetch(url, { ...init, redirect: 'manual' })
-    const reachable = (await addressesOf(hostOf(url))).filter((address) => rules.mayReach(address))
+    const askRegistry = (): Promise<Response> => plainFetch(url, { ...init, redirect: 'manual' })
+    if (rules.knownRegistryHosts().has(url.hostname)) return await askRegistry()
+    const addresses = await addressesOf(hostOf(url))
+    const reachable = addresses.filter((address) => rules.mayReach(address))
+    const isPublic = reachable.length === addresses.length && !reachable.some(isPrivate)
+    if (!isPublic && (await rules.registryHosts()).has(url.hostname)) return await askRegistry()
     const isFree = !reachable.some(isPrivate) || (await hasPrivateRegistry())
     const usable = isFree ? reachable : reachable.filter((address) => !isPrivate(address))
     const [first] = usable

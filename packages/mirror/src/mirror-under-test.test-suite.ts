@@ -33,7 +33,7 @@ export async function scriptedRegistry(answer: (request: IncomingMessage) => Ans
 }
 
 export async function startMirror(options: {
-  upstream: (ecosystem: string) => readonly Registry[] | undefined
+  upstream: (ecosystem: string) => readonly Registry[] | undefined | Promise<readonly Registry[] | undefined>
   budgetBytes?: number
   indexFreshMs?: number
   directory?: string
@@ -48,7 +48,7 @@ export async function startMirror(options: {
     baseUrl: url,
     linkSecret: randomBytes(32),
     upstream: async (name) => {
-      const registries = options.upstream(name)
+      const registries = await options.upstream(name)
       return registries && { registries }
     },
     mayReach: options.mayReach ?? (() => true),

@@ -17,6 +17,24 @@ describe('the package mirror', () => {
     expect(registry.asked.map(({ url }) => url)).toEqual(['/left/-/left-1.0.0.tgz'])
   })
 
+  it.each(['/left/-/left-1.0.0.tgz', '/@acme/left/-/left-1.0.0.tgz', '/npm/-/npm-1.0.0.tgz'])(
+    'a lock file that names the public registry is installed from: npm asks for %s',
+    async (path) => {
+      await using registry = await scriptedRegistry(({ url }) => ({ body: `bytes of ${url}` }))
+      await using mirror = await startMirror({ upstream: () => [{ url: new URL(`${registry.url}/`) }] })
+      expect(await (await get(mirror.url + path)).text()).toBe(`bytes of ${path}`)
+    },
+  )
+
+  it('npm does not wait until the other package clients of the machine have told their registries', async () => {
+    await using registry = await scriptedRegistry(() => ({ body: 'bytes of the tarball' }))
+    const never = new Promise<undefined>(() => undefined)
+    await using mirror = await startMirror({
+      upstream: (name) => (name === 'npm' ? [{ url: new URL(`${registry.url}/`) }] : never),
+    })
+    expect(await (await get(mirror.url + tarball)).text()).toBe('bytes of the tarball')
+  })
+
   it('asks once for what twenty clients want at the same time', async () => {
     await using registry = await scriptedRegistry(() => ({ body: 'x'.repeat(100_000) }))
     await using mirror = await startMirror({ upstream: () => [{ url: new URL(`${registry.url}/`) }] })

@@ -41,18 +41,33 @@ export function createMirror(options: MirrorOptions): Mirror {
   const { cache, log } = options
   const clock = options.clock ?? systemClock
   const links = signedFileLinks({ base: options.baseUrl, secret: options.linkSecret })
-  const fetchFrom = guardedFetch({ mayReach: (address) => options.mayReach(address), registryHosts })
+  /** Hosts of the registries by ecosystem, as they were last read. */
+  const known = new Map<string, readonly string[]>()
+  const fetchFrom = guardedFetch({
+    mayReach: (address) => options.mayReach(address),
+    knownRegistryHosts: () => new Set([...known.values()].flat()),
+    registryHosts,
+  })
   const indexFreshMs = options.indexFreshMs ?? 300_000
   const life = new AbortController()
   /** One download per key: clients that ask for the same meanwhile wait for it. */
   const downloads = new Map<string, Promise<Entry>>()
 
-  async function registryHosts(): Promise<ReadonlySet<string>> {
-    const known = await Promise.all(ecosystems.map(({ name }) => options.upstream(name)))
-    const registries = known.flatMap((upstream) => upstream?.registries ?? [])
+  async function upstreamOf(ecosystem: string): Promise<Upstream | undefined> {
+    const upstream = await options.upstream(ecosystem)
     // Where crates lie is a setting of the registry itself; markers in the path do not change its host.
-    const addresses = registries.flatMap(({ url, download }) => [url.href, ...(download ? [download] : [])])
-    return new Set(addresses.filter((address) => URL.canParse(address)).map((address) => new URL(address).hostname))
+    const addresses = upstream?.registries.flatMap(({ url, download }) => [url.href, ...(download ? [download] : [])])
+    const valid = (addresses ?? []).filter((address) => URL.canParse(address))
+    known.set(
+      ecosystem,
+      valid.map((address) => new URL(address).hostname),
+    )
+    return upstream
+  }
+
+  async function registryHosts(): Promise<ReadonlySet<string>> {
+    await Promise.all(ecosystems.map(({ name }) => upstreamOf(name)))
+    return new Set([...known.values()].flat())
   }
 
   async function entryFor(ecosystem: string, resource: Resource): Promise<Entry> {
@@ -122,7 +137,7 @@ export function createMirror(options: MirrorOptions): Mirror {
   }
 
   async function resolve(path: string, request: IncomingMessage) {
-    const [, first = '', ...rest] = path.split('/')
+    const [, first = '', ...rest] = isTarballAtRoot(path) ? `/npm${path}`.split('/') : path.split('/')
     const asked = {
       path: rest.join('/'),
       accept: request.headers.accept ?? '',
@@ -134,7 +149,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     }
     const ecosystem = ecosystems.find(({ name }) => name === first)
     if (!ecosystem || climbs(asked.path)) return undefined
-    const upstream = await options.upstream(ecosystem.name)
+    const upstream = await upstreamOf(ecosystem.name)
     if (!upstream || upstream.registries.length === 0)
       return { refusal: `no ${ecosystem.name} registry is configured on this machine`, status: 404 }
     return described(ecosystem, ecosystem.resource(asked, upstream, links))
@@ -158,6 +173,12 @@ export function createMirror(options: MirrorOptions): Mirror {
     },
   }
 }
+
+/**
+ * A lock file names files by the public registry. npm puts the configured registry's host in its place and leaves the path behind
+ * it out, so such files are asked for without the ecosystem in front.
+ */
+const isTarballAtRoot = (path: string): boolean => /^\/(@[\w.~-]+\/)?[\w.~-]+\/-\/[^/]+\.tgz$/.test(path)
 
 /**
  * Whether a path goes up in any spelling an address parser or a registry may understand. The address of a registry with the

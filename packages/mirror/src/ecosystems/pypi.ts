@@ -29,6 +29,9 @@ export const pypi: Ecosystem = {
       UV_DEFAULT_INDEX: `${baseUrl}/pypi/simple/`,
       // uv would otherwise look for Python builds on a host that no package registry serves.
       UV_PYTHON_DOWNLOADS: 'never',
+      // The first answer waits until the mirror has asked the machine's own pip for its index.
+      PIP_DEFAULT_TIMEOUT: '120',
+      UV_HTTP_TIMEOUT: '120',
     },
     files: {},
   }),

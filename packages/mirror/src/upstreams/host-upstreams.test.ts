@@ -8,6 +8,7 @@ function machine(parts: {
   files?: Record<string, string>
   programs?: Record<string, string>
   index?: string
+  maven?: { id: string; url: string }
 }): HostSettings {
   return {
     env: parts.env ?? {},
@@ -15,6 +16,7 @@ function machine(parts: {
     readFile: async (path) => parts.files?.[path],
     run: async (argv) => parts.programs?.[argv.join(' ')],
     cargoDefaultIndex: async () => parts.index,
+    mavenRepository: async () => parts.maven,
   }
 }
 
@@ -109,9 +111,63 @@ describe('the registries of this machine', () => {
         are: [{ url: 'https://crates.test/', download: 'https://crates.test/dl' }],
       },
     ],
+    [
+      'Maven: what Maven says it asks, with the credentials its settings have under that name',
+      {
+        of: 'maven',
+        on: {
+          env: { PASSWORD: 'p&q' },
+          maven: { id: 'ours', url: 'https://maven.test/releases' },
+          files: {
+            '/home/u/.m2/settings.xml':
+              '<settings><servers><!-- <server><id>ours</id><username>old</username><password>x</password></server> -->' +
+              '<server><id>other</id><username>a</username><password>b</password></server>' +
+              '<server><id>ours</id><username>u</username><password>$' +
+              '{env.PASSWORD}</password></server></servers></settings>',
+          },
+        },
+        are: [{ url: 'https://maven.test/releases/', authorization: basic('u:p&q') }],
+      },
+    ],
+    [
+      'Maven: a password that Maven has encrypted is not sent as it is',
+      {
+        of: 'maven',
+        on: {
+          maven: { id: 'ours', url: 'https://maven.test/' },
+          files: {
+            '/home/u/.m2/settings.xml':
+              '<server><id>ours</id><username>u</username><password>{COQLCE6DU6GtcS5P=}</password></server>',
+          },
+        },
+        are: [{ url: 'https://maven.test/' }],
+      },
+    ],
     ['none where the client is not installed', { of: 'go', on: {}, are: [] }],
   ])('%s', async (_, { of, on, are }) => {
     const upstream = await hostUpstreams({ host: machine(on), fetch: noDownload })(of)
     expect(upstream?.registries.map((registry) => ({ ...registry, url: registry.url.href }))).toEqual(are)
+  })
+
+  it('Maven is asked once, and again when its settings have changed', async () => {
+    const files: Record<string, string> = {}
+    let asked = 0
+    const host = { ...machine({ files }), mavenRepository: async () => ({ id: 'r', url: `https://m${++asked}.test/` }) }
+    const upstream = hostUpstreams({ host, freshMs: 0 })
+    const urls = async () => (await upstream('maven'))?.registries.map(({ url }) => url.href)
+    expect([await urls(), await urls()]).toEqual([['https://m1.test/'], ['https://m1.test/']])
+    files['/home/u/.m2/settings.xml'] = '<settings/>'
+    expect(await urls()).toEqual(['https://m2.test/'])
+  })
+
+  it('a client that did not answer in time is asked again for the next package', async () => {
+    let asked = 0
+    const run = async (): Promise<string> => {
+      if (asked++ === 0) throw new Error('npm config get registry did not answer within 120 s')
+      return 'https://npm.test/'
+    }
+    const upstream = hostUpstreams({ host: { ...machine({}), run } })
+    await expect(upstream('npm')).rejects.toThrow('did not answer')
+    expect((await upstream('npm'))?.registries).toMatchObject([{ url: new URL('https://npm.test/') }])
   })
 })

@@ -3,6 +3,7 @@ import type { Upstream } from '../ecosystem.js'
 import { cratesUpstream } from './crates-upstream.js'
 import { goUpstream } from './go-upstream.js'
 import type { HostSettings } from './host-settings.js'
+import { mavenUpstream } from './maven-upstream.js'
 import { npmUpstream } from './npm-upstream.js'
 import { pypiUpstream } from './pypi-upstream.js'
 
@@ -11,6 +12,7 @@ const readers: Readonly<Record<string, (host: HostSettings, fetcher: typeof fetc
   pypi: pypiUpstream,
   go: goUpstream,
   crates: cratesUpstream,
+  maven: mavenUpstream,
 }
 
 /**
@@ -35,6 +37,7 @@ export function hostUpstreams(options: {
     if (former && now - former.at < (options.freshMs ?? 60_000)) return former.upstream
     const upstream = read(options.host, options.fetch ?? fetch)
     known.set(ecosystem, { at: now, upstream })
+    upstream.catch(() => known.delete(ecosystem))
     return upstream
   }
 }
