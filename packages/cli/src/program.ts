@@ -17,6 +17,7 @@ import { addOrchestrateCommand } from './commands/orchestrate.js'
 import { addPartCommands } from './commands/parts.js'
 import { addPoolCommand, addTemplateCommand } from './commands/pool.js'
 import { addProjectCommand } from './commands/project.js'
+import { addProviderCommand } from './commands/provider.js'
 import { addRunCommand } from './commands/run.js'
 import { addSandboxCommand } from './commands/sandbox.js'
 import { addSecretCommand } from './commands/secret.js'
@@ -77,6 +78,7 @@ With a coding agent:
   addAgentCommand(program)
   addSecretCommand(program)
   addEndpointCommand(program)
+  addProviderCommand(program)
   addInstallCommand(program)
   addEnvCommand(program)
   addKubeconfigCommand(program)

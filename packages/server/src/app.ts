@@ -1,6 +1,6 @@
 import type { Logger } from '@corral/ports'
 import { CorralError, issueWords, reservedLabels, type SessionView } from '@corral/protocol'
-import type { ProjectService, TaskService } from '@corral/tasks'
+import type { EnvironmentService, ProjectService, TaskService } from '@corral/tasks'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -9,6 +9,7 @@ import { type Access, createAccess } from './access.js'
 import { addAttemptRoutes } from './attempt-routes.js'
 import { byteStream } from './byte-stream.js'
 import { compressJson } from './compress-json.js'
+import { addEnvironmentRoutes } from './environment-routes.js'
 import { eventBody, eventContentType, eventFormat } from './event-stream.js'
 import { gateMiddleware } from './gate-middleware.js'
 import { describe, httpError } from './http-error.js'
@@ -43,6 +44,8 @@ export interface AppOptions {
   tasks: TaskService
   /** Its routes are absent without it. */
   projects?: ProjectService | undefined
+  /** Its routes are absent without it. */
+  environments?: EnvironmentService | undefined
   token: string
   /** Who may ask; with the token alone, from this machine alone, without it. */
   access?: Access | undefined
@@ -201,6 +204,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   addResultRoutes(app, tasks)
   addAttemptRoutes(app, tasks, refuseWhenFull)
   if (options.projects) addProjectRoutes(app, options.projects)
+  if (options.environments) addEnvironmentRoutes(app, options.environments)
 
   if (options.platform) addPlatformHandlers(app, options.platform, tasks, refuseWhenFull)
   addWebHandlers(app, access.sessions, { version: options.version, ...options.session })

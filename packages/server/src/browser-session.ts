@@ -13,7 +13,7 @@ const renewAfterMs = 30 * 60 * 1000
  */
 export interface BrowserSessions {
   readonly cookieName: string
-  /** A new session for whoever knows the token or has a login code that nobody used; undefined otherwise. */
+  /** A new session for a client with the token or an unused login code; undefined otherwise. */
   open(proof: { token: string } | { code: string }): string | undefined
   /** Whether a `Cookie` header carries a session; `renewed` is what should replace it. */
   check(cookies: string | undefined): { isValid: boolean; renewed?: string }
@@ -53,12 +53,12 @@ export function createBrowserSessions(token: string, now: () => number = Date.no
   }
 }
 
-/** The code of a login link: works once, for five minutes, for whoever knows the token can make one. */
+/** The code of a login link: works once, for five minutes, and a client with the token can make one. */
 export function loginCode(token: string, nowMs: number = Date.now()): string {
   return signed(token, 'login', nowMs)
 }
 
-/** The link itself. The code is in the fragment, which browsers send to nobody and servers do not log. */
+/** The link itself. The code is in the fragment, which browsers do not send and servers do not log. */
 export function loginLink(url: string, token: string, nowMs: number = Date.now()): string {
   return `${url}/login#${loginCode(token, nowMs)}`
 }

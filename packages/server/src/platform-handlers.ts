@@ -6,14 +6,17 @@ import {
   getObjectRoute,
   listAgentsRoute,
   listPoolsRoute,
+  listProvidersRoute,
   listSandboxesRoute,
   listSecretsRoute,
   removeSecretRoute,
   resizePoolRoute,
   setSecretRoute,
-  testConnectionRoute,
+  testProviderRoute,
 } from './platform-routes.js'
 import type { PlatformService } from './platform-service.js'
+import { addSettingsRoutes } from './settings-routes.js'
+import { streamedChecks } from './streamed-checks.js'
 
 /** Routes about the platform itself. `refuseWhenFull` throws where no new task may be taken. */
 export function addPlatformHandlers(
@@ -41,23 +44,15 @@ export function addPlatformHandlers(
     const { kind, name } = context.req.valid('param')
     return context.json(await platform.object(kind, name), 200)
   })
-  app.openapi(testConnectionRoute, (context) => {
-    const abort = new AbortController()
-    const results = platform.checks(AbortSignal.any([abort.signal, context.req.raw.signal]))[Symbol.asyncIterator]()
-    const encoder = new TextEncoder()
-    const body = new ReadableStream<Uint8Array>({
-      async pull(controller) {
-        const next = await results.next()
-        if (next.done) controller.close()
-        else controller.enqueue(encoder.encode(`${JSON.stringify(next.value)}\n`))
-      },
-      async cancel() {
-        abort.abort()
-        await results.return?.()
-      },
-    })
-    const headers = { 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-cache' }
-    return new Response(body, { headers }) as never // a streamed answer has no type in the route table
+  addSettingsRoutes(app, platform.settings)
+  app.openapi(listProvidersRoute, async (context) =>
+    context.json({ providers: await platform.sandboxProviders() }, 200),
+  )
+  app.openapi(testProviderRoute, async (context) => {
+    const { name } = context.req.valid('param')
+    const isKnown = (await platform.sandboxProviders()).some((provider) => provider.name === name)
+    if (!isKnown) throw new CorralError('NotFound', `there is no provider "${name}"`)
+    return streamedChecks(context.req.raw.signal, (signal) => platform.providerChecks(name, signal))
   })
   app.openapi(createDemoRoute, async (context) => {
     refuseWhenFull()

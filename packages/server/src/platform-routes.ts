@@ -7,6 +7,7 @@ import {
   poolListSchema,
   resizePoolRequestSchema,
   sandboxListSchema,
+  sandboxProviderListSchema,
   secretListSchema,
   setSecretRequestSchema,
   shownKinds,
@@ -95,12 +96,21 @@ export const getObjectRoute = createRoute({
   responses: { 200: json(objectViewSchema, 'The object.'), ...errors },
 })
 
-export const testConnectionRoute = createRoute({
-  method: 'post',
-  path: '/settings/test',
-  summary: 'Look at everything the platform needs of its cluster',
-  description: 'One JSON document a line: `{check, title, state, detail, remedy?, ms}`. Each check stands alone.',
+export const listProvidersRoute = createRoute({
+  method: 'get',
+  path: '/providers',
+  summary: 'Where sandboxes of tasks may come from: this platform, and clusters it was given',
   security,
+  responses: { 200: json(sandboxProviderListSchema, 'Providers.'), ...errors },
+})
+
+export const testProviderRoute = createRoute({
+  method: 'post',
+  path: '/providers/{name}/test',
+  summary: 'Look at everything the platform needs of the cluster of a provider',
+  description: 'As `POST /settings/test`.',
+  security,
+  request: { params: name },
   responses: {
     200: { description: 'Results as they come.', content: { 'application/x-ndjson': { schema: z.string() } } },
     ...errors,

@@ -5,9 +5,11 @@ import type {
   ObjectView,
   PoolInfo,
   SandboxInfo,
+  SandboxProviderInfo,
   SecretInfo,
   ShownKind,
 } from '@corral/protocol'
+import type { SettingsService } from './settings-service.js'
 
 /** What pages show and change of the platform itself. */
 export interface PlatformService {
@@ -19,7 +21,11 @@ export interface PlatformService {
   pools(): Promise<PoolInfo[]>
   resizePool(name: string, replicas: number): Promise<PoolInfo>
   object(kind: ShownKind, name: string): Promise<ObjectView>
-  checks(signal: AbortSignal): AsyncIterable<ConnectionCheck>
+  readonly settings: SettingsService
+  /** Where sandboxes of tasks may come from. */
+  sandboxProviders(): Promise<SandboxProviderInfo[]>
+  /** The same looks as those of the settings, at the cluster of another provider. */
+  providerChecks(name: string, signal: AbortSignal): AsyncIterable<ConnectionCheck>
   /** A task that needs neither key nor agent; undefined where the platform takes no repositories of its own disk. */
   demo(): Promise<CreateTaskRequest | undefined>
 }

@@ -9,6 +9,7 @@ import {
 import type { ProjectService } from '@corral/tasks'
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import { errors, json, security } from './task-routes.js'
+import { versionIn } from './version-in.js'
 
 const name = z.object({ name: z.string().min(1).max(253).openapi({ example: 'shop' }) })
 const ifMatch = z.object({ 'if-match': z.string().min(1).max(200).optional() })
@@ -99,13 +100,13 @@ export function addProjectRoutes(app: OpenAPIHono, projects: ProjectService): vo
     return context.json(project, 200)
   })
   app.openapi(replaceProjectRoute, async (context) => {
-    const request = { ...versionIn(context.req.header('if-match')), ...context.req.valid('json') }
+    const request = { ...wantedVersion(context.req.header('if-match')), ...context.req.valid('json') }
     const project = await projects.replace(context.req.valid('param').name, request)
     context.header('etag', etagOf(project.resource_version))
     return context.json(project, 200)
   })
   app.openapi(changeProjectRoute, async (context) => {
-    const request = { ...versionIn(context.req.header('if-match')), ...context.req.valid('json') }
+    const request = { ...wantedVersion(context.req.header('if-match')), ...context.req.valid('json') }
     const project = await projects.change(context.req.valid('param').name, request)
     context.header('etag', etagOf(project.resource_version))
     return context.json(project, 200)
@@ -118,8 +119,7 @@ export function addProjectRoutes(app: OpenAPIHono, projects: ProjectService): vo
 
 const etagOf = (version: string): string => `"${version}"`
 
-/** The version in an `If-Match`; `*` is any. What is no tag of ours matches nothing. */
-function versionIn(header: string | undefined): { resource_version?: string } {
-  if (header === undefined || header.trim() === '*') return {}
-  return { resource_version: /^\s*(?:W\/)?"(.+)"\s*$/.exec(header)?.[1] ?? header.trim() }
+function wantedVersion(header: string | undefined): { resource_version?: string } {
+  const version = versionIn(header)
+  return version === undefined ? {} : { resource_version: version }
 }

@@ -15,7 +15,7 @@ export interface GateOptions {
   sessions: BrowserSessions
   /** Host names besides those of loopback: of a Service, an Ingress, or the address that is listened on. */
   hosts?: readonly string[] | undefined
-  /** Any address as a host, for a server that listens on all of them: a name could be anybody's, an address is ours. */
+  /** Any address as a host, for a server that listens on all of them: a name may resolve to another machine, an address is ours. */
   anyAddress?: boolean | undefined
 }
 
@@ -52,7 +52,7 @@ export function createGate(options: GateOptions): Gate {
   }
 }
 
-/** Whether a page or one of its files may be sent: anybody may have them, under a host name of ours. */
+/** Whether a page or one of its files may be sent: every client may have them, under a host name of ours. */
 export function createHostCheck(options: Pick<GateOptions, 'hosts' | 'anyAddress'>): (host: string) => boolean {
   return hostRule(options)
 }

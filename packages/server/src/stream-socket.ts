@@ -57,7 +57,7 @@ function followList(socket: WebSocket, feed: TaskFeed, cursor: string | undefine
   const flush = async (): Promise<void> => {
     if (isWaiting) return
     isWaiting = true
-    // Whoever has left hears nothing more.
+    // A client that has left is sent nothing more.
     if (!hasRoom(socket)) await room(socket)
     isWaiting = false
     send(socket, {

@@ -22,6 +22,16 @@ export function packageCacheOption(): Option {
     .default(10_000_000_000, '10G')
 }
 
+/** What environments of a node may keep. */
+export function snapshotBudgetOption(): Option {
+  return new Option(
+    '--snapshot-budget <size>',
+    'disk that built environments may use, such as 5G; beyond it the least used go',
+  )
+    .argParser(parseBytes)
+    .default(50_000_000_000, '50G')
+}
+
 /** The last part of a command's help: lines to paste. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`

@@ -114,7 +114,11 @@ function hostToolchain(text: string): HostToolchain {
   const fitting = there.filter(
     (each) => version === '' || each.version === version || each.version.startsWith(`${version}.`),
   )
-  const newest = fitting.sort((a, b) => b.version.localeCompare(a.version, 'en', { numeric: true }))[0]
+  // A release before any preview: no task that asks for the front of a version is content with a nightly build.
+  const isPreview = (each: HostToolchain): number => Number(each.version.includes('-'))
+  const newest = fitting.sort(
+    (a, b) => isPreview(a) - isPreview(b) || b.version.localeCompare(a.version, 'en', { numeric: true }),
+  )[0]
   if (newest) return newest
   const has = there.length === 0 ? `no ${tool}` : `${tool} ${there.map((each) => each.version).join(', ')}`
   throw new CliError(`no version manager of this machine has ${text}; found: ${has}`, {

@@ -1,14 +1,23 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { askedEgress, type EnvironmentRequest, environmentFilePath, environmentJsonSchema } from '@corral/protocol'
+import {
+  askedEgress,
+  type EnvironmentRequest,
+  type EnvironmentView,
+  environmentFilePath,
+  environmentJsonSchema,
+} from '@corral/protocol'
 import type { EnvironmentGrants, RepositoryGrants } from '@corral/tasks'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
+import { findPlatform } from '../client/find-platform.js'
+import { tasksClient } from '../client/tasks.js'
 import { detectSetup } from '../environment/detect-setup.js'
 import { environmentFileText } from '../environment/environment-text.js'
 import { presentFiles, readLocalEnvironment, unusable } from '../environment/local-environment.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print, say, table } from './common.js'
+import { addBuildCommands, findEnvironment, megabytes, stateOf } from './env-build.js'
 import { addToolsCommand } from './env-tools.js'
 import { absoluteRepo } from './task-request.js'
 
@@ -26,7 +35,7 @@ const collect = (value: string, all: string[] = []): string[] => [...all, value]
 export function addEnvCommand(program: Command): void {
   const env = program
     .command('env')
-    .summary('what a repository needs: its set-up, variables and network')
+    .summary('what a repository needs: its set-up, variables and network; built once for all tasks')
     .description(
       `A repository says in ${environmentFilePath} how it is set up. It may use the package mirror; what else of the network\nit asks for, you grant. Tasks read the file from the commit they start from, never from an agent's own.`,
     )
@@ -83,6 +92,7 @@ export function addEnvCommand(program: Command): void {
       )
     })
   addToolsCommand(env, common)
+  addBuildCommands(env)
 }
 
 async function init(directory: string, options: EnvOptions): Promise<void> {
@@ -90,7 +100,7 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
   const file = join(root, environmentFilePath)
   if (existsSync(file) && !options.force)
     throw new CliError(`${file} is there already`, { hint: 'Change it by hand, or replace it with --force.' })
-  const detected = detectSetup(new Set(namesIn(root)))
+  const detected = detectSetup(new Set(namesIn(root)), (file) => presentFiles(root, [file])[0]?.text)
   const { foreignFiles, readForeignEnvironment, versionFiles } = await import('@corral/tasks')
   const versions = presentFiles(root, versionFiles).map(({ path }) => path)
   const foreign = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), detected.length > 0)
@@ -166,9 +176,12 @@ async function show(given: string, options: EnvOptions): Promise<void> {
   const secrets = missingSecrets(request, granted)
   const value = { repository, source, environment: request, leftOut, tools, granted: granted.egress, missing }
   const line = (label: string, text: string): string => `${`${label}:`.padEnd(19)}${text || 'none'}`
-  print({ ...value, grantedSecrets: granted.secrets, missingSecrets: secrets }, options, () =>
+  const built = await builtFor(given, options)
+  const more = { grantedSecrets: granted.secrets, missingSecrets: secrets, ...(built ? { built } : {}) }
+  print({ ...value, ...more }, options, () =>
     [
       line('from', source),
+      ...(built ? [line('built', builtWords(built))] : []),
       line('set-up', request.setup?.replaceAll('\n', `\n${' '.repeat(19)}`) ?? ''),
       line('variables', Object.keys(request.env).join(', ')),
       line('path', request.path.join(', ')),
@@ -188,6 +201,19 @@ async function show(given: string, options: EnvOptions): Promise<void> {
         : []),
     ].join('\n'),
   )
+}
+
+/** What a platform that runs has built for it; where none runs, that is not asked. */
+async function builtFor(given: string, options: EnvOptions): Promise<EnvironmentView | undefined> {
+  const platform = await findPlatform(options).catch(() => undefined)
+  if (!platform) return undefined
+  return findEnvironment(tasksClient(platform).environments, given, options).catch(() => undefined)
+}
+
+function builtWords({ name, snapshots, ...rest }: EnvironmentView): string {
+  const [newest] = snapshots
+  const what = newest ? `, ${newest.name} of ${newest.built_at}, ${megabytes(newest.size_bytes)}` : ''
+  return `${stateOf({ snapshots, ...rest })}${what} (${name})`
 }
 
 /** The file itself, or the one of the repository in this directory. */

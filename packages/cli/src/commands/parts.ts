@@ -81,6 +81,10 @@ export function addPartCommands(program: Command): void {
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
     .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
     .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
+    .option(
+      '--provider <name>',
+      'cluster of tasks that name none, as `corral provider add` named it (default: this one)',
+    )
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .option(
       '--author <"name <email>">',
@@ -97,6 +101,16 @@ export function addPartCommands(program: Command): void {
       '--metrics-address <host:port>',
       'serve /metrics, /healthz and /readyz there without a token, with every --parts; :9090 for every address',
       parseListenAddress,
+    )
+    .option(
+      '--external-metrics-address <host:port>',
+      'serve external.metrics.k8s.io there, for a HorizontalPodAutoscaler, where --external-metrics-tls holds a certificate',
+      parseListenAddress,
+    )
+    .option(
+      '--external-metrics-tls <dir>',
+      'directory with tls.crt and tls.key, e.g. a mounted Secret',
+      '/etc/corral-external-metrics',
     )
     .option(
       '--token-file <file>',

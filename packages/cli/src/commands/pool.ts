@@ -3,6 +3,7 @@ import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
+import { parseDurationSeconds } from '../output/parse-duration.js'
 import { age, dataDirOption, examples, print, table } from './common.js'
 
 type Options = KubeOptions & { json?: boolean }
@@ -26,7 +27,12 @@ export function addPoolCommand(program: Command): void {
     .summary('pools of warm sandboxes')
     .addHelpText(
       'after',
-      examples('corral pool list', 'corral pool create web --template default --replicas 3', 'corral pool scale web 0'),
+      examples(
+        'corral pool list',
+        'corral pool create web --template default --replicas 3',
+        'corral pool advise --since 168h',
+        'corral pool scale web 0',
+      ),
     )
 
   withCluster(pool.command('list'))
@@ -70,6 +76,30 @@ export function addPoolCommand(program: Command): void {
       await using client = await open(options)
       await client.warmPools.patch(name, { spec: { replicas } })
       print({ name, replicas }, options, () => `pool ${name} keeps ${replicas}`)
+    })
+
+  withCluster(pool.command('advise'))
+    .summary('how many to keep ready, from the tasks that ran')
+    .description(
+      'Looks at when tasks asked for a sandbox and how long they waited, and says how many each pool should keep ready so\nthat nineteen of twenty tasks find one. More starts within the time a cold sandbox takes to come, more replicas.',
+    )
+    .option('--since <duration>', 'tasks of this time', parseDurationSeconds, 24 * 60 * 60)
+    .action(async (options: Options & { since: number }) => {
+      const { poolAdvice } = await import('../client/pool-advice.js')
+      const rows = await poolAdvice(options)
+      const cells = rows.map((row) => [
+        row.pool,
+        String(row.tasks),
+        `${Math.round(row.hitRatio * 100)} %`,
+        `${row.waitP95Seconds.toFixed(1)} s`,
+        String(row.kept ?? '-'),
+        String(row.replicas),
+      ])
+      print({ pools: rows }, options, () =>
+        rows.length === 0
+          ? 'no task had a sandbox in that time'
+          : table(['POOL', 'TASKS', 'READY AT ONCE', 'WAIT P95', 'KEEPS', 'ADVISED'], cells),
+      )
     })
 
   withCluster(pool.command('rm').argument('<name...>'))

@@ -60,7 +60,7 @@ async function run(prompt: string | undefined, options: TaskOptions & { once?: b
     const message = await askFollowUp()
     if (message === undefined) return
     const sent = await client.send(id, { task: message })
-    if ('delivery' in sent) return
+    if ('delivery' in sent) return say(`${sent.delivery}: it becomes a follow-up when task ${id} has ended`)
     id = sent.id
   }
 }

@@ -35,6 +35,18 @@ describe('what the options of a task mean', () => {
       request: { repo: '/r', task: 'do it', agent: { name: 'claude', model: 'm' } },
     },
     {
+      when: 'servers of tools are given',
+      options: { repo: '/r', mcp: ['house=node tools/mcp.mjs --all', 'docs=https://mcp.example.com/x?a=b'] },
+      request: {
+        repo: '/r',
+        task: 'do it',
+        mcp_servers: [
+          { name: 'house', command: '/bin/sh', args: ['-c', 'node tools/mcp.mjs --all'] },
+          { name: 'docs', url: 'https://mcp.example.com/x?a=b' },
+        ],
+      },
+    },
+    {
       when: 'branches, time, set-up and egress are given',
       options: {
         repo: '/r',

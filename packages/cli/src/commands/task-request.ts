@@ -18,6 +18,7 @@ import { attemptsOf, parseAttempts } from './attempt-options.js'
 import { checksRequest, parseRounds } from './check-options.js'
 import { type CommonOptions, withPlatform } from './common.js'
 import { identityFrom } from './identity-option.js'
+import { mcpServersFrom } from './mcp-option.js'
 import { lookAtRepository, readFiles, readPrompt } from './task-inputs.js'
 
 export interface TaskOptions extends CommonOptions {
@@ -34,7 +35,9 @@ export interface TaskOptions extends CommonOptions {
   effort?: string
   agentArg?: string[]
   provider?: string
+  sandboxProvider?: string
   instructions?: string
+  mcp?: string[]
   maxTokens?: number
   maxCost?: number
   branch?: string
@@ -44,6 +47,7 @@ export interface TaskOptions extends CommonOptions {
   timeout?: number
   setup?: string
   part?: string
+  snapshot?: boolean
   allow?: string[]
   allowSetup?: string[]
   pool?: string
@@ -106,8 +110,17 @@ export function withTask(command: Command): Command {
     .option('--model <name>', 'model of the agent')
     .option('--effort <level>', 'how hard the model shall think, in the words of the agent, such as low or high')
     .option('--provider <name>', 'provider or named endpoint of the model (see `corral endpoint`)')
+    .option(
+      '--sandbox-provider <name>',
+      'cluster the sandbox is in (see `corral provider list`; default: the platform’s)',
+    )
     .option('--agent-arg <arg>', 'one more argument for the program of the agent; may be repeated', collect)
     .option('--instructions <text>', 'said to the agent beside the instruction files of the repository')
+    .option(
+      '--mcp <name=cmd-or-url>',
+      'give the agent the tools of this MCP server: a command line inside the sandbox, or an address that --allow grants; may be repeated',
+      collect,
+    )
     .option('--max-tokens <n>', 'end the agent before it uses more tokens than this', parseCount)
     .option('--max-cost <usd>', 'end the agent before it spends more US dollars than this', parseAmount)
     .option('--branch <name>', 'branch for the work (default: corral/<task id>)')
@@ -120,6 +133,7 @@ export function withTask(command: Command): Command {
     .option('--lfs', 'bring the contents of Git LFS files in and store the agent’s with it, with your credentials')
     .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseDurationSeconds)
     .option('--setup <cmd>', 'command to run before the agent (default: .corral/setup of the repository)')
+    .option('--no-snapshot', 'set up from nothing, whatever the environment of the repository has built')
     .option('--part <name>', 'part of the repository to set up, one of `parts` of its environment file')
     .option(
       '--allow <host:port>',
@@ -189,15 +203,17 @@ export function taskRequest(
     ...(options.timeout ? { timeout_seconds: options.timeout } : {}),
     ...(options.setup ? { setup: options.setup } : {}),
     ...(options.part ? { part: options.part } : {}),
+    ...(options.snapshot === false ? { use_snapshot: false } : {}),
     ...checksRequest(options),
     ...(options.artifact ? { artifacts: options.artifact } : {}),
     ...(options.allow ? { egress: options.allow } : {}),
     ...(options.allowSetup ? { setup_egress: options.allowSetup } : {}),
-    ...(options.pool || options.template
+    ...(options.pool || options.template || options.sandboxProvider
       ? {
           sandbox: {
             ...(options.pool ? { pool: options.pool } : {}),
             ...(options.template ? { template: options.template } : {}),
+            ...(options.sandboxProvider ? { provider: options.sandboxProvider } : {}),
           },
         }
       : {}),
@@ -206,6 +222,7 @@ export function taskRequest(
     ...(options.ask ? { ask: options.ask } : {}),
     ...(options.hold === undefined ? {} : { hold_sandbox_seconds: options.hold }),
     ...(options.instructions ? { instructions: options.instructions } : {}),
+    ...(options.mcp ? { mcp_servers: mcpServersFrom(options.mcp) } : {}),
     ...(options.maxTokens || options.maxCost
       ? {
           limits: {
@@ -232,6 +249,7 @@ const optionOf: Readonly<Record<string, string>> = {
   timeout_seconds: '--timeout',
   setup: '--setup',
   part: '--part',
+  use_snapshot: '--no-snapshot',
   artifacts: '--artifact',
   checks: '--check',
   check_rounds: '--check-rounds',
@@ -239,8 +257,10 @@ const optionOf: Readonly<Record<string, string>> = {
   setup_egress: '--allow-setup',
   files: '--file',
   instructions: '--instructions',
+  mcp_servers: '--mcp',
   'sandbox.pool': '--pool',
   'sandbox.template': '--template',
+  'sandbox.provider': '--sandbox-provider',
   'limits.max_tokens': '--max-tokens',
   'limits.max_cost_usd': '--max-cost',
 }

@@ -12,16 +12,21 @@ interface SendOptions extends CommonOptions {
   watch?: boolean
 }
 
+const ofRunning =
+  'To a task whose agent runs: the message is given to the agent where it can take it (`steer` in docs/agents.md).'
+const ofUnread = 'Where it cannot, or ends before it has read it, the message becomes a follow-up at its end.'
+const ofEnded =
+  "To an ended task: makes a follow-up, a task of its own on the same branch, from the former's commits, in the same environment, with the agent's session resumed."
+const ofSecond = 'A second one to the same task gets a branch of its own. The former task stays as it is.'
+
 /** `corral task send`: the next thing to say in a conversation. */
 export function addTaskSend(task: Command): void {
   withPlatform(task.command('send').argument('<id>').argument('[message]', '- reads it from standard input'))
     .summary('say the next thing: to the agent as it runs, or as a follow-up of an ended task')
     .description(
-      `To a task whose agent runs: given to the agent where it can take it (\`steer\` in docs/agents.md); should it end before
-it has read it, or cannot, the message becomes a follow-up at its end. To an ended task: makes a follow-up, a
-task of its own that begins with the commits of the former, on the same branch, in the same
-environment, with the agent's session resumed. A second follow-up to the same task gets a branch of its own. The former
-task stays as it is.`,
+      `${ofRunning} ${ofUnread}
+
+${ofEnded} ${ofSecond}`,
     )
     .option('--prompt-file <file>', 'read the message from a file; - is standard input')
     .option('--branch <name>', 'put the work on this branch instead')

@@ -1,3 +1,5 @@
+import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import type { TasksClient } from '@corral/protocol'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { requirePlatform } from '../client/find-platform.js'
@@ -21,10 +23,14 @@ export function addTaskShell(task: Command): void {
           hint: 'A task has one while it runs; create it with --keep to hold the sandbox of a failed one.',
         })
       const { sandboxClient } = await import('../client/kube-access.js')
-      await using client = await sandboxClient({
-        ...options,
-        ...(platform.kubeconfig ? { kubeconfig: platform.kubeconfig } : {}),
-      })
+      const provider = view.sandbox?.provider
+      await using client =
+        provider === undefined
+          ? await sandboxClient({
+              ...options,
+              ...(platform.kubeconfig ? { kubeconfig: platform.kubeconfig } : {}),
+            })
+          : await clientOf(provider, tasksClient(platform))
       const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true
       const shell = command.length > 0 ? command : loginShell
       const process_ = await client.sandboxes.execStream({ name }, ['/bin/sh', '-c', enterRepository, 'sh', ...shell], {
@@ -35,6 +41,15 @@ export function addTaskShell(task: Command): void {
     })
 }
 
+/** The cluster of a provider, reached from here with the settings the platform has for it. */
+async function clientOf(name: string, platform: Pick<TasksClient, 'providers'>): Promise<AgentSandboxClient> {
+  const { providers } = await platform.providers()
+  const settings = providers.find((provider) => provider.name === name)?.settings
+  if (!settings) throw new CliError(`there is no provider "${name}" any more`)
+  const { providerFrom } = await import('../platform/sandbox-places.js')
+  return providerFrom(settings).client
+}
+
 /** The best shell the sandbox has. */
 export const loginShell: readonly string[] = [
   '/bin/sh',
@@ -42,7 +57,8 @@ export const loginShell: readonly string[] = [
   'if command -v bash >/dev/null; then exec bash; else exec sh; fi',
 ]
 
-const enterRepository = `for d in "\${CORRAL_WORKSPACE:-}" /workspace "$HOME"; do
+/** Runs its arguments in the repository of the sandbox. */
+export const enterRepository = `for d in "\${CORRAL_WORKSPACE:-}" /workspace "$HOME"; do
   if [ -n "$d" ] && [ -d "$d/repo" ]; then cd "$d/repo"; break; fi
 done
 exec "$@"`

@@ -29,6 +29,8 @@ export function addTaskCommand(program: Command): Command {
         'corral task list --status failed --limit 5',
         'corral task watch ID      # follow it, as `corral run` does',
         'corral task diff ID       # the change, as a patch',
+        'corral task send ID "Now add a test for it"   # go on: with the running agent, or as a follow-up',
+        'corral task apply ID      # the change into your work tree, uncommitted',
         'corral task rm ID         # take it off the list, with its logs',
       ),
     )
@@ -195,6 +197,7 @@ function taskText(task: TaskView): string {
     ['held until', task.sandbox?.held_until],
     ['group', task.group && `${task.group.name} (attempt ${task.group.number} of ${task.group.size})`],
     ['isolation', task.sandbox?.isolation],
+    ['provider', task.sandbox?.provider],
     ['egress', task.egress?.join(', ')],
     ['created', task.created_at],
     ['task', firstLine(task.task)],

@@ -9,7 +9,7 @@ import type { LogLevel } from '../output/logger.js'
 import { collected, parseCount, parseDurationSeconds, parsePids, parsePort } from '../output/parse-duration.js'
 import { dataDirectoryOf, readReady } from '../platform/data-directory.js'
 import { untilIdle } from '../platform/until-idle.js'
-import { examples, packageCacheOption, untilStopSignal } from './common.js'
+import { examples, packageCacheOption, snapshotBudgetOption, untilStopSignal } from './common.js'
 
 interface UpOptions {
   dataDir?: string
@@ -24,7 +24,9 @@ interface UpOptions {
   warm: number
   podPids?: number
   agent: string
+  provider?: string
   packageCache: number
+  snapshotBudget: number
   idleExit?: number
   logLevel: LogLevel
   detach?: boolean
@@ -60,7 +62,12 @@ export function addUpCommand(program: Command): void {
     .option('--warm <n>', 'sandboxes kept ready', parseCount, 2)
     .option('--pod-pids <n>', 'processes and threads one sandbox may have (default: 1024)', parsePids)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
+    .option(
+      '--provider <name>',
+      'cluster of tasks that name none, as `corral provider add` named it (default: this machine)',
+    )
     .addOption(packageCacheOption())
+    .addOption(snapshotBudgetOption())
     .option('--idle-exit <duration>', 'end after this long without a task', parseDurationSeconds)
     .addOption(
       new Option('--log-level <level>', 'what is logged to standard error')
@@ -76,6 +83,7 @@ export function addUpCommand(program: Command): void {
         'corral status',
         'corral down',
         'corral up --port 7000 --max-tasks 4',
+        'corral up --provider staging      # tasks run in the cluster that `corral provider add staging` named',
       ),
     )
     .action((options: UpOptions, command: Command) => (options.detach ? upDetached(options, command) : up(options)))
@@ -101,7 +109,9 @@ async function up(options: UpOptions): Promise<void> {
     warmSandboxes: options.warm,
     ...(options.podPids === undefined ? {} : { podPids: options.podPids }),
     defaultAgent: options.agent,
+    ...(options.provider ? { defaultProvider: options.provider } : {}),
     packageCacheBytes: options.packageCache,
+    snapshotBudgetBytes: options.snapshotBudget,
     env: process.env,
     log: jsonLogger(options.logLevel),
   })

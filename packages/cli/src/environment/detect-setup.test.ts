@@ -22,6 +22,42 @@ describe('detectSetup', () => {
     expect(detectSetup(new Set(files)).flatMap((each) => each.setup)).toEqual(setup)
   })
 
+  it.each<{ when: string; files: Record<string, string>; checks: string[] }>([
+    { when: 'npm has a test script', files: { 'package.json': '{"scripts":{"test":"mocha"}}' }, checks: ['npm test'] },
+    {
+      when: 'npm has only the script that npm init writes',
+      files: { 'package.json': '{"scripts":{"test":"echo \\"Error: no test specified\\" && exit 1"}}' },
+      checks: [],
+    },
+    { when: 'package.json is no JSON', files: { 'package.json': '{' }, checks: [] },
+    {
+      when: 'Python depends on pytest',
+      files: { 'pyproject.toml': '[dependency-groups]\ntests = ["pytest"]' },
+      checks: ['python -m pytest -q'],
+    },
+    { when: 'Python names no test runner', files: { 'requirements.txt': 'requests' }, checks: [] },
+    {
+      when: 'CMake has tests',
+      files: { 'CMakeLists.txt': 'enable_testing()' },
+      checks: ['cmake --build build -j 2 && ctest --test-dir build --output-on-failure'],
+    },
+    { when: 'CMake has none', files: { 'CMakeLists.txt': 'project(x)' }, checks: [] },
+    { when: 'there is a Maven project', files: { 'pom.xml': '<project/>' }, checks: ['mvn -B -ntp -o test'] },
+  ])('checks when $when', ({ files, checks }) => {
+    const detected = detectSetup(new Set(Object.keys(files)), (file) => files[file])
+    expect(detected.flatMap(({ check }) => (check ? [check.run] : []))).toEqual(checks)
+    const request = parseEnvironmentFile(environmentFileText({ detected, versionFiles: [] }))
+    expect(request.checks.map(({ command }) => command)).toEqual(checks)
+  })
+
+  it.each([
+    { when: 'Rust has no version file', files: ['Cargo.toml'], tools: { rust: '1' } },
+    { when: 'Rust has one', files: ['Cargo.toml', 'rust-toolchain.toml'], tools: {} },
+  ])('tools when $when', ({ files, tools }) => {
+    const text = environmentFileText({ detected: detectSetup(new Set(files)), versionFiles: [] })
+    expect(parseEnvironmentFile(text).tools).toEqual(tools)
+  })
+
   it('writes a file that the platform reads back', () => {
     const detected = detectSetup(new Set(['package-lock.json', 'go.mod']))
     const text = environmentFileText({ detected, versionFiles: ['go.mod'] })
@@ -30,7 +66,7 @@ describe('detectSetup', () => {
       setup: 'npm ci\ngo mod download',
       env: {},
       path: ['node_modules/.bin'],
-      checks: [],
+      checks: [{ name: 'go-test', command: 'go test ./...' }],
       egress: { setup: ['packages'], agent: [] },
     })
   })

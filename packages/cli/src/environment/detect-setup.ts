@@ -4,6 +4,10 @@ export interface DetectedSetup {
   because: string
   setup: string[]
   path?: string
+  /** A toolchain that machines do not have on PATH, where no version file asks for it. */
+  tools?: Readonly<Record<string, string>>
+  /** How its tests are run without network, where the files leave no doubt that it has some. */
+  check?: { name: string; run: string }
 }
 
 interface Rule {
@@ -13,41 +17,113 @@ interface Rule {
   path?: string
 }
 
+interface Language {
+  rules: readonly Rule[]
+  tools?: { files: readonly string[]; otherwise: Readonly<Record<string, string>> }
+  check: { name: string; run: string }
+  /** Whether the repository has such tests; `read` answers undefined for a file that is not there. */
+  hasTests(read: (file: string) => string | undefined): boolean
+}
+
 const venv = 'python3 -m venv .venv'
 
-/** One group per language; within a group the first rule that matches is taken. */
-const groups: readonly (readonly Rule[])[] = [
-  [
-    { files: ['package-lock.json', 'npm-shrinkwrap.json'], setup: ['npm ci'], path: 'node_modules/.bin' },
-    { files: ['pnpm-lock.yaml'], setup: ['npx --yes pnpm install --frozen-lockfile'], path: 'node_modules/.bin' },
-    { files: ['yarn.lock'], setup: ['npx --yes yarn install --frozen-lockfile'], path: 'node_modules/.bin' },
-    { files: ['package.json'], setup: ['npm install --no-package-lock'], path: 'node_modules/.bin' },
-  ],
-  [
-    { files: ['uv.lock'], setup: [venv, '.venv/bin/pip install uv', '.venv/bin/uv sync --frozen'], path: '.venv/bin' },
-    {
-      files: ['poetry.lock'],
-      setup: [venv, '.venv/bin/pip install poetry', '.venv/bin/poetry install --no-interaction'],
-      path: '.venv/bin',
-    },
-    { files: ['requirements.txt'], setup: [venv, '.venv/bin/pip install -r requirements.txt'], path: '.venv/bin' },
-    { files: ['pyproject.toml', 'setup.py'], setup: [venv, '.venv/bin/pip install -e .'], path: '.venv/bin' },
-  ],
-  [{ files: ['go.mod'], setup: ['go mod download'] }],
-  [
-    { files: ['Cargo.lock'], setup: ['cargo fetch --locked'] },
-    { files: ['Cargo.toml'], setup: ['cargo fetch'] },
-  ],
-  [{ files: ['CMakeLists.txt'], setup: ['cmake -S . -B build'] }],
+const always = (): boolean => true
+
+/** Compiles and fetches what the test phase needs, its runner included, and runs no test. */
+const mavenSetup = 'mvn -B -ntp test -Dtest=NoSuchTest -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false'
+
+/** Within a language the first rule that matches is taken. */
+const languages: readonly Language[] = [
+  {
+    check: { name: 'npm-test', run: 'npm test' },
+    hasTests: hasTestScript,
+    rules: [
+      { files: ['package-lock.json', 'npm-shrinkwrap.json'], setup: ['npm ci'], path: 'node_modules/.bin' },
+      { files: ['pnpm-lock.yaml'], setup: ['npx --yes pnpm install --frozen-lockfile'], path: 'node_modules/.bin' },
+      { files: ['yarn.lock'], setup: ['npx --yes yarn install --frozen-lockfile'], path: 'node_modules/.bin' },
+      { files: ['package.json'], setup: ['npm install --no-package-lock'], path: 'node_modules/.bin' },
+    ],
+  },
+  {
+    check: { name: 'pytest', run: 'python -m pytest -q' },
+    hasTests: usesPytest,
+    rules: [
+      {
+        files: ['uv.lock'],
+        setup: [venv, '.venv/bin/pip install uv', '.venv/bin/uv sync --frozen'],
+        path: '.venv/bin',
+      },
+      {
+        files: ['poetry.lock'],
+        setup: [venv, '.venv/bin/pip install poetry', '.venv/bin/poetry install --no-interaction'],
+        path: '.venv/bin',
+      },
+      { files: ['requirements.txt'], setup: [venv, '.venv/bin/pip install -r requirements.txt'], path: '.venv/bin' },
+      { files: ['pyproject.toml', 'setup.py'], setup: [venv, '.venv/bin/pip install -e .'], path: '.venv/bin' },
+    ],
+  },
+  {
+    check: { name: 'go-test', run: 'go test ./...' },
+    hasTests: always,
+    rules: [{ files: ['go.mod'], setup: ['go mod download'] }],
+  },
+  {
+    check: { name: 'cargo-test', run: 'cargo test --offline' },
+    // rustup keeps toolchains in a home directory: without a word for one no sandbox has any.
+    tools: { files: ['rust-toolchain.toml', 'rust-toolchain'], otherwise: { rust: '1' } },
+    hasTests: always,
+    rules: [
+      { files: ['Cargo.lock'], setup: ['cargo fetch --locked'] },
+      { files: ['Cargo.toml'], setup: ['cargo fetch'] },
+    ],
+  },
+  {
+    check: { name: 'mvn-test', run: 'mvn -B -ntp -o test' },
+    hasTests: always,
+    rules: [{ files: ['pom.xml'], setup: [mavenSetup] }],
+  },
+  {
+    check: { name: 'ctest', run: 'cmake --build build -j 2 && ctest --test-dir build --output-on-failure' },
+    hasTests: (read) => /\b(enable_testing|add_test)\b|include\(CTest\)/i.test(read('CMakeLists.txt') ?? ''),
+    rules: [{ files: ['CMakeLists.txt'], setup: ['cmake -S . -B build'] }],
+  },
 ]
 
 /** What the files at the root of a repository say about its set-up, a row per language. Pure. */
-export function detectSetup(files: ReadonlySet<string>): DetectedSetup[] {
-  return groups.flatMap((rules) => {
+export function detectSetup(
+  files: ReadonlySet<string>,
+  read: (file: string) => string | undefined = () => undefined,
+): DetectedSetup[] {
+  return languages.flatMap(({ rules, check, hasTests, tools }) => {
+    const isAsked = tools?.files.some((file) => files.has(file))
     for (const { files: wanted, setup, path } of rules) {
       const because = wanted.find((file) => files.has(file))
-      if (because) return [{ because, setup: [...setup], ...(path ? { path } : {}) }]
+      if (because)
+        return [
+          {
+            because,
+            setup: [...setup],
+            ...(path ? { path } : {}),
+            ...(tools && !isAsked ? { tools: tools.otherwise } : {}),
+            ...(hasTests(read) ? { check } : {}),
+          },
+        ]
     }
     return []
   })
+}
+
+/** `npm init` writes a test script that only fails. */
+function hasTestScript(read: (file: string) => string | undefined): boolean {
+  try {
+    const { scripts } = JSON.parse(read('package.json') ?? '{}') as { scripts?: { test?: unknown } }
+    return typeof scripts?.test === 'string' && !scripts.test.includes('no test specified')
+  } catch {
+    // A package.json that is no JSON is for npm to complain about.
+    return false
+  }
+}
+
+function usesPytest(read: (file: string) => string | undefined): boolean {
+  return ['pyproject.toml', 'requirements.txt', 'setup.cfg', 'tox.ini'].some((file) => read(file)?.includes('pytest'))
 }

@@ -24,6 +24,8 @@ export function environmentFileText({ detected, foreign, versionFiles }: Environ
     'version: 1',
     ...(foreign ? fromForeign(foreign) : fromDetected(detected)),
     ...(path.length > 0 ? ['path:', ...path] : []),
+    ...(foreign ? [] : toolsOf(detected)),
+    ...(foreign ? [] : checksOf(detected)),
     ...(versionFiles.length > 0 ? [`# tools: versions come from ${versionFiles.join(', ')}`] : []),
     'egress:',
     '  setup: [packages]',
@@ -35,6 +37,18 @@ export function environmentFileText({ detected, foreign, versionFiles }: Environ
 function fromDetected(detected: readonly DetectedSetup[]): string[] {
   const lines = detected.flatMap(({ because, setup }) => [`  # ${because}`, ...setup.map((line) => `  - ${line}`)])
   return lines.length > 0 ? ['setup:', ...lines] : []
+}
+
+function toolsOf(detected: readonly DetectedSetup[]): string[] {
+  const tools = Object.assign({}, ...detected.map((each) => each.tools))
+  return Object.keys(tools).length > 0 ? dump({ tools }).trimEnd().split('\n') : []
+}
+
+function checksOf(detected: readonly DetectedSetup[]): string[] {
+  const checks = detected.flatMap(({ check }) => (check ? [check] : []))
+  if (checks.length === 0) return []
+  const lines = dump(checks).trimEnd().split('\n')
+  return ['checks: # judge the work after the agent; what fails goes back to it', ...lines.map((line) => `  ${line}`)]
 }
 
 function fromForeign({ source, setup, env, tools, start }: NonNullable<EnvironmentSource['foreign']>): string[] {

@@ -38,6 +38,8 @@ export interface InstallValues {
     /** Runtime class and placement. */
     pod: object
   }
+  /** `true` where the server serves `external.metrics.k8s.io`: a pod with another answer is another pod. */
+  externalMetrics: Leaf
   networkPolicy: {
     /** Who may ask the HTTP API and who may read metrics, as peers of a NetworkPolicy. */
     httpFrom: Leaf
@@ -49,7 +51,7 @@ export interface InstallValues {
 }
 
 /** Ports of `corral server` in a pod. */
-export const serverPorts = { http: 8090, broker: 8787, metrics: 9090 } as const
+export const serverPorts = { http: 8090, broker: 8787, metrics: 9090, externalMetrics: 8443 } as const
 
 const tcp = (port: number): object => ({ port, protocol: 'TCP' })
 
@@ -87,6 +89,7 @@ export const defaultValues: InstallValues = {
     },
     pod: {},
   },
+  externalMetrics: 'false',
   networkPolicy: {
     httpFrom: [{ podSelector: { matchLabels: { app: 'corral-test' } } }],
     metricsFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],

@@ -50,7 +50,7 @@ export function serverServices({ namespace }: InstallValues): object[] {
 /** One replica on its volume: the next one starts when the former has let go of it. Tasks go on meanwhile. */
 export function serverDeployment(values: InstallValues): object {
   const { namespace, server } = values
-  const { http, broker, metrics } = serverPorts
+  const { http, broker, metrics, externalMetrics } = serverPorts
   const probe = (path: string, periodSeconds: number): object => ({
     httpGet: { path, port: 'metrics' },
     periodSeconds,
@@ -65,7 +65,10 @@ export function serverDeployment(values: InstallValues): object {
       strategy: { type: 'Recreate' },
       selector: { matchLabels: serverLabels },
       template: {
-        metadata: { labels: serverLabels },
+        metadata: {
+          labels: serverLabels,
+          annotations: { 'corral.dev/external-metrics': values.externalMetrics },
+        },
         spec: {
           serviceAccountName: name,
           enableServiceLinks: false,
@@ -86,6 +89,7 @@ export function serverDeployment(values: InstallValues): object {
                 `--port=${http}`,
                 `--broker-port=${broker}`,
                 `--metrics-address=:${metrics}`,
+                `--external-metrics-address=:${externalMetrics}`,
                 '--token-file=/etc/corral/token',
                 '--broker-secret-file=/etc/corral/broker-secret',
                 flag('max-tasks', server.maxTasks),
@@ -108,6 +112,7 @@ export function serverDeployment(values: InstallValues): object {
                 { name: 'data', mountPath: '/var/lib/corral' },
                 { name: 'tmp', mountPath: '/tmp' },
                 { name: 'secrets', mountPath: '/etc/corral', readOnly: true },
+                { name: 'external-metrics', mountPath: '/etc/corral-external-metrics', readOnly: true },
               ],
             },
           ],
@@ -115,6 +120,7 @@ export function serverDeployment(values: InstallValues): object {
             { name: 'data', persistentVolumeClaim: { claimName: server.claimName } },
             { name: 'tmp', emptyDir: {} },
             { name: 'secrets', secret: { secretName: server.secretName } },
+            { name: 'external-metrics', secret: { secretName: 'corral-external-metrics', optional: true } },
           ],
           ...server.placement,
         },

@@ -2,10 +2,7 @@ import type { CheckRound, TaskEvent, TaskView } from '@corral/protocol'
 import { pc } from './colors.js'
 import { terminalText } from './terminal-text.js'
 
-/** Lines of a failed check's output that are shown. */
-const shownLines = 10
-
-/** A check, or a round of them, as lines for a person. */
+/** A check, or a round of them, as lines for a person. What a check wrote was told before, as it came. */
 export function describeCheck(event: Extract<TaskEvent, { type: 'check' | 'check_round' }>): string | undefined {
   if (event.type === 'check_round')
     return event.message === undefined
@@ -15,11 +12,7 @@ export function describeCheck(event: Extract<TaskEvent, { type: 'check' | 'check
   const name = terminalText(event.name)
   if (event.outcome === 'passed') return `${pc.green('✓')} ${pc.bold(`check ${name}`)}${seconds}`
   const how = event.outcome === 'timed_out' ? 'no end in its time' : `exit code ${event.exit_code}`
-  const lines = terminalText(event.output ?? '')
-    .split('\n')
-    .slice(-shownLines)
-  const output = lines.filter((line) => line !== '').map((line) => pc.dim(`    ${line}`))
-  return [`${pc.red('✗')} ${pc.bold(`check ${name}`)}  ${how}${seconds}`, ...output].join('\n')
+  return `${pc.red('✗')} ${pc.bold(`check ${name}`)}  ${how}${seconds}`
 }
 
 /** `lint ✓ test ✗ (round 2 of 3)`, the last round of a task; undefined for one without checks. */

@@ -46,7 +46,7 @@ export function describeEvent(event: TaskEvent): string | undefined {
     case 'output':
       return indent(
         terminalText(event.text).replace(/\n$/, ''),
-        event.stage ? pc.dim(`  ${event.stage} │ `) : pc.dim('  │ '),
+        event.stage ? pc.dim(`  ${terminalText(event.check ?? event.stage)} │ `) : pc.dim('  │ '),
       )
     case 'check':
     case 'check_round':

@@ -71,12 +71,18 @@ export async function runController(argv: readonly string[]): Promise<void> {
   await manager.stop()
   await tracing?.shutDown()
   await client.close()
-  if (failed !== undefined) throw explainAddress(failed)
+  if (failed !== undefined) throw explained(failed)
 }
 
-/** A port of ours that is taken, told with its holder. */
-function explainAddress(error: unknown): unknown {
+/** What happens to every manager some day, told without a stack: a port that is taken with its holder, a lost election. */
+function explained(error: unknown): unknown {
   const { code, port } = error as { code?: string; port?: number }
+  if (code === 'LeadershipLost')
+    return new CliError('leader election lost', {
+      exitCode: 1,
+      hint: 'Another manager leads, or the API server did not answer in time. A kubelet starts this one again.',
+      cause: error,
+    })
   const flags = '--metrics-bind-address or --health-probe-bind-address'
   return code === 'EADDRINUSE' && port !== undefined ? explainPort(error, port, flags) : error
 }

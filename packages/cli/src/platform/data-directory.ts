@@ -22,6 +22,8 @@ export interface DataDirectory {
   readonly toolchains: string
   readonly runtime: string
   readonly secrets: string
+  /** The clusters tasks may run in beside the platform's own. */
+  readonly providers: string
   /** The named endpoints of models. */
   readonly endpoints: string
   /** Prices of models that differ from what this release knows; need not exist. */
@@ -31,6 +33,8 @@ export interface DataDirectory {
   readonly environmentGrants: string
   /** The package mirror's cache and socket. */
   readonly packages: string
+  /** What was chosen under Settings; need not exist. */
+  readonly settings: string
 }
 
 const schemaVersion = 1
@@ -65,11 +69,13 @@ export function dataDirectoryAt(given: string): DataDirectory {
     toolchains: at('toolchains'),
     runtime: at('runtime'),
     secrets: at('secrets'),
+    providers: at('providers.json'),
     endpoints: at('endpoints.json'),
     prices: at('prices.json'),
     git: at('git'),
     packages: at('packages'),
     environmentGrants: at('environment-grants.json'),
+    settings: at('settings.json'),
   }
 }
 

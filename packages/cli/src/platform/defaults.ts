@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
 import { graceAnnotation } from '@corral/node'
+import type { SandboxProviderSettings } from '@corral/protocol'
 import {
   isAlreadyExists,
   type KubeObject,
@@ -102,6 +104,37 @@ export async function ensureDefaults(
   await ensure(client, Services, inside(brokerServiceObject))
   await ensure(client, SandboxTemplates, inside(defaultTemplate))
   await ensure(client, SandboxWarmPools, inside(defaultPool(warmSandboxes)))
+}
+
+/**
+ * The pool for tasks of another platform, named after what distinguishes it, so that several platforms share one. Its
+ * sandboxes reach nothing: the model broker comes to them.
+ */
+export async function ensureProviderPool(
+  client: KubeClient,
+  namespace: string,
+  settings: Pick<SandboxProviderSettings, 'runtime_class_name' | 'image' | 'warm'>,
+): Promise<string> {
+  const { runtime_class_name, image, warm = 0 } = settings
+  const distinct = [runtime_class_name, image].filter((part) => part !== undefined)
+  const hash = createHash('sha256').update(JSON.stringify(distinct)).digest('hex').slice(0, 8)
+  const name = distinct.length === 0 ? 'corral-tasks' : `corral-tasks-${hash}`
+  const { podTemplate } = defaultTemplate.spec
+  const containers = podTemplate.spec.containers.map((container) => ({ ...container, ...(image ? { image } : {}) }))
+  const runtime = runtime_class_name ? { runtimeClassName: runtime_class_name } : {}
+  const metadata = { name, namespace }
+  await ensure(client, SandboxTemplates, {
+    ...defaultTemplate,
+    metadata,
+    spec: {
+      ...defaultTemplate.spec,
+      podTemplate: { ...podTemplate, spec: { ...podTemplate.spec, ...runtime, containers } },
+      networkPolicy: { ingress: [], egress: [] },
+    },
+  })
+  const pool = defaultPool(warm)
+  await ensure(client, SandboxWarmPools, { ...pool, metadata, spec: { ...pool.spec, sandboxTemplateRef: { name } } })
+  return name
 }
 
 async function ensure<T extends KubeObject>(client: KubeClient, kind: ResourceKind<T>, object: T): Promise<void> {

@@ -1,24 +1,25 @@
-import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import { agentAdapters, commandLineAgentName } from '@corral/agents'
 import { type AgentInfo, CorralError, type SecretInfo } from '@corral/protocol'
 import { clusterView, type PlatformService } from '@corral/server'
 import { fileSecretStore, type ModelProviders, taskLabel } from '@corral/tasks'
 import { installedAgents } from '../installed-agents.js'
-import { connectionChecks } from './connection-checks.js'
 import { demoRequest } from './demo-request.js'
 import { platformNamespace } from './names.js'
-import type { TaskPlatformOptions } from './task-platform.js'
+import { createPlatformSettings } from './platform-settings.js'
+import { sandboxProviders } from './sandbox-providers.js'
+import type { TaskPlatformOptions, TaskShared } from './task-platform.js'
 
 /** Secrets that are the platform's own: made by it, and of no use to anybody who looks. */
 const ownSecrets: ReadonlySet<string> = new Set(['broker-token-secret', 'service-account-key'])
 
 /** What the pages show of this platform. */
-export function createPlatformService(options: TaskPlatformOptions, providers: ModelProviders): PlatformService {
+export function createPlatformService(
+  options: TaskPlatformOptions,
+  { providers, places, providerStore }: Pick<TaskShared, 'providers' | 'places' | 'providerStore'>,
+): PlatformService {
   const { client, directory } = options
   const namespace = options.namespace ?? platformNamespace
   const secrets = fileSecretStore(directory.secrets)
-  const reach = options.connection ? { connection: options.connection } : {}
-  const sandboxes = new AgentSandboxClient({ client, namespace, ...reach })
   return {
     ...clusterView(client, namespace, taskLabel),
     agents: () => agentInfos(options, providers),
@@ -38,7 +39,8 @@ export function createPlatformService(options: TaskPlatformOptions, providers: M
       refuseOwn(name)
       await secrets.remove(name)
     },
-    checks: (signal) => connectionChecks(sandboxes, signal),
+    settings: createPlatformSettings(options),
+    ...sandboxProviders(options, places, providerStore),
     demo: async () => (options.localRepositories ? demoRequest(directory.demo) : undefined),
   }
 }

@@ -2,7 +2,15 @@ import { rmSync } from 'node:fs'
 import { createApiServer, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
 import { defaultManagerOptions, startManager, startShadowPools } from '@corral/controllers'
 import { inProcessKubeClient } from '@corral/kube'
-import { type Isolation, isSandboxTier, pickIsolation, startNode, type Tier, thawPods } from '@corral/node'
+import {
+  type Isolation,
+  isSandboxTier,
+  type NodeAgent,
+  pickIsolation,
+  startNode,
+  type Tier,
+  thawPods,
+} from '@corral/node'
 import { type Logger, systemClock } from '@corral/ports'
 import { embeddedCrds } from '@corral/resources'
 import { configuredIdentity, createGit, writeGlobalConfig } from '@corral/tasks'
@@ -49,8 +57,12 @@ export interface PlatformOptions {
   /** Processes and threads one sandbox may have. */
   podPids?: number
   defaultAgent: string
+  /** The provider of tasks that name none; this machine's own where left out. */
+  defaultProvider?: string
   /** What the package mirror may keep on disk. */
   packageCacheBytes: number
+  /** What snapshots of environments may take on the disk. */
+  snapshotBudgetBytes?: number
   env: NodeJS.ProcessEnv
   log: Logger
 }
@@ -128,6 +140,12 @@ async function assemble(
 
   const picking = pick(options, directory)
   picking.catch(() => undefined) // looked at below; an earlier failure must not leave it unowned
+  let isPicked = false
+  // The cradle starts beside the API server: where that fails, it has to be let go, or this process would wait for it.
+  stops.push(async () => {
+    if (!isPicked)
+      await picking.then(({ isolation: unused }) => unused.close({ endPods: false })).catch(() => undefined)
+  })
   const api = await createApiServer({
     // Controllers, node and tasks share this thread: the journal gets one of its own.
     storage: sqliteStorage({ directory: directory.api, ...journalThread() }),
@@ -160,12 +178,14 @@ async function assemble(
   shadowPools.ready.catch(() => undefined)
 
   const { isolation, runtime, remedy } = await picking
+  isPicked = true
   let keepsSandboxes = true
   // A node that was too slow to end its pods leaves them to the cradle, which ends all of them where no task needs one.
   stops.push(() => isolation.close({ endPods: !keepsSandboxes }))
   let isReady = false
   let diskProblem: string | undefined
   const git = createGit({ globalConfig: await writeGlobalConfig(directory.git, env), env })
+  let node: NodeAgent | undefined
   const tasks = await startTaskPlatform({
     client,
     directory,
@@ -179,10 +199,14 @@ async function assemble(
     maxConcurrent: options.maxConcurrent,
     ...(options.maxHeld === undefined ? {} : { maxHeld: options.maxHeld }),
     defaultAgent: options.defaultAgent,
+    ownProvider: 'embedded',
+    ...(options.defaultProvider ? { defaultProvider: options.defaultProvider } : {}),
     localRepositories: true,
     findIdentity: (path) => configuredIdentity(git, path),
     isInstalled: (program) => isInstalled(program, directory.agents),
     isolation: isolation.tier,
+    snapshots: () => node?.snapshots,
+    ...(options.snapshotBudgetBytes === undefined ? {} : { snapshotBudgetBytes: options.snapshotBudgetBytes }),
     confine: confineGit(isolation, env.PATH),
     onSandboxesNeeded: (until) => void isolation.keepUntil(until),
     registry,
@@ -199,7 +223,7 @@ async function assemble(
     log: log.child({ part: 'packages' }),
   })
   stops.push(() => mirror.close())
-  const node = await startNode({
+  const running = await startNode({
     client,
     isolation,
     dataDir: directory.path,
@@ -228,22 +252,25 @@ async function assemble(
     clock: systemClock,
     log: log.child({ part: 'node' }),
   })
-  api.setPodStreams(node.podStreams)
+  node = running
+  api.setPodStreams(running.podStreams)
+  // Sandboxes of other clusters go on without this machine.
+  const holdersHere = () => tasks.controller.holders().filter(({ status }) => !status?.sandbox?.provider)
   const podsOfTasks = (): Set<string | undefined> =>
-    new Set(tasks.controller.holders().map(({ status }) => status?.sandbox?.podName))
+    new Set(holdersHere().map(({ status }) => status?.sandbox?.podName))
   stops.push(() => {
     const held = podsOfTasks()
-    keepsSandboxes = tasks.controller.holders().length > 0
-    return node.stop({
+    keepsSandboxes = holdersHere().length > 0
+    return running.stop({
       endPods: true,
       keeps: ({ metadata }) => metadata?.namespace === platformNamespace && held.has(metadata.name),
     })
   })
   stops.push(() => tasks.stop())
-  await Promise.all([manager.ready, shadowPools.ready, node.ready, tasks.ready])
+  await Promise.all([manager.ready, shadowPools.ready, running.ready, tasks.ready])
 
   const letGo = async (): Promise<void> => {
-    if (tasks.controller.holders().length > 0) return
+    if (holdersHere().length > 0) return
     await within(announceMs, isolation.announceEnd?.() ?? Promise.resolve()).catch(() => undefined)
   }
   isReady = true
@@ -299,5 +326,7 @@ async function pick(options: PlatformOptions, directory: DataDirectory): Promise
     tier: options.isolation,
     allowUnconfined: options.allowProcess === true,
   })
+  // Its process starts while this one sets up the API server: nothing of it is needed before the node starts.
+  isolation.warmUp?.()
   return { isolation, runtime, remedy: rejected[0]?.remedy }
 }

@@ -16,6 +16,7 @@ import {
 } from './data-directory.js'
 import { ensureDefaults } from './defaults.js'
 import { electionIdentity } from './election.js'
+import { startExternalMetrics } from './external-metrics.js'
 import { announce, type PartOptions } from './part.js'
 import { explainPort } from './port-holder.js'
 import { startTaskParts, type TaskPart } from './task-platform.js'
@@ -36,9 +37,12 @@ export interface ServerCommandOptions extends PartOptions {
   metricsAddress?: ListenAddress
   tokenFile?: string
   brokerSecretFile?: string
+  externalMetricsAddress?: ListenAddress
+  externalMetricsTls: string
   /** Makes the default template, pool and Service where they are missing, with this many sandboxes kept ready. */
   warm?: number
   egressByName?: boolean
+  provider?: string
   reach: 'auto' | 'port-forward' | 'pod-address'
 }
 
@@ -85,20 +89,35 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
       : {}),
     hasEgressByName: options.egressByName ?? false,
     connection: { type: reachOf(options) },
+    ownProvider: 'kubernetes',
+    ...(options.provider ? { defaultProvider: options.provider } : {}),
     namespace: options.namespace,
+    runsOn: { provider: 'kubernetes', isGiven: true },
     isReady: () => isReady,
     clock: systemClock,
     log,
   })
   await tasks.ready
   isReady = true
+  const externalMetrics = options.externalMetricsAddress
+    ? await startExternalMetrics({
+        client,
+        address: options.externalMetricsAddress,
+        certificates: options.externalMetricsTls,
+        namespace: options.namespace,
+        demand: () => tasks.controller?.demand(),
+        log,
+      })
+    : undefined
   announce(options, {
-    ...(tasks.http ? { url: tasks.http.url, token } : {}),
+    // A token that was given is known to who gave it, and the output of a pod is read by many.
+    ...(tasks.http ? { url: tasks.http.url, ...(options.tokenFile ? {} : { token }) } : {}),
     ...(probes ? { metrics: `${probes.url}/metrics` } : {}),
     pid: process.pid,
   })
   await stop
   isReady = false
+  await externalMetrics?.close()
   await tasks.stop()
   await probes?.close()
   await client.close()

@@ -13,14 +13,14 @@ import {
   fileEnvironmentGrants,
   filePrices,
   fileSecretStore,
-  mayUseModel,
   modelCallEvent,
   promTaskGauges,
-  providerNameOf,
   type SandboxAccess,
   sdkSandboxAccess,
   startBroker,
+  type TaskDemand,
   type TaskQueue,
+  taskDemand,
   writeGlobalConfig,
 } from '@corral/tasks'
 import { ensureSecret } from './data-directory.js'
@@ -37,7 +37,9 @@ export interface TaskControllerPart {
   holders(): Stored<AgentTask>[]
   /** See `TaskController`; empty while another process leads. */
   queue(): TaskQueue
-  /** Whether any task waits or runs here. */
+  /** How much work there is; undefined while another process leads. */
+  demand(): TaskDemand | undefined
+  /** Whether any task waits or runs here, or an environment is built. */
   isBusy(): boolean
   stop(): Promise<void>
 }
@@ -48,7 +50,7 @@ export async function startControllerPart(
 ): Promise<TaskControllerPart> {
   const { client, directory, env, clock, log, registry } = options
   const namespace = options.namespace ?? platformNamespace
-  const { records, providers, metrics } = shared
+  const { records, providers, metrics, places } = shared
   const tokens = createTaskTokens(options.brokerSecret ?? ensureSecret(directory, 'secrets/broker-token-secret'))
   const usage = createUsageRecord(records.events)
   const prices = filePrices(directory.prices, (problem) => log.error('prices', { problem }))
@@ -63,6 +65,7 @@ export async function startControllerPart(
       client,
       namespace,
       sandboxes,
+      places,
       repository: createRepository({
         git,
         mirrorsDirectory: directory.mirrors,
@@ -76,6 +79,10 @@ export async function startControllerPart(
       holds,
       maxConcurrent: options.maxConcurrent,
       ...(options.maxHeld === undefined ? {} : { maxHeld: options.maxHeld }),
+      ...(options.snapshots ? { snapshots: options.snapshots } : {}),
+      ...(options.snapshotBudgetBytes === undefined
+        ? {}
+        : { snapshotLimits: { budgetBytes: options.snapshotBudgetBytes } }),
       packageClients: packageClients(),
       environmentGrants: fileEnvironmentGrants(directory.environmentGrants),
       secrets: fileSecretStore(directory.secrets),
@@ -94,12 +101,7 @@ export async function startControllerPart(
   const broker = await listenRemembered(options.brokerPort, options.remembered.broker, (port) =>
     startBroker({
       tokens,
-      async findTask(uid) {
-        const task = controller.current?.tasks.byIndex('uid', uid)[0]
-        const name = task && mayUseModel(task) ? providerNameOf(task) : undefined
-        const provider = name === undefined ? undefined : await providers.find(name)
-        return task && provider ? brokeredTask(task, provider, await usage.spent(uid)) : undefined
-      },
+      findTask: (uid) => brokeredTask(controller.current?.tasks.byIndex('uid', uid)[0], { providers, usage }),
       findKey: (provider) => providers.keyOf(provider),
       baseUrlOf: (provider) => providers.baseUrlOf(provider),
       recordCall: (uid, call) => {
@@ -124,7 +126,10 @@ export async function startControllerPart(
     ready: controller.ready,
     holders: () => controller.holders(),
     queue: () => controller.current?.queue() ?? new Map(),
-    isBusy: () => controller.current?.tasks.list().some((task) => !isFinalPhase(task.status?.phase)) ?? false,
+    demand: () => controller.current && taskDemand(controller.current.tasks.list()),
+    isBusy: () =>
+      controller.current?.isBuilding() === true ||
+      controller.current?.tasks.list().some((task) => !isFinalPhase(task.status?.phase)) === true,
     stop: () => controller.stop(),
   }
 }

@@ -1,4 +1,5 @@
 import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
+import { CorralError } from '@corral/protocol'
 import {
   createAccess,
   createApp,
@@ -10,6 +11,7 @@ import {
   terminalSocket,
 } from '@corral/server'
 import {
+  createEnvironmentService,
   createGit,
   createProjectService,
   createTaskFeed,
@@ -17,13 +19,16 @@ import {
   createTaskTerminals,
   hasGitLfs,
   quarantineTreeReader,
+  type SandboxAccess,
   sdkSandboxAccess,
 } from '@corral/tasks'
 import { version } from '../version.js'
 import { listenRemembered } from './free-port.js'
 import { platformNamespace } from './names.js'
 import { createPlatformService } from './platform-service.js'
+import { settingsStoreOf } from './platform-settings.js'
 import { webDirectory } from './runtime-files.js'
+import { taskDefaults } from './settings-store.js'
 import type { TaskControllerPart } from './task-controller-part.js'
 import type { TaskPlatformOptions, TaskShared } from './task-platform.js'
 
@@ -35,7 +40,7 @@ export async function startHttpPart(
 ): Promise<HttpServer> {
   const { client, registry, log } = options
   const namespace = options.namespace ?? platformNamespace
-  const { records, providers, metrics } = shared
+  const { records, providers, metrics, places } = shared
   const git = createGit({ globalConfig: '/dev/null', env: options.env })
   const tasks = createTaskService({
     client,
@@ -44,11 +49,13 @@ export async function startHttpPart(
     ...(controller ? { queue: () => controller.queue() } : {}),
     defaultAgent: options.defaultAgent,
     providers,
+    places,
     localRepositories: options.localRepositories,
     hasEgressByName: options.hasEgressByName ?? true,
     ...(options.isInstalled ? { isInstalled: options.isInstalled } : {}),
     isolation: options.isolation,
     ...(options.findIdentity ? { findIdentity: options.findIdentity } : {}),
+    defaults: async () => taskDefaults((await settingsStoreOf(options).read()).settings),
     trees: quarantineTreeReader({ confine: options.confine, path: options.env.PATH }),
     hasGitLfs: () => hasGitLfs(git),
     metrics,
@@ -57,10 +64,13 @@ export async function startHttpPart(
   const app = createApp({
     tasks,
     projects: createProjectService({ client, namespace, localRepositories: options.localRepositories }),
+    environments: createEnvironmentService({
+      ...{ client, namespace, records, git, localRepositories: options.localRepositories },
+    }),
     token: options.token,
     access,
     web: await readWebFiles(webDirectory()),
-    platform: createPlatformService(options, providers),
+    platform: createPlatformService(options, shared),
     session: { default_agent: options.defaultAgent, local_repositories: options.localRepositories },
     isReady: options.isReady,
     diskProblem: options.diskProblem,
@@ -75,7 +85,16 @@ export async function startHttpPart(
     log,
   })
   const reach = options.connection ? { connection: options.connection } : {}
-  const sandboxes = sdkSandboxAccess(new AgentSandboxClient({ client, namespace, ...reach }))
+  const own = sdkSandboxAccess(new AgentSandboxClient({ client, namespace, ...reach }))
+  const sandboxes: SandboxAccess = {
+    async open(sandbox, call) {
+      const { provider } = sandbox
+      const place = provider === undefined ? undefined : await places.find(provider)
+      if (provider !== undefined && !place)
+        throw new CorralError('ProviderUnreachable', `there is no provider "${provider}" of sandboxes`)
+      return (place?.sandboxes ?? own).open(sandbox, call)
+    },
+  }
   const sockets = createSocketUpgrades({
     gate: access.gate,
     routes: [

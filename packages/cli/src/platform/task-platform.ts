@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from '@corral/agent-sandbox-sdk'
 import type { KubeClient } from '@corral/kube'
-import type { Clock, Logger } from '@corral/ports'
-import type { GitIdentity } from '@corral/protocol'
+import type { Clock, Logger, SnapshotStore } from '@corral/ports'
+import type { GitIdentity, SandboxProviderName, Settings } from '@corral/protocol'
 import type { HttpServer } from '@corral/server'
 import {
   type Confine,
@@ -9,14 +9,20 @@ import {
   directoryTaskRecords,
   type ElectionOptions,
   fileEndpointStore,
+  fileProviderStore,
   fileSecretStore,
   type ModelProviders,
+  type ProviderStore,
   promTaskMetrics,
+  type SandboxPlaces,
   type TaskMetrics,
   type TaskRecords,
 } from '@corral/tasks'
 import type { Registry } from 'prom-client'
+import { chosenProviderName, withChosenProvider } from './chosen-provider.js'
 import type { DataDirectory, Ports } from './data-directory.js'
+import { settingsStoreOf } from './platform-settings.js'
+import { createSandboxPlaces } from './sandbox-places.js'
 import { startControllerPart, type TaskControllerPart } from './task-controller-part.js'
 import { startHttpPart } from './task-http-part.js'
 
@@ -44,6 +50,10 @@ export interface TaskPlatformOptions {
   /** Sandboxes of ended tasks that may be held for follow-ups at once. */
   maxHeld?: number
   defaultAgent: string
+  /** What the platform's own sandboxes are called among providers. */
+  ownProvider: 'embedded' | 'kubernetes'
+  /** The provider of tasks that name none. */
+  defaultProvider?: string
   /** Whether tasks may name repositories on this machine's disk. */
   localRepositories: boolean
   /** See `TaskServiceOptions`. */
@@ -51,6 +61,10 @@ export interface TaskPlatformOptions {
   /** See `TaskServiceOptions`. */
   isInstalled?(program: string): Promise<boolean>
   isolation?: string
+  /** See `TaskControllerOptions`. */
+  snapshots?: () => SnapshotStore | undefined
+  /** What snapshots of environments may take on the disk. */
+  snapshotBudgetBytes?: number
   /** See `TaskControllerOptions`. */
   hasEgressByName?: boolean
   /** How sandboxes are reached; through the API server where left out. */
@@ -61,6 +75,8 @@ export interface TaskPlatformOptions {
   onSandboxesNeeded?(until: Date | undefined): void
   registry: Registry
   namespace?: string
+  /** What sandboxes run on; this machine where left out. `isGiven`: it was named at the start and no setting changes it. */
+  runsOn?: { provider: SandboxProviderName; context?: string; namespace?: string; isGiven?: boolean }
   isReady: () => boolean
   /** What is wrong with the disk, while something is. */
   diskProblem?: () => string | undefined
@@ -73,6 +89,8 @@ export interface TaskShared {
   records: TaskRecords
   providers: ModelProviders
   metrics: TaskMetrics
+  places: SandboxPlaces
+  providerStore: ProviderStore
 }
 
 export interface RunningTaskParts {
@@ -90,8 +108,10 @@ const followMs = 250
 /** Starts the parts that are asked for; what was started is stopped again when a later one fails. */
 export async function startTaskParts(
   parts: ReadonlySet<TaskPart>,
-  options: TaskPlatformOptions,
+  given: TaskPlatformOptions,
 ): Promise<RunningTaskParts> {
+  const { settings } = await settingsStoreOf(given).read()
+  const options = withChoice(given, settings)
   const stops: (() => Promise<void>)[] = []
   const stop = async (): Promise<void> => {
     for (let next = stops.pop(); next; next = stops.pop()) await next()
@@ -99,7 +119,21 @@ export async function startTaskParts(
   const { directory, env, clock } = options
   const secrets = fileSecretStore(directory.secrets)
   const isReader = !parts.has('controller')
+  let broker: { host: string; port: number } | undefined
+  const providerStore = withChosenProvider(fileProviderStore(directory.providers), settings)
+  const places = createSandboxPlaces({
+    store: providerStore,
+    own: options.ownProvider,
+    fallback: options.defaultProvider,
+    broker() {
+      if (!broker) throw new Error('the broker of this process does not listen')
+      return broker
+    },
+    log: options.log,
+  })
   const shared: TaskShared = {
+    places,
+    providerStore,
     records: directoryTaskRecords({
       directory: directory.tasks,
       now: () => clock.now(),
@@ -108,14 +142,21 @@ export async function startTaskParts(
     providers: createModelProviders({ endpoints: fileEndpointStore(directory.endpoints), secrets, env }),
     metrics: promTaskMetrics(options.registry),
   }
-  stops.push(() => shared.records.close())
+  stops.push(
+    () => shared.records.close(),
+    () => places.close(),
+  )
   try {
     const controller = parts.has('controller') ? await startControllerPart(options, shared) : undefined
-    if (controller)
+    if (controller) {
+      // An address that stands for all of them is reached on loopback.
+      const { host, port } = controller.broker
+      broker = { host: /^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host, port }
       stops.push(
         () => controller.broker.close(),
         () => controller.stop(),
       )
+    }
     const http = parts.has('http') ? await startHttpPart(options, shared, controller) : undefined
     // The controller stops first, and also when the HTTP API cannot listen: its lease would keep the process up.
     if (http) stops.splice(controller ? -1 : stops.length, 0, () => http.close())
@@ -136,4 +177,16 @@ export async function startTaskPlatform(options: TaskPlatformOptions): Promise<T
   const { http, controller, ...running } = await startTaskParts(new Set(taskParts), options)
   if (!http || !controller) throw new TypeError('both parts were asked for')
   return { ...running, http, controller }
+}
+
+/** With what was chosen under Settings, where nothing else was said at the start. */
+function withChoice(options: TaskPlatformOptions, settings: Settings): TaskPlatformOptions {
+  if (options.ownProvider !== 'embedded' || options.defaultProvider || settings.provider !== 'kubernetes')
+    return options
+  const { context, namespace } = settings
+  return {
+    ...options,
+    defaultProvider: chosenProviderName,
+    runsOn: { provider: 'kubernetes', ...(context ? { context } : {}), ...(namespace ? { namespace } : {}) },
+  }
 }

@@ -63,7 +63,7 @@ it('S0-O7 S1-K1: the task is posted as JSON to port 8888 of the sandbox’s name
 it('S0-O8: it is tried five times, two seconds apart, and then given up', async () => {
   const received = await runner(500)
   const failed: unknown[] = []
-  await expect(send(address, failed)).rejects.toThrow()
+  await expect(send(address, failed)).rejects.toThrow('POST /task answered 500')
   expect([received.length, failed.length]).toEqual([5, 5])
   expect(runnerRetry).toEqual({ attempts: 5, pauseMs: 2_000 })
 })

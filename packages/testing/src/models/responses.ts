@@ -33,6 +33,7 @@ export const responses: WireApi = {
             id: `fc_${turn}_${index}`,
             call_id: `call_${turn}_${index}`,
             name: block.name,
+            ...(block.namespace ? { namespace: block.namespace } : {}),
             arguments: JSON.stringify(block.input),
             status: 'completed',
           },

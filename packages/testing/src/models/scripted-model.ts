@@ -8,7 +8,13 @@ import { responses } from './responses.js'
 /** What the model says in one turn. */
 export type ModelBlock =
   | { type: 'text'; text: string }
-  | { type: 'tool_use'; name: string; input: Readonly<Record<string, unknown>> }
+  | {
+      type: 'tool_use'
+      name: string
+      input: Readonly<Record<string, unknown>>
+      /** Where the tool is one of a group of tools, as the Responses API has them. */
+      namespace?: string
+    }
 
 export interface ModelRequest {
   method: string
@@ -57,7 +63,10 @@ const apis: readonly WireApi[] = [messages, responses, chatCompletions, generate
  * A model that speaks a script, in the Messages, Responses, Chat Completions and Gemini APIs. The turn is read off the
  * history of each request, so that a repeated request gets the same answer.
  */
-export async function startScriptedModel(script: readonly (readonly ModelBlock[])[]): Promise<ScriptedModel> {
+export async function startScriptedModel(
+  script: readonly (readonly ModelBlock[])[],
+  { host = '127.0.0.1' }: { host?: string } = {},
+): Promise<ScriptedModel> {
   const requests: ModelRequest[] = []
   const usage = { input: 12, output: 20 }
   const faults: ModelFault[] = []
@@ -97,9 +106,9 @@ export async function startScriptedModel(script: readonly (readonly ModelBlock[]
       answer(request, response).catch((error: Error) => response.destroy(error))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     requests,
     usage,
     hold(next) {

@@ -33,7 +33,7 @@ export interface PlatformProcess extends AsyncDisposable, ReadyRecord {
   readonly readyFile: string
   readonly home: string
   readonly api: TaskApi
-  /** A client of its Kubernetes API, over TLS like anybody's. Made anew after a restart. */
+  /** A client of its Kubernetes API, over TLS like any client's. Made anew after a restart. */
   kube(): Promise<KubeClient>
   /** Everything all runs wrote to standard output and standard error. */
   output(): string

@@ -6,17 +6,19 @@ export interface PortForward extends AsyncDisposable {
   readonly url: string
 }
 
-/** A `kubectl port-forward` to a port of a pod, on any free local port. */
-export async function portForward(kubeconfig: string, pod: string, port: number): Promise<PortForward> {
+/** A `kubectl port-forward` to a port of a pod or of `service/NAME`, on any free local port. */
+export async function portForward(
+  kubeconfig: string,
+  target: string,
+  port: number,
+  namespace = 'default',
+): Promise<PortForward> {
   const kubectl = findKubectl()
   if (!kubectl) throw new Error('kubectl is not installed')
-  const child = spawn(
-    kubectl,
-    ['--kubeconfig', kubeconfig, '-n', 'default', 'port-forward', `pod/${pod}`, `:${port}`],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const where = target.includes('/') ? target : `pod/${target}`
+  const child = spawn(kubectl, ['--kubeconfig', kubeconfig, '-n', namespace, 'port-forward', where, `:${port}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   let output = ''
   const local = await new Promise<string>((resolve, reject) => {
