@@ -6,6 +6,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['corral-source'], externalConditions: ['corral-source'] } },
   test: {
     include: ['tests/web/**/*.test.ts'],
+    // Clusters that are wrong in one way each, and states and sizes that no platform shows at will: `CORRAL_TEST_SIZE=full npm run test:web`.
+    exclude: process.env.CORRAL_TEST_SIZE === 'full' ? [] : ['tests/web/{connection,states,sizes}.test.ts'],
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 600_000,

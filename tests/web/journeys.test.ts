@@ -16,7 +16,7 @@ describe.skipIf(!chromiumPath)('in a browser', () => {
     await platform?.[Symbol.asyncDispose]()
   })
 
-  it('signs in by the link that is printed, once; by the token; not by another; and stays over a restart', async () => {
+  it('S2-H1: signs in by the link that is printed, once; by the token; not by another; and stays over a restart', async () => {
     const tab = await openTab(browser, platform)
     const { page } = tab
     await page.goto(`${platform.url}/`)

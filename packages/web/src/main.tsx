@@ -16,6 +16,7 @@ import { onKey, useKeys } from './state/keys.js'
 import { followLinks, go, route } from './state/location.js'
 import { startStream } from './state/stream.js'
 
+const ReviewPage = lazy(async () => (await import('./pages/review-page.js')).ReviewPage)
 const SandboxesPage = lazy(async () => (await import('./pages/sandboxes-page.js')).SandboxesPage)
 const PoolPage = lazy(async () => (await import('./pages/sandboxes-page.js')).PoolPage)
 const ComparePage = lazy(async () => (await import('./pages/compare-page.js')).ComparePage)
@@ -33,6 +34,7 @@ function App(): JSX.Element {
     { keys: 'mod+k', title: 'Search and commands', run: () => toggle(isPaletteOpen) },
     { keys: 'c', title: 'New task', run: () => toggle(isNewTaskOpen) },
     { keys: 'g t', title: 'Go to tasks', run: () => go('/') },
+    { keys: 'g r', title: 'Go to review', run: () => go('/review') },
     { keys: 'g p', title: 'Go to projects', run: () => go('/projects') },
     { keys: 'g s', title: 'Go to sandboxes', run: () => go('/sandboxes') },
     { keys: 'g u', title: 'Go to usage', run: () => go('/usage') },
@@ -65,6 +67,8 @@ function page(): ComponentChildren {
       return null
     case 'task':
       return <TaskPage key={current.id} id={current.id} tab={current.tab} />
+    case 'review':
+      return <ReviewPage task={current.task} />
     case 'compare':
       return <ComparePage key={current.group} group={current.group} />
     case 'projects':

@@ -50,6 +50,6 @@ export function grouped<T extends GroupedTask>(
   return groups
 }
 
-function newestFirst(one: GroupedTask, other: GroupedTask): number {
+export function newestFirst(one: GroupedTask, other: GroupedTask): number {
   return other.created_at.localeCompare(one.created_at) || other.id.localeCompare(one.id)
 }

@@ -9,7 +9,7 @@ export type Route =
     }
   | { readonly page: 'task'; readonly id: string; readonly tab: TaskTab }
   | { readonly page: 'new' }
-  | { readonly page: 'review' }
+  | { readonly page: 'review'; readonly task: string }
   | { readonly page: 'compare'; readonly group: string }
   | { readonly page: 'projects' }
   | { readonly page: 'project'; readonly id: string }
@@ -44,7 +44,8 @@ export function routeOf(url: URL): Route {
     if (first === 'pools' && second) return { page: 'pool', name: second }
     if (first === 'compare' && second) return { page: 'compare', group: second }
     if (first === 'settings') return { page: 'settings', section: second || 'sandboxes' }
-    const alone = (['new', 'review', 'projects', 'sandboxes', 'usage', 'login'] as const).find((name) => name === first)
+    if (first === 'review' && second === '') return { page: 'review', task: parameter('task') }
+    const alone = (['new', 'projects', 'sandboxes', 'usage', 'login'] as const).find((name) => name === first)
     if (alone && second === '') return { page: alone }
   }
   return { page: 'missing', path: url.pathname }
@@ -70,6 +71,8 @@ export function pathOf(route: Route): string {
       return `/compare/${encodeURIComponent(route.group)}`
     case 'settings':
       return route.section === 'sandboxes' ? '/settings' : `/settings/${encodeURIComponent(route.section)}`
+    case 'review':
+      return route.task ? `/review?task=${encodeURIComponent(route.task)}` : '/review'
     case 'missing':
       return route.path
     default:

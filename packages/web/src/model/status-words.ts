@@ -1,3 +1,5 @@
+import { isFinalPhase, type TaskPhase } from '@corral/protocol'
+
 /** How a phase is said to people, with a tone that has a colour and a shape. */
 export type Tone = 'attention' | 'working' | 'waiting' | 'good' | 'bad' | 'quiet'
 
@@ -18,9 +20,7 @@ export function statusWord(status: string): { word: string; tone: Tone } {
   return phases[status] ?? { word: status.toLowerCase().replaceAll('_', ' '), tone: 'quiet' }
 }
 
-const endings: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED'])
-
-export const hasEnded = (status: string): boolean => endings.has(status)
+export const hasEnded = (status: string): boolean => isFinalPhase(status as TaskPhase)
 
 /** `shop` of `/home/me/shop`, `git@host:team/shop.git` and `https://host/team/shop`. */
 export function repositoryName(repo: string): string {

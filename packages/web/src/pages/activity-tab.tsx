@@ -103,7 +103,7 @@ export function Activity(props: {
           ))}
         </div>
       </section>
-      {isOver && <Composer id={props.id} branch={task.branch} />}
+      {(isOver || task.status === 'RUNNING') && <Composer id={props.id} branch={task.branch} isRunning={!isOver} />}
       {!follows && (
         <Button class="latest" icon="arrow" onClick={() => setFollows(true)}>
           Latest

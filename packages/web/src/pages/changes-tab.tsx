@@ -5,8 +5,9 @@ import { type PatchFile, parsePatch } from '../model/patch.js'
 import { hasEnded } from '../model/status-words.js'
 import { Button, Empty, Key, Loading, Problem } from '../parts/basics.js'
 import { FileDiff } from '../parts/file-diff.js'
-import { Icon } from '../parts/icons.js'
+import { FileTree } from '../parts/file-tree.js'
 import { ReviewBar } from '../parts/review-bar.js'
+import { TakeHome } from '../parts/take-home.js'
 import { api, wordsOf } from '../state/api.js'
 import { useKeys } from '../state/keys.js'
 import { isSplit, isStrings, markReviewed, remembered, reviewed } from '../state/preferences.js'
@@ -73,28 +74,7 @@ export function Changes({ id, task }: { id: string; task: TaskSummary | TaskView
     <div class="review">
       <div class="changes">
         <nav class="files" aria-label="Files">
-          <ul>
-            {files.map((file, index) => (
-              <li key={file.path}>
-                <button
-                  type="button"
-                  aria-current={index === at}
-                  class={isViewed(file.path) ? 'is-viewed' : ''}
-                  onClick={() => show(index)}
-                >
-                  <span class={`change-mark change-${file.change}`} title={file.change}>
-                    {file.change.charAt(0).toUpperCase()}
-                  </span>
-                  <span class="file-name" title={file.path}>
-                    <bdi>{file.path}</bdi>
-                  </span>
-                  <span class="diff-stat">
-                    <b class="added">+{file.insertions}</b> <b class="removed">−{file.deletions}</b>
-                  </span>
-                </button>
-              </li>
-            ))}
-          </ul>
+          <FileTree files={files} at={at} isViewed={isViewed} onChoose={show} comments={comments} />
         </nav>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must reach that */}
         <section class="diffs" ref={box} aria-label="Diff" tabIndex={0}>
@@ -112,13 +92,11 @@ export function Changes({ id, task }: { id: string; task: TaskSummary | TaskView
                 Split
               </button>
             </fieldset>
-            <a class="button plain" href={`/tasks/${encodeURIComponent(id)}/diff`} download={`${id}.patch`}>
-              <Icon name="arrow" />
-              <span>Patch</span>
-            </a>
+            <TakeHome task={task} />
             <Button
               kind={isReviewed ? 'plain' : 'primary'}
               icon={isReviewed ? 'retry' : 'check'}
+              keys="D"
               onClick={() => markReviewed(id, !isReviewed)}
             >
               {isReviewed ? 'Back to review' : 'Reviewed'}

@@ -6,8 +6,12 @@ import { isLive } from '../state/stream.js'
 import { attempt, say } from '../state/toasts.js'
 import { Key } from './basics.js'
 
-/** Goes on from an ended task: a new one on the same branch, with the agent's session where it is kept. */
-export function Composer({ id, branch }: { id: string; branch: string | undefined }): JSX.Element {
+/**
+ * Says something to the agent. One that runs reads it at its next step where it can, else when its task has ended; an ended
+ * task goes on as a new one on the same branch, with the agent's session where it is kept.
+ */
+export function Composer(props: { id: string; branch: string | undefined; isRunning: boolean }): JSX.Element {
+  const { id, branch } = props
   const [text, setText] = useState('')
   const [isBusy, setBusy] = useState(false)
   const send = async (): Promise<void> => {
@@ -17,7 +21,12 @@ export function Composer({ id, branch }: { id: string; branch: string | undefine
     setBusy(false)
     if (!next) return
     setText('')
-    if ('delivery' in next) return say('Queued: the agent goes on as a new task when this one has ended')
+    if ('delivery' in next)
+      return say(
+        next.delivery === 'steered'
+          ? 'Sent: the agent reads it at its next step'
+          : 'Queued: the agent goes on as a new task when this one has ended',
+      )
     say('Going on as a new task')
     go({ page: 'task', id: next.id, tab: 'activity' })
   }
@@ -30,12 +39,16 @@ export function Composer({ id, branch }: { id: string; branch: string | undefine
       }}
     >
       <label class="hidden" for="follow-up">
-        Follow up
+        {props.isRunning ? 'Tell the agent' : 'Follow up'}
       </label>
       <textarea
         id="follow-up"
         rows={1}
-        placeholder={branch ? `Follow up: the agent goes on from ${branch}` : 'Follow up: the agent goes on from here'}
+        placeholder={
+          props.isRunning
+            ? 'Tell the agent something while it works'
+            : `Follow up: the agent goes on from ${branch ?? 'here'}`
+        }
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment, type JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { type DraftComment, placeKey, placeOf } from '../model/comments.js'
+import { codeOf, type DraftComment, firstLineOf, placeKey, placeOf } from '../model/comments.js'
 import { highlight, type Language, languageOf } from '../model/highlight.js'
 import type { PatchFile, PatchHunk, PatchLine } from '../model/patch.js'
 import { type Piece, wordChanges } from '../model/word-changes.js'
@@ -30,7 +30,10 @@ interface Remarks {
   readonly path: string
   readonly comments: readonly DraftComment[]
   readonly openAt: string | undefined
-  open(place: string | undefined): void
+  /** Opens the remark at a place; with `isRange` the open one reaches from there on. */
+  open(place: string | undefined, isRange?: boolean): void
+  /** First line of the range, where one was chosen by a second line. */
+  readonly rangeFrom: number | undefined
   save?: ((comment: DraftComment) => void) | undefined
 }
 
@@ -42,8 +45,17 @@ export const FileDiff = memo(function FileDiff(props: Props): JSX.Element {
   const [isOpen, setOpen] = useState<boolean>()
   const isShown = isOpen ?? (!isLarge && !isViewed)
   const language = languageOf(file.path)
-  const [openAt, setOpenAt] = useState<string>()
-  const remarks: Remarks = { path: file.path, comments: props.comments, openAt, open: setOpenAt, save: props.onComment }
+  const [{ openAt, rangeFrom }, setOpenPlace] = useState<{ openAt?: string | undefined; rangeFrom?: number }>({})
+  const open = (place: string | undefined, isRange = false): void =>
+    setOpenPlace((old) => (isRange ? rangeOf(old.openAt, place) : { openAt: place }))
+  const remarks: Remarks = {
+    path: file.path,
+    comments: props.comments,
+    openAt,
+    open,
+    rangeFrom,
+    save: props.onComment,
+  }
   return (
     <section class={`file-diff ${isViewed ? 'is-viewed' : ''}`} data-file={props.index} aria-label={file.path}>
       <header>
@@ -63,7 +75,7 @@ export const FileDiff = memo(function FileDiff(props: Props): JSX.Element {
           <Button
             icon="comment"
             aria-label={`Comment on ${file.path}`}
-            onClick={() => setOpenAt(placeKey({ side: 'new' }))}
+            onClick={() => open(placeKey({ side: 'new' }))}
           />
         )}
         <label class="viewed">
@@ -78,7 +90,7 @@ export const FileDiff = memo(function FileDiff(props: Props): JSX.Element {
           Viewed
         </label>
       </header>
-      <RemarksAt remarks={remarks} place={{ side: 'new' }} code="" />
+      <RemarksAt remarks={remarks} place={{ side: 'new' }} lines={[]} />
       {!isShown && isLarge && !isViewed && (
         <button type="button" class="unfold" onClick={() => setOpen(true)}>
           {lines.toLocaleString('en-US')} lines{generated.test(file.path) ? ', generated' : ''}: show them
@@ -103,6 +115,18 @@ export const FileDiff = memo(function FileDiff(props: Props): JSX.Element {
     </section>
   )
 })
+
+/** Two lines of one side are a range that ends at the later one; a line of the other side starts anew. */
+function rangeOf(
+  open: string | undefined,
+  place: string | undefined,
+): { openAt?: string | undefined; rangeFrom?: number } {
+  const [side = '', line = ''] = open?.split(' ') ?? []
+  const [otherSide, otherLine = ''] = place?.split(' ') ?? []
+  if (line === '' || otherLine === '' || side !== otherSide) return { openAt: place }
+  const [from, to] = [Number(line), Number(otherLine)].sort((one, other) => one - other)
+  return { openAt: `${side} ${to}`, ...(from === undefined ? {} : { rangeFrom: from }) }
+}
 
 function note(file: PatchFile): string | undefined {
   const { change, modes } = file
@@ -141,7 +165,7 @@ function Hunk(props: {
                     remarks={remarks}
                   />
                 </tr>
-                <CommentRow line={right?.line ?? left?.line} remarks={remarks} columns={4} />
+                <CommentRow line={right?.line ?? left?.line} remarks={remarks} columns={4} lines={hunk.lines} />
               </Fragment>
             ))
           : unified(rows).map(({ line, pieces }, index) => (
@@ -154,7 +178,7 @@ function Hunk(props: {
                   </td>
                   <Code line={line} pieces={pieces} language={language} />
                 </tr>
-                <CommentRow line={line} remarks={remarks} columns={3} />
+                <CommentRow line={line} remarks={remarks} columns={3} lines={hunk.lines} />
               </Fragment>
             ))}
       </tbody>
@@ -172,21 +196,27 @@ function AddComment({ line, remarks }: { line: PatchLine; remarks: Remarks }): J
       class="add-comment"
       tabIndex={-1}
       aria-label={`Comment on line ${place.line}`}
-      onClick={() => remarks.open(placeKey(place))}
+      title="Comment; with Shift up to the line that is open"
+      onClick={(event) => remarks.open(placeKey(place), event.shiftKey)}
     >
       <Icon name="plus" size={12} />
     </button>
   )
 }
 
-function CommentRow(props: { line: PatchLine | undefined; remarks: Remarks; columns: number }): JSX.Element | null {
+function CommentRow(props: {
+  line: PatchLine | undefined
+  remarks: Remarks
+  columns: number
+  lines: readonly PatchLine[]
+}): JSX.Element | null {
   const { line, remarks } = props
   const place = line && placeOf(line)
   if (!place || !isRemarked(remarks, placeKey(place))) return null
   return (
     <tr class="comment-row">
       <td colSpan={props.columns}>
-        <RemarksAt remarks={remarks} place={place} code={line.text} />
+        <RemarksAt remarks={remarks} place={place} lines={props.lines} />
       </td>
     </tr>
   )
@@ -198,19 +228,33 @@ const isRemarked = ({ comments, openAt }: Remarks, key: string): boolean =>
 function RemarksAt(props: {
   remarks: Remarks
   place: { side: 'old' | 'new'; line?: number }
-  code: string
+  /** Those of its hunk, where a range can begin. */
+  lines: readonly PatchLine[]
 }): JSX.Element | null {
-  const { remarks, place } = props
+  const { remarks, place, lines } = props
   const key = placeKey(place)
   if (!isRemarked(remarks, key)) return null
   const comment = remarks.comments.find((one) => placeKey(one) === key)
+  const isOpen = remarks.openAt === key
+  const { line } = place
   return (
     <LineComment
-      key={remarks.openAt === key ? 'open' : 'shown'}
+      key={isOpen ? `open ${remarks.rangeFrom ?? ''}` : 'shown'}
       text={comment?.text ?? ''}
-      place={place.line === undefined ? remarks.path : `line ${place.line}`}
-      isOpen={remarks.openAt === key}
-      onSave={(text) => remarks.save?.({ path: remarks.path, ...place, code: props.code, text })}
+      path={remarks.path}
+      line={line}
+      startLine={(isOpen ? remarks.rangeFrom : undefined) ?? comment?.startLine}
+      firstLine={firstLineOf(lines, place.side)}
+      isOpen={isOpen}
+      onSave={(text, startLine) =>
+        remarks.save?.({
+          path: remarks.path,
+          ...place,
+          ...(startLine === undefined ? {} : { startLine }),
+          code: line === undefined ? '' : codeOf(lines, place.side, startLine ?? line, line),
+          text,
+        })
+      }
       onClose={() => remarks.open(undefined)}
     />
   )

@@ -25,7 +25,7 @@ export function QuestionCard(props: { id: string; question: TaskQuestion }): JSX
   }
   const takesWords = question.kind === 'input'
   return (
-    <article class="entry plan-card" aria-label="Question">
+    <article class="entry plan-card question-card" aria-label="Question">
       <p class="plan-head">
         <span class="state state-attention" aria-hidden="true">
           <Icon name="alert" size={12} />

@@ -11,6 +11,7 @@ import { isNewTaskOpen, isPaletteOpen } from './overlays.js'
 
 const places: readonly { page: string; href: string; title: string; icon: IconName; keys: string }[] = [
   { page: 'tasks', href: '/', title: 'Tasks', icon: 'tasks', keys: 'g t' },
+  { page: 'review', href: '/review', title: 'Review', icon: 'comment', keys: 'g r' },
   { page: 'projects', href: '/projects', title: 'Projects', icon: 'folder', keys: 'g p' },
   { page: 'sandboxes', href: '/sandboxes', title: 'Sandboxes', icon: 'box', keys: 'g s' },
   { page: 'usage', href: '/usage', title: 'Usage', icon: 'chart', keys: 'g u' },
@@ -22,6 +23,13 @@ export function needsYou(): number {
   const seen = new Set(reviewed.value)
   let count = 0
   for (const task of tasks.value.values()) if (groupOf(task, seen) === 'needs-you') count += 1
+  return count
+}
+
+function reviewCount(): number {
+  const seen = new Set(reviewed.value)
+  let count = 0
+  for (const task of tasks.value.values()) if (groupOf(task, seen) === 'review') count += 1
   return count
 }
 
@@ -45,6 +53,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
           : page
   const waiting = needsYou()
   const active = activeCount()
+  const toReview = reviewCount()
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -74,6 +83,7 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
                   <Icon name={icon} />
                   <span>{title}</span>
                   {name === 'tasks' && waiting > 0 && <span class="count needs">{waiting}</span>}
+                  {name === 'review' && toReview > 0 && <span class="count">{toReview}</span>}
                   {name === 'tasks' && waiting === 0 && active > 0 && <span class="count">{active}</span>}
                 </a>
               </li>
