@@ -1,6 +1,8 @@
 /**
  * Builds the images of a cluster without Docker, from package registries alone: `npm run images`. An OCI archive and an
  * SPDX bill of materials per image go to build/images; the sizes are held against a budget.
+ *   --languages    also a sandbox with Python, Go, Rust and a C compiler beside Node, as `corral/languages`
+ *   --agent NAME   also a sandbox with that coding agent in it, as `corral/NAME`; repeat it for more
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -16,7 +18,8 @@ import {
 } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { baseLayer, baseObstacles } from './images/base-layer.js'
+import { parseArgs } from 'node:util'
+import { baseLayer, baseObstacles, languagePackages } from './images/base-layer.js'
 import { type ImageSpec, writeOciArchive } from './images/oci-archive.js'
 import { type Component, debianComponents, npmComponents, spdxDocument } from './images/sbom.js'
 
@@ -29,26 +32,39 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const epochSeconds = Number(process.env.SOURCE_DATE_EPOCH ?? Date.UTC(2026, 0, 1) / 1000)
 const megabyte = 1_000_000
 
+const { values: flags } = parseArgs({
+  options: {
+    agent: { type: 'string', multiple: true, default: [] },
+    languages: { type: 'boolean', default: false },
+  },
+})
+
 interface Plan {
   readonly file: string
   readonly reference: string
   readonly budgetMegabytes: number
-  /** Fills the image's own layer. */
-  fill(layer: string): void
+  /** Debian packages of its base. */
+  readonly packages?: readonly string[]
+  /** What fills the image's own layers, the lowest first. */
+  readonly fills: readonly ((layer: string) => void)[]
   readonly spec: Pick<ImageSpec, 'entrypoint' | 'env' | 'workingDir'> & Pick<Partial<ImageSpec>, 'cmd'>
 }
 
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const sandboxSpec: Plan['spec'] = {
+  entrypoint: [
+    ...['/usr/bin/tini', '--', 'node', '--max-old-space-size=48', '--max-semi-space-size=2'],
+    '/opt/corral/daemon.mjs',
+  ],
+  env: { PATH: path, HOME: '/home/agent' },
+  workingDir: '/workspace',
+}
 const plans: readonly Plan[] = [
   {
     file: 'corral',
     reference: `docker.io/library/corral:${version}`,
     budgetMegabytes: 130,
-    fill(layer) {
-      copyBundle(layer, ['corral.js', 'main.cjs', 'main.cjs.compiled', 'package.json', 'web'])
-      mkdirSync(join(layer, 'usr/local/bin'), { recursive: true })
-      symlinkSync('/opt/corral/corral.js', join(layer, 'usr/local/bin/corral'))
-    },
+    fills: [fillServer],
     spec: {
       entrypoint: ['/usr/bin/tini', '--', '/usr/local/bin/corral'],
       cmd: ['--help'],
@@ -60,26 +76,28 @@ const plans: readonly Plan[] = [
     file: 'corral-daemon',
     reference: `docker.io/corral/daemon:${version}`,
     budgetMegabytes: 120,
-    fill(layer) {
-      copyBundle(layer, ['daemon.mjs', 'sandboxd.mjs', 'node_modules'])
-      for (const name of ['workspace', 'home/agent']) {
-        mkdirSync(join(layer, name), { recursive: true })
-        chmodSync(join(layer, name), 0o777)
-      }
-    },
-    spec: {
-      entrypoint: [
-        '/usr/bin/tini',
-        '--',
-        'node',
-        '--max-old-space-size=48',
-        '--max-semi-space-size=2',
-        '/opt/corral/daemon.mjs',
-      ],
-      env: { PATH: path, HOME: '/home/agent' },
-      workingDir: '/workspace',
-    },
+    fills: [fillDaemon],
+    spec: sandboxSpec,
   },
+  ...(flags.languages
+    ? [
+        {
+          file: 'corral-languages',
+          reference: `docker.io/corral/languages:${version}`,
+          budgetMegabytes: 600,
+          packages: languagePackages,
+          fills: [fillDaemon],
+          spec: sandboxSpec,
+        },
+      ]
+    : []),
+  ...flags.agent.map((name) => ({
+    file: `corral-${name}`,
+    reference: `docker.io/corral/${name}:${version}`,
+    budgetMegabytes: 400,
+    fills: [fillDaemon, (layer: string) => fillAgent(name, layer)],
+    spec: sandboxSpec,
+  })),
 ]
 
 process.exitCode = await main()
@@ -96,38 +114,27 @@ async function main(): Promise<number> {
   let isOver = false
   try {
     process.stderr.write('images: the Debian base (minutes the first time)\n')
-    const base = baseLayer(cache, epochSeconds)
     const node = nodeLayer(scratch)
-    const status = execFileSync('tar', ['-xOf', base, './var/lib/dpkg/status'], {
-      encoding: 'utf8',
-      maxBuffer: 64 << 20,
-    })
-    const components: Component[] = [
-      ...debianComponents(status),
-      ...npmComponents(
-        JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<typeof npmComponents>[0],
-      ),
-      {
-        name: 'node',
-        version: process.versions.node,
-        purl: `pkg:generic/node@${process.versions.node}`,
-        license: 'MIT',
-      },
-    ]
     for (const plan of plans) {
-      const layer = join(scratch, plan.file)
-      mkdirSync(layer)
-      plan.fill(layer)
+      const base = baseLayer(cache, epochSeconds, plan.packages)
+      const own = plan.fills.map((fill, index) => {
+        const layer = join(scratch, `${plan.file}-${index}`)
+        mkdirSync(layer)
+        fill(layer)
+        return layer
+      })
       const spec: ImageSpec = {
         ...plan.spec,
         reference: plan.reference,
         architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
-        layers: [base, node, layer],
+        layers: [base, node, ...own],
+        layerCache: join(cache, 'layers'),
         user: '1000:1000',
         labels: { 'org.opencontainers.image.version': version, 'org.opencontainers.image.licenses': 'Apache-2.0' },
         epochSeconds,
       }
       const written = await writeOciArchive(spec, join(out, `${plan.file}.tar`))
+      const components = componentsOf(base)
       const document = spdxDocument({ name: plan.file, digest: written.digest, epochSeconds, components })
       writeFileSync(join(out, `${plan.file}.spdx.json`), `${JSON.stringify(document, null, 1)}\n`)
       const megabytes = written.compressedBytes / megabyte
@@ -142,6 +149,18 @@ async function main(): Promise<number> {
     rmSync(scratch, { recursive: true, force: true })
   }
   return isOver ? 1 : 0
+}
+
+/** Everything in an image that somebody else wrote. */
+function componentsOf(base: string): Component[] {
+  const status = execFileSync('tar', ['-xOf', base, './var/lib/dpkg/status'], { encoding: 'utf8', maxBuffer: 64 << 20 })
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<typeof npmComponents>[0]
+  const { node } = process.versions
+  return [
+    ...debianComponents(status),
+    ...npmComponents(lock),
+    { name: 'node', version: node, purl: `pkg:generic/node@${node}`, license: 'MIT' },
+  ]
 }
 
 /** Node of the version that runs this, from npm: the code that V8 compiled for the bundle fits it. */
@@ -160,6 +179,34 @@ function nodeLayer(scratch: string): string {
   cpSync(join(place, 'package/bin/node'), join(layer, 'usr/local/bin/node'))
   chmodSync(join(layer, 'usr/local/bin/node'), 0o755)
   return layer
+}
+
+function fillServer(layer: string): void {
+  copyBundle(layer, ['corral.js', 'main.cjs', 'main.cjs.compiled', 'package.json', 'web'])
+  mkdirSync(join(layer, 'usr/local/bin'), { recursive: true })
+  symlinkSync('/opt/corral/corral.js', join(layer, 'usr/local/bin/corral'))
+}
+
+function fillDaemon(layer: string): void {
+  copyBundle(layer, ['daemon.mjs', 'sandboxd.mjs', 'node_modules'])
+  for (const name of ['workspace', 'home/agent']) {
+    mkdirSync(join(layer, name), { recursive: true })
+    chmodSync(join(layer, name), 0o777)
+  }
+}
+
+/** The agent of this release where sandboxes look for it, installed by our own command and kept in the cache. */
+function fillAgent(name: string, layer: string): void {
+  const place = join(cache, 'agents')
+  mkdirSync(place, { recursive: true })
+  execFileSync(process.execPath, [join(bundle, 'corral.js'), 'agent', 'install', name, '--data-dir', place], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: 20 * 60_000,
+  })
+  const target = join(layer, 'opt/corral/agents')
+  mkdirSync(target, { recursive: true })
+  // Links stay links: some agents have their program under two names.
+  execFileSync('cp', ['-a', `${join(place, 'agents')}/.`, target], { timeout: 600_000 })
 }
 
 function copyBundle(layer: string, names: readonly string[]): void {

@@ -4,43 +4,72 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { partsOf } from './mutants/parts.js'
-import { sampleOfLines } from './mutants/sample.js'
+import { defaultSampleLines, sampleOfLines } from './mutants/sample.js'
+import { tryNamed } from './mutants/try-named.js'
 
-const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--force]
+const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--lines N] [--concurrency N] [--force]
 
   PACKAGE     one of ${Object.keys(partsOf).join(', ')}
   --sampled   the parts whose tests start processes: lines chosen at random with a fixed seed
+  --only      only files whose path inside the package begins with PATH, as a run of its own (src/providers)
+  --lines     a random sample of about N lines instead of every line (default of --sampled: ${defaultSampleLines})
+  --concurrency   how many mutants are tried at once (default: 2)
   --force     tries every mutant again instead of those whose code or tests changed
 
-Writes test-report/mutants/PACKAGE.json and a page to read, PACKAGE.html.
+  npm run mutants -- named [WORDS]   tries the faults of scripts/mutants/named.ts, each of which one test has to see
+
+Writes test-report/mutants/PACKAGE.json and a page to read, PACKAGE.html; with --sampled or --only the name says so.
 `
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const args = process.argv.slice(2)
-const [name = ''] = args.filter((word) => !word.startsWith('--'))
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    sampled: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    lines: { type: 'string' },
+    concurrency: { type: 'string', default: '2' },
+    force: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+const [name = ''] = positionals
+if (name === 'named') process.exit(tryNamed(root, positionals[1]) ? 0 : 1)
 const parts = partsOf[name]
-if (parts === undefined || args.includes('--help')) {
+if (parts === undefined || flags.help) {
   process.stdout.write(usage)
-  process.exit(args.includes('--help') ? 0 : 2)
+  process.exit(flags.help ? 0 : 2)
 }
-const isSampled = args.includes('--sampled')
-const report = isSampled ? `${name}-sampled` : name
+const isSampled = flags.sampled || flags.lines !== undefined
+const report = [name, flags.sampled ? 'sampled' : '', flags.only?.replace(/\W+/g, '-')].filter(Boolean).join('-')
 const reports = 'test-report/mutants'
 mkdirSync(join(root, reports), { recursive: true })
 
-const files = filesOf(isSampled ? parts.sampled : parts.pure)
-if (files.length === 0) fail(`${name} has no ${isSampled ? 'sampled' : 'pure'} parts`)
+const files = filesOf(flags.sampled ? parts.sampled : parts.pure).filter((path) =>
+  path.startsWith(join('packages', name, flags.only ?? '')),
+)
+if (files.length === 0) fail(`${name} has no such ${flags.sampled ? 'sampled' : 'pure'} parts`)
 const lineCount = (path: string): number => readFileSync(join(root, path), 'utf8').split('\n').length
-const mutate = isSampled ? sampleOfLines(files.map((path) => ({ path, lines: lineCount(path) }))) : files
+const sized = files.map((path) => ({ path, lines: lineCount(path) }))
+const mutate = isSampled ? sampleOfLines(sized, Number(flags.lines ?? defaultSampleLines)) : files
 
 const vitestConfig = join(root, `${reports}/${report}.vitest.mjs`)
-const tests = parts.tests.map((pattern) => join('packages', name, pattern))
+const tests = ((flags.sampled ? parts.sampledTests : undefined) ?? parts.tests).map((pattern) =>
+  join('packages', name, pattern),
+)
 writeFileSync(
   vitestConfig,
   `export default ${JSON.stringify({
     resolve: { conditions: ['corral-source'] },
     ssr: { resolve: { conditions: ['corral-source'], externalConditions: ['corral-source'] } },
-    test: { include: tests, exclude: ['**/node_modules/**'], testTimeout: 120_000, hookTimeout: 120_000 },
+    test: {
+      include: tests,
+      exclude: ['**/node_modules/**'],
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
+      expect: { poll: { timeout: 60_000 } },
+    },
   })}\n`,
 )
 const strykerConfig = join(root, `${reports}/${report}.stryker.json`)
@@ -51,10 +80,10 @@ writeFileSync(
     vitest: { configFile: vitestConfig },
     plugins: ['@stryker-mutator/vitest-runner', join(root, 'scripts/mutants/log-texts.mjs')],
     ignorers: ['log-texts'],
-    ignorePatterns: ['/test-report', '/docs', '/tools', '/examples', '/bench', '/conformance'],
+    ignorePatterns: ['/test-report', '/tools', '/examples', '/bench', '/conformance'],
     mutate,
     coverageAnalysis: 'perTest',
-    concurrency: 2,
+    concurrency: Number(flags.concurrency),
     timeoutMS: 30_000,
     incremental: true,
     incrementalFile: `${reports}/${report}.incremental.json`,
@@ -66,7 +95,7 @@ writeFileSync(
     thresholds: { high: 85, low: 75, break: null },
   }),
 )
-if (args.includes('--force')) rmSync(join(root, `${reports}/${report}.incremental.json`), { force: true })
+if (flags.force) rmSync(join(root, `${reports}/${report}.incremental.json`), { force: true })
 const run = spawnSync(join(root, 'node_modules/.bin/stryker'), ['run', strykerConfig], { cwd: root, stdio: 'inherit' })
 process.exit(run.status ?? 1)
 

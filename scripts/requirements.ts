@@ -74,7 +74,7 @@ function keep(file: string, command: string | undefined, name: string | undefine
   const commit = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout.trim()
   const report: SuiteReport = { command, commit, date: new Date().toISOString(), tests }
   mkdirSync(reports, { recursive: true })
-  writeFileSync(join(reports, `${name}.json`), `${JSON.stringify(report, null, 1)}\n`)
+  writeFileSync(join(reports, `${name}.json`), `${JSON.stringify(report, null, 2)}\n`)
 }
 
 function readJson(file: string): unknown {

@@ -24,6 +24,12 @@ export const badValues: readonly (readonly [what: string, values: object, names:
   ['a size that is no quantity', { server: { persistence: { size: 'big' } } }, "at '/server/persistence/size'"],
   ['an ingress without a host', { ingress: { enabled: true } }, "at '/ingress/host'"],
   ['a route without a parent', { httpRoute: { enabled: true } }, "at '/httpRoute/parentRefs'"],
+  ['a pool that may shrink to nothing', { autoscaling: { minReplicas: 0 } }, "at '/autoscaling/minReplicas'"],
+  [
+    'autoscaling without its figures',
+    { autoscaling: { enabled: true } },
+    'autoscaling.enabled needs externalMetrics.enabled',
+  ],
   ['an unknown end of tasks', { drain: { tasks: 'maybe' } }, "at '/drain/tasks'"],
   ['a Secret name in capitals', { server: { existingSecret: 'Mine' } }, "at '/server/existingSecret'"],
 ]

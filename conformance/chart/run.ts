@@ -4,16 +4,17 @@
  * give the same objects. Without Go, one line says that nothing was judged.
  */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import { findKubectl } from '@corral/testing'
-import { dump, loadAll } from 'js-yaml'
+import { dump, load, loadAll } from 'js-yaml'
 import { defaultValues } from '../../packages/cli/src/install/install-values.js'
 import { installManifests } from '../../packages/cli/src/install/manifests.js'
 import { ensureOracle, findGo, startControlPlane } from '../../tools/oracle/index.js'
 import { badValues } from './bad-values.js'
+import { valuesWith, wrongTypes } from './wrong-types.js'
 
 const run = promisify(execFile)
 const chart = join(import.meta.dirname, '../../deploy/helm/corral')
@@ -99,6 +100,23 @@ async function main(): Promise<number> {
         if (!said.includes(rule)) throw new Error(`expected "${rule}", got: ${said}`)
         return undefined
       })
+    const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
+    const all = wrongTypes(load(readFileSync(join(chart, 'values.yaml'), 'utf8')) as object, seed)
+    const some = process.argv.includes('--full') ? all : all.slice(0, 60)
+    await check(`refused: ${some.length} of ${all.length} values of another type, seed ${seed}`, async () => {
+      for (const wrong of some) {
+        const file = join(scratch, 'values.yaml')
+        writeFileSync(file, dump(valuesWith(wrong)))
+        const said = await template('--values', file).then(
+          () => 'it was taken',
+          (error: unknown) => (error as { stderr: string }).stderr,
+        )
+        const place = `at '/${wrong.path.join('/')}`
+        // Helm itself warns of and drops a table in the place of a plain value, and the other way round.
+        if (!said.includes(place)) throw new Error(`${JSON.stringify(valuesWith(wrong))}: ${said}`)
+      }
+      return undefined
+    })
   } finally {
     await plane.stop()
     rmSync(scratch, { recursive: true, force: true })

@@ -1,27 +1,32 @@
 /**
- * Our daemon judged by upstream's own Python clients, synchronous and asynchronous, over both protocols: the legacy runtime
- * on 8888 and sandboxd on 8080 and 9090. `npm run conformance:daemon`; without Python or kubectl one line says what is missing.
+ * Runtimes and clients of sandboxes judged against upstream's: our daemon by upstream's Python clients, synchronous and
+ * asynchronous, by its Go SDK and by our own SDK, over the legacy runtime's protocol on 8888 and sandboxd's on 8080 and 9090; and
+ * our SDK by upstream's sandboxd. `npm run conformance:daemon`; what has no Python, Go or kubectl is skipped, with a line for each.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { findKubectl, startPlatformProcess } from '@corral/testing'
+import { ensureOracle, findGo } from '../../tools/oracle/index.js'
 import { judgePython } from '../clients/python.js'
 import { Skipped } from '../harness/check.js'
+import { judgeWithSdk, reporter } from './judge.js'
 
 process.exitCode = await main()
 
 async function main(): Promise<number> {
   const kubectl = findKubectl()
-  const python = await judgePython().catch((error: unknown) => {
-    if (error instanceof Skipped) return undefined
-    throw error
-  })
-  if (!kubectl || !python) {
-    process.stderr.write(`conformance: ${kubectl ? 'Python with pip' : 'kubectl'} is not installed; skipped\n`)
+  if (!kubectl) {
+    skip('kubectl')
     return 0
   }
+  const python = await judgePython().catch((error: unknown) => {
+    if (!(error instanceof Skipped)) throw error
+    skip('Python with pip')
+  })
+  const go = (await findGo()) ? await ensureOracle(['go-client', 'sandboxd']) : undefined
+  if (!go) skip('Go')
   await using platform = await startPlatformProcess({ args: ['--agent', 'command', '--warm', '0'] })
   const bin = join(platform.directory, 'bin')
   mkdirSync(bin)
@@ -34,5 +39,15 @@ async function main(): Promise<number> {
     return code ?? 1
   }
   const applied = await run(kubectl, ['apply', '-f', join(import.meta.dirname, 'pools.yaml')])
-  return applied === 0 ? await run(python, [join(import.meta.dirname, 'judge.py')]) : applied
+  if (applied !== 0) return applied
+  const codes: number[] = []
+  if (python) codes.push(await run(python, [join(import.meta.dirname, 'judge.py')]))
+  if (go) codes.push(await run(go['go-client'].path, ['daemon', 'corral']))
+  const report = reporter((line) => process.stdout.write(`${line}\n`))
+  await judgeWithSdk(platform.kubeconfig, go?.sandboxd.path, report)
+  return codes.some((code) => code !== 0) || report.failures() > 0 ? 1 : 0
+}
+
+function skip(what: string): undefined {
+  process.stderr.write(`conformance: ${what} is not installed; its judges are skipped\n`)
 }

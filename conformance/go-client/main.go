@@ -15,6 +15,7 @@ var commands = map[string]func(ctx context.Context, config *rest.Config, namespa
 	"sdk":        useSdk,
 	"client-go":  useClientGo,
 	"controller": useControllerRuntime,
+	"daemon":     judgeDaemon,
 }
 
 func main() {
@@ -26,7 +27,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) != 2 || commands[args[0]] == nil {
-		return fmt.Errorf("usage: go-client sdk|client-go|controller NAMESPACE")
+		return fmt.Errorf("usage: go-client sdk|client-go|controller|daemon NAMESPACE")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

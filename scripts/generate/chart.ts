@@ -62,6 +62,7 @@ const chartValues: InstallValues = {
     resources: structure('.Values.sandbox.resources'),
     pod: { ...optional('runtimeClassName', '.Values.sandbox.runtimeClassName'), ...placement('.Values.sandbox') },
   },
+  externalMetrics: expression('.Values.externalMetrics.enabled | quote'),
   networkPolicy: {
     httpFrom: structure('.Values.networkPolicy.httpFrom'),
     metricsFrom: structure('.Values.networkPolicy.metricsFrom'),

@@ -5,6 +5,12 @@ import { join } from 'node:path'
 
 /** What every image has: a shell, git, certificates, and an init that reaps what agents leave behind. */
 export const basePackages: readonly string[] = ['git', 'ca-certificates', 'tini']
+/** What tasks in Python, Go, Rust and C build with, besides Node, which every image has. */
+export const languagePackages: readonly string[] = [
+  ...basePackages,
+  ...['python3', 'python3-venv', 'python3-pip', 'golang-go', 'rustc', 'cargo', 'gcc', 'g++', 'make', 'pkg-config'],
+  ...['libssl-dev', 'curl', 'jq', 'unzip', 'procps'],
+]
 const suite = 'bookworm'
 const debianSources = '/etc/apt/sources.list.d/debian.sources'
 
@@ -23,9 +29,9 @@ export function baseObstacles(): string[] {
  * A minimal Debian as a tar, built once per list of packages and kept in the cache. The packages are those the machine's
  * own sources have today: sources that name a snapshot give the same base on every day.
  */
-export function baseLayer(cache: string, epochSeconds: number): string {
+export function baseLayer(cache: string, epochSeconds: number, packages: readonly string[] = basePackages): string {
   const key = createHash('sha256')
-    .update(JSON.stringify([suite, basePackages, epochSeconds, process.arch]))
+    .update(JSON.stringify([suite, packages, epochSeconds, process.arch]))
     .digest('hex')
   const tar = join(cache, `base-${key.slice(0, 12)}.tar`)
   if (existsSync(tar)) return tar
@@ -38,7 +44,7 @@ export function baseLayer(cache: string, epochSeconds: number): string {
     '--variant=minbase',
     '--mode=root',
     '--format=tar',
-    `--include=${basePackages.join(',')}`,
+    `--include=${packages.join(',')}`,
     ...without,
     '--dpkgopt=path-include=/usr/share/doc/*/copyright',
     suite,

@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +30,8 @@ export interface ImageSpec {
   readonly user: string
   readonly workingDir: string
   readonly labels: Readonly<Record<string, string>>
+  /** Directory that keeps compressed layers, so that a second build is quick. */
+  readonly layerCache?: string
   /** Every file and the image are of this time, in seconds, so that the same content has the same digest. */
   readonly epochSeconds: number
 }
@@ -56,7 +68,7 @@ export async function writeOciArchive(spec: ImageSpec, archive: string): Promise
     const diffIds: string[] = []
     for (const layer of spec.layers) {
       const tar = statSync(layer).isDirectory() ? packed(layer, join(directory, 'layer.tar'), spec.epochSeconds) : layer
-      const { diffId, descriptor } = await compress(tar, blobs)
+      const { diffId, descriptor } = await compress(tar, blobs, spec.layerCache)
       layers.push(descriptor)
       diffIds.push(diffId)
     }
@@ -116,7 +128,13 @@ function pack(from: string, to: string, epochSeconds: number, names: readonly st
 }
 
 /** Node writes no time and no name into a gzip header: the bytes depend on the content alone. */
-async function compress(tar: string, blobs: string): Promise<{ diffId: string; descriptor: Descriptor }> {
+async function compress(
+  tar: string,
+  blobs: string,
+  cache: string | undefined,
+): Promise<{ diffId: string; descriptor: Descriptor }> {
+  const known = cache && (await keptLayer(tar, blobs, cache))
+  if (known) return known
   const plain = createHash('sha256')
   const squeezed = createHash('sha256')
   const temporary = join(blobs, 'layer')
@@ -130,10 +148,34 @@ async function compress(tar: string, blobs: string): Promise<{ diffId: string; d
   const hex = squeezed.digest('hex')
   const size = statSync(temporary).size
   await rename(temporary, join(blobs, hex))
-  return {
-    diffId: `sha256:${plain.digest('hex')}`,
-    descriptor: { mediaType: 'application/vnd.oci.image.layer.v1.tar+gzip', digest: `sha256:${hex}`, size },
+  const diffId = plain.digest('hex')
+  if (cache) {
+    mkdirSync(cache, { recursive: true })
+    copyFileSync(join(blobs, hex), join(cache, `${diffId}.${process.pid}`))
+    await rename(join(cache, `${diffId}.${process.pid}`), join(cache, `${diffId}.gz`))
   }
+  return layerOf(diffId, hex, size)
+}
+
+/** A layer that was compressed before, found by what is in it. */
+async function keptLayer(tar: string, blobs: string, cache: string): Promise<ReturnType<typeof layerOf> | undefined> {
+  const diffId = await digestOf(tar)
+  const kept = join(cache, `${diffId}.gz`)
+  if (!existsSync(kept)) return undefined
+  const hex = await digestOf(kept)
+  copyFileSync(kept, join(blobs, hex))
+  return layerOf(diffId, hex, statSync(kept).size)
+}
+
+async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(file, { highWaterMark: 1024 * 1024 }), hash)
+  return hash.digest('hex')
+}
+
+function layerOf(diffId: string, hex: string, size: number): { diffId: string; descriptor: Descriptor } {
+  const mediaType = 'application/vnd.oci.image.layer.v1.tar+gzip'
+  return { diffId: `sha256:${diffId}`, descriptor: { mediaType, digest: `sha256:${hex}`, size } }
 }
 
 function counted(hash: Hash): Transform {

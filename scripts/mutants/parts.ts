@@ -4,7 +4,10 @@ export interface Parts {
   pure: readonly string[]
   /** Files and folders whose tests start processes: a random sample of their lines. */
   sampled: readonly string[]
+  /** Tests of the parts that are tried as a whole: those that start no process, since each of thousands of mutants runs them. */
   tests: readonly string[]
+  /** Tests of the sampled parts; `tests` where left out. */
+  sampledTests?: readonly string[]
 }
 
 const ownTests = ['src/**/*.test.ts']
@@ -18,7 +21,8 @@ export const partsOf: Readonly<Record<string, Parts>> = {
       ...inFolder('src/event-log', ['event-lines', 'followers', 'memory-event-log']),
     ],
     sampled: ['src/repository', 'src/broker', 'src/steps/follow-output.ts', 'src/event-log/file-event-log.ts'],
-    tests: ownTests,
+    tests: ['src/*.test.ts', ...['agent-task', 'event-log', 'checks', 'held', 'plan-approval'].map(testsIn)],
+    sampledTests: ownTests,
   },
   agents: { pure: ['src'], sampled: [], tests: ownTests },
   server: { pure: ['src'], sampled: [], tests: ownTests },
@@ -39,10 +43,14 @@ export const partsOf: Readonly<Record<string, Parts>> = {
       'src/sandbox-template/plan.ts',
     ],
     sampled: [],
-    tests: [...ownTests, '../../tests/controllers/**/*.test.ts'],
+    tests: [...ownTests, '../../tests/controllers/{claim,pool,sandbox}-*.test.ts'],
   },
 }
 
 function inFolder(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `${folder}/${name}.ts`)
+}
+
+function testsIn(folder: string): string {
+  return `src/${folder}/*.test.ts`
 }

@@ -1,9 +1,12 @@
 const seed = 20261117
 const windowLines = 8
-const wantedLines = 400
+export const defaultSampleLines = 400
 
 /** Windows of lines chosen at random, the same ones each time, in the form Stryker takes (`file.ts:10-17`). */
-export function sampleOfLines(files: readonly { path: string; lines: number }[]): string[] {
+export function sampleOfLines(
+  files: readonly { path: string; lines: number }[],
+  wantedLines = defaultSampleLines,
+): string[] {
   const windows = files.flatMap(({ path, lines }) =>
     Array.from({ length: Math.ceil(lines / windowLines) }, (_, index) => ({
       path,

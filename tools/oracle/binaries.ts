@@ -1,6 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  cpSync,
   createReadStream,
   existsSync,
   mkdirSync,
@@ -21,15 +22,50 @@ const here = dirname(fileURLToPath(import.meta.url))
 
 /** Which module builds a program, and from which package of which dependency. */
 interface Recipe {
-  readonly module: 'kubernetes' | 'etcd' | 'agent-sandbox' | 'helm' | 'go-client'
+  readonly module:
+    | 'kubernetes'
+    | 'kube-proxy'
+    | 'etcd'
+    | 'agent-sandbox'
+    | 'helm'
+    | 'go-client'
+    | 'containerd'
+    | 'coredns'
+    | 'gvisor'
   readonly dependency: string
   readonly program: string
+  /** Without C libraries of this machine, so that the program also runs inside an image. */
+  readonly isStatic?: boolean
+  /** A line of the dependency that does not run everywhere, with what stands there instead. */
+  readonly patch?: SourcePatch
+}
+
+interface SourcePatch {
+  /** Below the dependency. */
+  readonly file: string
+  readonly from: string
+  readonly to: string
 }
 
 const kubernetes = (name: string): Recipe => ({
   module: 'kubernetes',
   dependency: 'k8s.io/kubernetes',
   program: `k8s.io/kubernetes/cmd/${name}`,
+})
+
+const containerd = (name: string): Recipe => ({
+  module: 'containerd',
+  dependency: 'github.com/containerd/containerd/v2',
+  program: `github.com/containerd/containerd/v2/cmd/${name}`,
+  isStatic: true,
+})
+
+const gvisor = (program: string, patch?: SourcePatch): Recipe => ({
+  ...(patch ? { patch } : {}),
+  module: 'gvisor',
+  dependency: 'gvisor.dev/gvisor',
+  program: `gvisor.dev/gvisor/${program}`,
+  isStatic: true,
 })
 
 const recipes = {
@@ -39,10 +75,30 @@ const recipes = {
   'kube-scheduler': kubernetes('kube-scheduler'),
   kubelet: kubernetes('kubelet'),
   kubectl: kubernetes('kubectl'),
+  // On its own: it needs modules that the others do without.
+  'kube-proxy': { ...kubernetes('kube-proxy'), module: 'kube-proxy' },
+  containerd: containerd('containerd'),
+  ctr: containerd('ctr'),
+  'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
+  // With few plugins: the clouds of the others build for minutes.
+  coredns: { module: 'coredns', dependency: 'github.com/coredns/coredns', program: '.', isStatic: true },
+  runsc: gvisor('runsc'),
+  // Root in a container of its own may not lower the score, and then the shim would not start.
+  'containerd-shim-runsc-v1': gvisor('shim', {
+    file: 'pkg/shim/v1/manager.go',
+    from: 'oomScoreMax = -999',
+    to: 'oomScoreMax = 0',
+  }),
   'agent-sandbox-controller': {
     module: 'agent-sandbox',
     dependency: 'sigs.k8s.io/agent-sandbox',
     program: 'sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller',
+  },
+  // Upstream's runtime inside sandboxes.
+  sandboxd: {
+    module: 'agent-sandbox',
+    dependency: 'sigs.k8s.io/agent-sandbox',
+    program: 'sigs.k8s.io/agent-sandbox/packages/sandboxd/cmd/sandboxd',
   },
   helm: { module: 'helm', dependency: 'helm.sh/helm/v3', program: 'helm.sh/helm/v3/cmd/helm' },
   // The suite's own program on upstream's SDK, client-go and controller-runtime.
@@ -118,6 +174,7 @@ async function ensureBinary(name: BinaryName, go: string, options: EnsureOptions
     go,
     flags,
     recipe.program,
+    ...(recipe.patch ? [JSON.stringify(recipe.patch)] : []),
     ...(recipe.program === '.' ? goSources(directory) : []),
   ])
   if (!existsSync(path) || readIfThere(stampPath) !== stamp) {
@@ -125,12 +182,29 @@ async function ensureBinary(name: BinaryName, go: string, options: EnsureOptions
     const startedMs = Date.now()
     say(`building ${name} ${version} (minutes the first time)`)
     const temporary = `${path}.${process.pid}.tmp`
-    await goBuild(directory, ['build', '-ldflags', flags, '-o', temporary, recipe.program], options.signal)
+    const place = recipe.patch ? await patchedModule(recipe, recipe.patch) : { directory, program: recipe.program }
+    const args = ['build', '-ldflags', flags, '-o', temporary, place.program]
+    await goBuild(place.directory, args, { isStatic: recipe.isStatic ?? false, signal: options.signal })
     renameSync(temporary, path)
     writeFileSync(stampPath, stamp)
     say(`built ${name} in ${Math.round((Date.now() - startedMs) / 1000)} s`)
   }
   return { name, path, version, sha256: await hashFile(path) }
+}
+
+/** A copy of the dependency in the cache, with the one line changed: the Go cache itself may not be. */
+async function patchedModule(
+  { module, dependency, program }: Recipe,
+  { file, from, to }: SourcePatch,
+): Promise<{ directory: string; program: string }> {
+  const directory = join(oracleCache(), 'source', module)
+  rmSync(directory, { recursive: true, force: true })
+  cpSync(await moduleDirectory(module, dependency), directory, { recursive: true })
+  await promisify(execFile)('chmod', ['-R', 'u+w', directory])
+  const text = read(join(directory, file))
+  if (!text.includes(from)) throw new OracleError('BuildFailed', `${file} of ${dependency} has no line "${from}"`)
+  writeFileSync(join(directory, file), text.replace(from, to))
+  return { directory, program: `.${program.slice(dependency.length)}` }
 }
 
 /** Where a module lies: here, but for the client program, which belongs to the suite that runs it. */
@@ -145,7 +219,7 @@ function goSources(directory: string): string[] {
 
 /** Without these Kubernetes programs call themselves `v0.0.0-master`, which kubectl cannot parse. */
 function linkerFlags(recipe: Recipe, version: string): string {
-  if (recipe.module !== 'kubernetes') return '-s -w'
+  if (recipe.dependency !== 'k8s.io/kubernetes') return '-s -w'
   const [major = '', minor = ''] = version.replace(/^v/, '').split('.')
   const set = (name: string, value: string): string => `-X k8s.io/component-base/version.${name}=${value}`
   const tree = set('gitTreeState', 'clean')
@@ -169,10 +243,15 @@ export async function moduleDirectory(module: Recipe['module'], dependency: stri
   return stdout.trim()
 }
 
-function goBuild(directory: string, args: readonly string[], signal?: AbortSignal): Promise<void> {
+function goBuild(
+  directory: string,
+  args: readonly string[],
+  { isStatic, signal }: { isStatic: boolean; signal: AbortSignal | undefined },
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('go', args, {
       cwd: directory,
+      env: { ...process.env, ...(isStatic ? { CGO_ENABLED: '0' } : {}) },
       stdio: ['ignore', 'ignore', 'pipe'],
       ...(signal ? { signal } : {}),
     })

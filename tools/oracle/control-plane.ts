@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ensureCertificates } from '../../packages/apiserver/src/http/certificates.js'
+import { ADMIN_NAME, ensureCertificates } from '../../packages/apiserver/src/http/certificates.js'
 import { kubeconfigFor } from '../../packages/apiserver/src/http/kubeconfig.js'
 import { controlPlanePrograms, type EnsureOptions, ensureOracle, type OracleBinaries } from './binaries.js'
 import { freePorts, type Program, startProgram, untilReady } from './program.js'
@@ -15,6 +15,15 @@ export interface ControlPlaneOptions extends EnsureOptions {
   withControllerManager?: boolean
   /** Added to kube-apiserver's command line. */
   apiserverFlags?: readonly string[]
+  /** Requests of this group of users are written to `logs/audit.log`, one JSON object each. */
+  audited?: string
+  /** Added to kube-controller-manager's command line. */
+  managerFlags?: readonly string[]
+  /**
+   * An address of this machine that Pods reach. With it they have accounts and find the API server as the Service
+   * `kubernetes`, and API groups may be served by Pods.
+   */
+  podAddress?: string
   keepFiles?: boolean
 }
 
@@ -55,16 +64,20 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
   try {
     const [clientPort = 0, peerPort = 0, apiPort = 0, managerPort = 0] = await freePorts(4)
-    const files = await writeFiles(directory, apiPort)
+    const files = await writeFiles(directory, apiPort, options.podAddress)
     start('etcd', etcdFlags(directory, clientPort, peerPort))
     const ready = { timeoutMs: 240_000, signal: options.signal }
     const startApiserver = async (): Promise<void> => {
-      start('kube-apiserver', [...apiserverFlags(files, clientPort, apiPort), ...(options.apiserverFlags ?? [])])
+      start('kube-apiserver', [
+        ...apiserverFlags(files, clientPort, apiPort),
+        ...(options.audited ? auditFlags(directory, options.audited) : []),
+        ...(options.apiserverFlags ?? []),
+      ])
       await untilReady('kube-apiserver', programs, () => isReady(apiPort, '/readyz', files), ready)
     }
     await startApiserver()
     if (options.withControllerManager !== false) {
-      start('kube-controller-manager', managerFlags(files, managerPort))
+      start('kube-controller-manager', [...managerFlags(files, managerPort), ...(options.managerFlags ?? [])])
       await untilReady('kube-controller-manager', programs, () => isReady(managerPort, '/healthz', files), ready)
     }
     return {
@@ -96,14 +109,22 @@ interface Files {
   readonly token: string
   readonly ca: string
   readonly tls: string
+  /** Certificates by which the API server shows itself to a Pod that serves a group. */
+  readonly frontProxy: string
+  readonly podAddress: string | undefined
   readonly kubeconfig: string
   readonly tokens: string
   readonly serviceAccountKey: string
 }
 
-async function writeFiles(directory: string, apiPort: number): Promise<Files> {
+/** First address of the Services' range: the API server itself. */
+const serviceAddress = '10.96.0.1'
+
+async function writeFiles(directory: string, apiPort: number, podAddress: string | undefined): Promise<Files> {
   const tls = join(directory, 'tls')
-  const material = await ensureCertificates(tls)
+  const material = await ensureCertificates(tls, podAddress ? [podAddress, serviceAddress] : [])
+  const frontProxy = join(directory, 'front-proxy')
+  await ensureCertificates(frontProxy)
   const token = randomBytes(24).toString('hex')
   const url = `https://127.0.0.1:${apiPort}`
   const secret = (name: string, text: string): string => {
@@ -116,6 +137,8 @@ async function writeFiles(directory: string, apiPort: number): Promise<Files> {
     token,
     ca: material.ca.cert,
     tls,
+    frontProxy,
+    podAddress,
     kubeconfig: secret('kubeconfig', kubeconfigFor({ url, tls: material, token })),
     tokens: secret('tokens.csv', `${token},oracle-admin,oracle-admin,"system:masters"\n`),
     serviceAccountKey: secret('service-account.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
@@ -139,8 +162,9 @@ function etcdFlags(directory: string, clientPort: number, peerPort: number): str
 function apiserverFlags(files: Files, etcdPort: number, apiPort: number): string[] {
   return [
     `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
+    `--bind-address=${files.podAddress ? '0.0.0.0' : '127.0.0.1'}`,
+    `--advertise-address=${files.podAddress ?? '127.0.0.1'}`,
+    ...(files.podAddress ? servedByPods(files) : withoutAccounts),
     `--secure-port=${apiPort}`,
     `--tls-cert-file=${join(files.tls, 'server.crt')}`,
     `--tls-private-key-file=${join(files.tls, 'server.key')}`,
@@ -151,13 +175,35 @@ function apiserverFlags(files: Files, etcdPort: number, apiPort: number): string
     `--service-account-key-file=${files.serviceAccountKey}`,
     `--service-account-signing-key-file=${files.serviceAccountKey}`,
     '--service-cluster-ip-range=10.96.0.0/16',
-    // Pods here have no kubelet that could mount a token.
-    '--disable-admission-plugins=ServiceAccount',
     '--allow-privileged',
     // Otherwise exec and logs try to resolve the node's name.
     '--kubelet-preferred-address-types=InternalIP',
     `--kubelet-client-certificate=${join(files.tls, 'admin.crt')}`,
     `--kubelet-client-key=${join(files.tls, 'admin.key')}`,
+  ]
+}
+
+function auditFlags(directory: string, group: string): string[] {
+  const policy = join(directory, 'audit-policy.json')
+  const rules = [{ level: 'Metadata', userGroups: [group], omitStages: ['RequestReceived'] }, { level: 'None' }]
+  writeFileSync(policy, JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules }))
+  return [`--audit-policy-file=${policy}`, `--audit-log-path=${join(directory, 'logs', 'audit.log')}`]
+}
+
+/** Pods without a way to the API server need no token of it. */
+const withoutAccounts = ['--disable-admission-plugins=ServiceAccount']
+
+/** How the API server passes requests on to a Pod that serves a group. */
+function servedByPods({ frontProxy }: Files): string[] {
+  return [
+    `--requestheader-client-ca-file=${join(frontProxy, 'ca.crt')}`,
+    `--requestheader-allowed-names=${ADMIN_NAME}`,
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${join(frontProxy, 'admin.crt')}`,
+    `--proxy-client-key-file=${join(frontProxy, 'admin.key')}`,
+    '--enable-aggregator-routing',
   ]
 }
 

@@ -8,12 +8,13 @@ export {
   type OracleBinary,
   oracleCache,
 } from './binaries.js'
+export { type ClusterNetwork, prepareNetwork, startClusterNetwork } from './cluster-network.js'
 export { type ImageContents, programFiles } from './container-image.js'
 export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.js'
 export { nodeObstacles } from './node-packages.js'
 export { OracleError, type OracleErrorCode } from './oracle-error.js'
-export { freePorts } from './program.js'
-export { type RealNode, startRealNode } from './real-node.js'
+export { freePorts, type Program, startProgram, untilReady } from './program.js'
+export { nodeAddress, type RealNode, startRealNode } from './real-node.js'
 export {
   installUpstreamCrds,
   startUpstreamController,

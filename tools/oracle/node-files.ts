@@ -22,6 +22,10 @@ export interface NodeFileOptions {
   nodeName: string
   bridge: string
   subnet: string
+  /** Where Pods ask for names, and by which address the API server finds the kubelet. */
+  address?: string
+  /** `runsc` for the runtime `gvisor`, which needs its shim on the path and containerd 2. */
+  runsc?: string
 }
 
 /** Writes the configuration of containerd, of its network and of the kubelet, and the script that starts both. */
@@ -34,6 +38,7 @@ export function writeNodeFiles(options: NodeFileOptions): NodeFiles {
     kubeletConfig: at('kubelet.json'),
     initScript: at('init.sh'),
   }
+  if (options.runsc) writeFileSync(at('runsc.toml'), runscConfig(options.runsc))
   writeFileSync(files.containerdConfig, containerdConfig(options, files.socket, at))
   writeFileSync(at('cni', '10-bridge.conflist'), JSON.stringify(network(options)))
   writeFileSync(at('resolv.conf'), 'nameserver 127.0.0.1\n')
@@ -66,9 +71,27 @@ runtime_type = "io.containerd.runc.v2"
 [${runtime}.options]
 BinaryName = ${quote(packages.runc)}
 SystemdCgroup = false
-[${cri}.cni]
+${options.runsc ? gvisorRuntime(`${cri}.containerd.runtimes.gvisor`, at('runsc.toml')) : ''}[${cri}.cni]
 bin_dir = ${quote(packages.plugins)}
 conf_dir = ${quote(at('cni'))}
+`
+}
+
+function gvisorRuntime(runtime: string, config: string): string {
+  return `[${runtime}]
+runtime_type = "io.containerd.runsc.v1"
+[${runtime}.options]
+TypeUrl = "io.containerd.runsc.v1.options"
+ConfigPath = ${quote(config)}
+`
+}
+
+/** As most clusters run it, with a network stack of its own. */
+function runscConfig(runsc: string): string {
+  return `binary_name = ${quote(runsc)}
+[runsc_config]
+platform = "systrap"
+network = "sandbox"
 `
 }
 
@@ -98,6 +121,7 @@ function kubeletConfig(options: NodeFileOptions, socket: string, resolvConf: str
     failCgroupV1: false,
     makeIPTablesUtilChains: false,
     resolvConf,
+    ...(options.address ? { clusterDNS: [options.address], clusterDomain: 'cluster.local' } : {}),
     evictionHard: { 'memory.available': '10Mi' },
     imageGCHighThresholdPercent: 100,
     containerRuntimeEndpoint: `unix://${socket}`,
@@ -116,9 +140,12 @@ for place in /run /var/lib /var/log; do mount -t tmpfs tmpfs "$place"; done
 mkdir -p /run/netns /var/lib/cni /var/lib/kubelet
 export PATH=${shell(packages.path)}:"$PATH"
 ${shell(packages.containerd)} --config ${shell(files.containerdConfig)} ${log('containerd')}
+# All Pods together would weigh no more than one process of a busy machine.
+shares=/sys/fs/cgroup/cpu/k8s.io
+if [ -e /sys/fs/cgroup/cpu/cpu.shares ]; then mkdir -p "$shares"; echo 16384 >"$shares/cpu.shares"; fi
 until [ -S ${shell(files.socket)} ] && [ -e ${shell(at('images-imported'))} ]; do sleep 0.1; done
 ${shell(kubelet)} --config=${shell(files.kubeletConfig)} --kubeconfig=${shell(kubeconfig)} \\
-  --hostname-override=${nodeName} --root-dir=${shell(at('kubelet'))} --cert-dir=${shell(at('certs'))} ${log('kubelet')}
+  --hostname-override=${nodeName} ${options.address ? `--node-ip=${options.address} ` : ''}--root-dir=${shell(at('kubelet'))} --cert-dir=${shell(at('certs'))} ${log('kubelet')}
 while :; do wait; sleep 1; done
 `
 }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { oracleCache } from './binaries.js'
@@ -7,6 +7,10 @@ import { OracleError } from './oracle-error.js'
 
 const run = promisify(execFile)
 const packages = ['containerd', 'runc', 'containernetworking-plugins', 'busybox-static'] as const
+const filterPackages = [
+  ...['iptables', 'libxtables12', 'libip4tc2', 'libip6tc2', 'libnftnl11', 'libmnl0'],
+  ...['libnetfilter-conntrack3', 'libnfnetlink0'],
+] as const
 
 /** Programs of a real node as Debian builds them. They lie in the cache: nothing is installed on this machine. */
 export interface NodePackages {
@@ -35,21 +39,7 @@ export function nodeObstacles(): string[] {
 
 /** Fetches the packages once and unpacks them into the cache. Safe to repeat. */
 export async function ensureNodePackages(): Promise<NodePackages> {
-  const root = join(oracleCache(), 'node')
-  if (!existsSync(root)) {
-    mkdirSync(oracleCache(), { recursive: true })
-    const temporary = mkdtempSync(`${root}-`)
-    try {
-      await run('apt-get', ['download', ...packages], { cwd: temporary, timeout: 300_000 })
-      for (const file of readdirSync(temporary).filter((name) => name.endsWith('.deb')))
-        await run('dpkg', ['-x', join(temporary, file), join(temporary, 'root')], { timeout: 60_000 })
-      if (!existsSync(root)) renameSync(join(temporary, 'root'), root)
-    } catch (cause) {
-      throw new OracleError('NodeMissing', `apt-get cannot fetch ${packages.join(', ')}`, { cause })
-    } finally {
-      rmSync(temporary, { recursive: true, force: true })
-    }
-  }
+  const root = await unpacked('node', packages)
   return {
     containerd: join(root, 'usr/bin/containerd'),
     ctr: join(root, 'usr/bin/ctr'),
@@ -58,6 +48,57 @@ export async function ensureNodePackages(): Promise<NodePackages> {
     plugins: join(root, 'usr/lib/cni'),
     path: join(root, 'usr/bin'),
   }
+}
+
+/** The environment in which kube-proxy finds an `iptables`. */
+export async function ensurePacketFilter(): Promise<NodeJS.ProcessEnv> {
+  const root = await unpacked('packet-filter', filterPackages)
+  const triple = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu'
+  const libraries = join(root, 'usr/lib', triple)
+  const links = join(oracleCache(), 'packet-filter-links')
+  mkdirSync(links, { recursive: true })
+  for (const name of [
+    'iptables',
+    'iptables-save',
+    'iptables-restore',
+    'ip6tables',
+    'ip6tables-save',
+    'ip6tables-restore',
+  ]) {
+    rmSync(join(links, name), { force: true })
+    symlinkSync(join(root, 'usr/sbin/xtables-legacy-multi'), join(links, name))
+  }
+  return {
+    ...process.env,
+    PATH: `${links}:${process.env.PATH ?? ''}:/usr/sbin:/sbin`,
+    LD_LIBRARY_PATH: libraries,
+    XTABLES_LIBDIR: join(libraries, 'xtables'),
+    XTABLES_LOCKFILE: join(links, 'lock'),
+  }
+}
+
+/** Debian's Prometheus and the tool that checks rules for it. */
+export async function ensurePrometheus(): Promise<{ prometheus: string; promtool: string }> {
+  const root = await unpacked('prometheus', ['prometheus'])
+  return { prometheus: join(root, 'usr/bin/prometheus'), promtool: join(root, 'usr/bin/promtool') }
+}
+
+async function unpacked(place: string, names: readonly string[]): Promise<string> {
+  const root = join(oracleCache(), place)
+  if (existsSync(root)) return root
+  mkdirSync(oracleCache(), { recursive: true })
+  const temporary = mkdtempSync(`${root}-`)
+  try {
+    await run('apt-get', ['download', ...names], { cwd: temporary, timeout: 300_000 })
+    for (const file of readdirSync(temporary).filter((name) => name.endsWith('.deb')))
+      await run('dpkg', ['-x', join(temporary, file), join(temporary, 'root')], { timeout: 60_000 })
+    if (!existsSync(root)) renameSync(join(temporary, 'root'), root)
+  } catch (cause) {
+    throw new OracleError('NodeMissing', `apt-get cannot fetch ${names.join(', ')}`, { cause })
+  } finally {
+    rmSync(temporary, { recursive: true, force: true })
+  }
+  return root
 }
 
 function isOnPath(tool: string): boolean {

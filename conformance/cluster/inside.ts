@@ -1,0 +1,87 @@
+/** The part of `npm run e2e:cluster` that runs in namespaces of its own. */
+import { writeFileSync } from 'node:fs'
+import { loadavg } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { startScriptedModel } from '@corral/testing'
+import { nodeAddress } from '../../tools/oracle/index.js'
+import { proofOfConcept } from '../controller/harness/proof-of-concept.js'
+import { requestsOf } from './harness/audit.js'
+import { bootCluster, type RealCluster, smallValues, surroundings, version } from './harness/boot.js'
+import { openCluster } from './harness/cluster.js'
+import { Report } from './harness/report.js'
+import { claudeScript, claudeSteps } from './steps/claude.js'
+import { gvisorSteps } from './steps/gvisor.js'
+import { helmOf, installSteps } from './steps/install.js'
+import { localClusterSteps } from './steps/local-clusters.js'
+import { monitoringSteps } from './steps/monitoring.js'
+import { permissionSteps } from './steps/permissions.js'
+import { rolloutSteps, uninstallSteps } from './steps/rollout.js'
+import { scalingSteps } from './steps/scaling.js'
+import { taskSteps } from './steps/tasks.js'
+import { upstreamSteps } from './steps/upstream.js'
+
+const { values: flags } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    built: { type: 'boolean' },
+    logs: { type: 'string' },
+    'without-gvisor': { type: 'string' },
+  },
+})
+const withoutGvisor = flags['without-gvisor']
+
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  const report = new Report(flags.only)
+  const load = (): string =>
+    loadavg()
+      .map((each) => each.toFixed(1))
+      .join(' ')
+  const loadBefore = load()
+  const real = await bootCluster({ hasGvisor: withoutGvisor === undefined, audited: 'system:serviceaccounts:corral' })
+  try {
+    await rows(report, real)
+  } finally {
+    if (flags.logs) real.keepLogs(flags.logs)
+    const left = await real.stop()
+    await report.row([
+      {
+        title: 'nothing is left of the node: no process, mount, cgroup, interface or namespace',
+        run: () => (left.length === 0 ? Promise.resolve(undefined) : Promise.reject(new Error(left.join('; ')))),
+      },
+    ])
+  }
+  if (!flags.only)
+    report.write('npm run e2e:cluster', { ...real.facts, 'load before': loadBefore, 'load after': load() })
+  return report.hasFailed ? 1 : 0
+}
+
+async function rows(report: Report, { plane, helm: helmProgram }: RealCluster): Promise<void> {
+  const { kubeconfig, directory } = plane
+  const cluster = openCluster({ kubeconfig, directory, namespace: 'corral', image: `corral:${version}` })
+  const helm = helmOf(helmProgram, cluster)
+  await using model = await startScriptedModel(claudeScript, { host: nodeAddress })
+  try {
+    await cluster.apply(...surroundings(plane))
+    const values = join(directory, 'values.json')
+    writeFileSync(values, JSON.stringify(smallValues(model.url)))
+    if (!(await report.row(installSteps(cluster, helm, values)))) return
+    await report.row(taskSteps(cluster))
+    await report.row(rolloutSteps(cluster))
+    await report.row(claudeSteps(cluster, model, version))
+    await report.row(proofOfConcept({ kubeconfig, directory }))
+    if (withoutGvisor === undefined) await report.row(gvisorSteps(cluster))
+    else for (const { title } of gvisorSteps(cluster)) report.notRun(title, withoutGvisor)
+    await report.row(monitoringSteps(cluster))
+    await report.row(scalingSteps(cluster, helm, values))
+    // Before the controllers are taken away: their roles go first then, and their last requests are refused.
+    await report.row(permissionSteps(cluster, () => requestsOf(plane)))
+    await report.row(upstreamSteps(cluster, helm, values))
+    await report.row(uninstallSteps(cluster, helm))
+    await report.row(localClusterSteps(cluster, helmProgram, withoutGvisor === undefined))
+  } finally {
+    await cluster.close()
+  }
+}
