@@ -1,12 +1,10 @@
 import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { findProvider } from '@corral/agents'
-import { silentLogger } from '@corral/ports'
-import { createTaskTokens, startBroker } from '@corral/tasks'
-import httpProxy from 'http-proxy'
+import { createTaskTokens } from '@corral/tasks'
 import { part, progress, readBenchOptions } from './common/bench-options.js'
 import { Recorder } from './common/result-file.js'
 import { median, percentile } from './common/samples.js'
+import { startWorker } from './common/worker.js'
 
 const tokens = createTaskTokens('bench')
 const streamsAtOnce = 100
@@ -19,18 +17,20 @@ interface Subject {
 }
 
 /**
- * The broker against http-proxy, both in this process, in front of the same model: the time to the first byte of an
- * answer, in turns, and a hundred streams at once whose every event says when it was written.
+ * The broker against http-proxy, each in a process of its own in front of the same model, which is here: the time to the
+ * first byte of an answer, in turns, and a hundred streams at once whose every event says when it was written.
  */
 async function main(): Promise<void> {
   const options = readBenchOptions()
   const recorder = new Recorder('broker', options)
   recorder.versions['http-proxy'] = '1.18.1'
   const model = await startModel()
-  const subjects = [await ourBroker(model.port), await peerProxy(model.port)]
+  const subjects = [await startSubject('corral', model.port), await startSubject('http-proxy', model.port)]
   try {
     await part(options, 'first-byte', () => firstBytes(recorder, subjects, options.isFull ? 4_000 : 1_000))
-    await part(options, 'streams', () => manyStreams(recorder, subjects, options.isFull ? 200 : 50))
+    await part(options, 'streams', () =>
+      manyStreams(recorder, subjects, options.isFull ? { events: 200, rounds: 6 } : { events: 50, rounds: 4 }),
+    )
   } finally {
     for (const subject of subjects) await subject.close()
     await model.close()
@@ -63,15 +63,27 @@ async function firstBytes(recorder: Recorder, subjects: readonly Subject[], roun
   })
 }
 
-async function manyStreams(recorder: Recorder, subjects: readonly Subject[], events: number): Promise<void> {
+async function manyStreams(
+  recorder: Recorder,
+  subjects: readonly Subject[],
+  { events, rounds }: { events: number; rounds: number },
+): Promise<void> {
+  const delays = new Map(subjects.map(({ name }) => [name, [] as number[]]))
+  const losses: Record<string, number> = Object.fromEntries(subjects.map(({ name }) => [name, 0]))
+  for (let round = -1; round < rounds; round += 1) {
+    progress(`${streamsAtOnce} streams: round ${round + 1} of ${rounds}`)
+    const order = round % 2 === 0 ? subjects : [...subjects].reverse()
+    for (const { name, port } of order) {
+      const all = await Promise.all(Array.from({ length: streamsAtOnce }, () => stream(port, events, 20)))
+      losses[name] = (losses[name] ?? 0) + all.filter(({ missingBytes }) => missingBytes !== 0).length
+      // The first round warms both.
+      if (round >= 0) delays.get(name)?.push(...all.flatMap(({ delaysMs }) => delaysMs))
+    }
+  }
   const p99s: Record<string, number> = {}
-  const losses: Record<string, number> = {}
-  for (const { name, port } of subjects) {
-    const all = await Promise.all(Array.from({ length: streamsAtOnce }, () => stream(port, events, 20)))
-    const delays = all.flatMap(({ delaysMs }) => delaysMs)
-    losses[name] = all.filter(({ missingBytes }) => missingBytes !== 0).length
-    p99s[name] = percentile(delays, 99)
-    recorder.samples(`${name} written to read`, delays)
+  for (const [name, values] of delays) {
+    p99s[name] = percentile(values, 99)
+    recorder.samples(`${name} written to read`, values)
   }
   const [ours = ''] = subjects.map(({ name }) => name)
   recorder.row({
@@ -165,26 +177,10 @@ function speak(response: ServerResponse, events: number, everyMs: number): void 
   next()
 }
 
-async function ourBroker(modelPort: number): Promise<Subject> {
-  const broker = await startBroker({
-    tokens,
-    findTask: async (uid) => ({ uid, provider: findProvider('anthropic')!, spent: { tokens: 0, costUsd: 0 } }),
-    findKey: async () => 'key',
-    baseUrlOf: () => `http://127.0.0.1:${modelPort}`,
-    recordCall: () => undefined,
-    maxRequestsPerMinute: 1_000_000,
-    port: 0,
-    log: silentLogger,
-  })
-  return { name: 'corral', port: broker.port, close: () => broker.close() }
-}
-
-async function peerProxy(modelPort: number): Promise<Subject> {
-  const proxy = httpProxy.createProxyServer({ target: `http://127.0.0.1:${modelPort}` })
-  return listening(
-    'http-proxy',
-    createServer((request, response) => proxy.web(request, response)),
-  )
+async function startSubject(name: string, modelPort: number): Promise<Subject> {
+  const module = new URL('./broker-worker.ts', import.meta.url)
+  const worker = await startWorker<{ port: number }>(module, [name, String(modelPort)])
+  return { name, port: worker.ready.port, close: () => worker.stop() }
 }
 
 async function listening(name: string, server: Server): Promise<Subject> {

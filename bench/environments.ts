@@ -7,6 +7,7 @@ import { part, progress, readBenchOptions } from './common/bench-options.js'
 import { Recorder } from './common/result-file.js'
 import { median, percentile } from './common/samples.js'
 import { withScratch } from './common/scratch.js'
+import { environmentTasks } from './environment-tasks.js'
 
 const run = promisify(execFile)
 const isRoot = process.getuid?.() === 0
@@ -31,6 +32,10 @@ async function main(): Promise<void> {
     } finally {
       await isolation.close({ endPods: true })
     }
+    const files = options.isFull ? 60_000 : 5_000
+    await part(options, 'tasks', () =>
+      environmentTasks(recorder, { directory, files, rounds: options.isFull ? 20 : 5 }),
+    )
   })
   recorder.finish()
 }

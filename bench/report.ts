@@ -3,7 +3,17 @@ import { type BenchResult, readResult, tableOf } from './common/result-file.js'
 import { markdownTable } from './common/text-table.js'
 
 const document = new URL('../docs/performance.md', import.meta.url)
-const benchmarks = ['apiserver', 'kube-client', 'platform', 'claims'] as const
+const benchmarks = [
+  'apiserver',
+  'kube-client',
+  'platform',
+  'tasks',
+  'claims',
+  'follow-ups',
+  'broker',
+  'sandbox',
+  'web',
+] as const
 
 /** Puts the figures of the last runs between the markers of docs/performance.md; the words around them stay. */
 function main(): void {

@@ -5,7 +5,7 @@ import { Events, type Pod, Pods } from '@corral/resources'
 import { progress, readBenchOptions } from './common/bench-options.js'
 import { type CorralProcess, startCorral } from './common/corral-process.js'
 import { Recorder } from './common/result-file.js'
-import { percentile } from './common/samples.js'
+import { median, percentile } from './common/samples.js'
 import { withScratch } from './common/scratch.js'
 import { until } from './common/until.js'
 import { makeRepository, postTasks } from './task-requests.js'
@@ -36,8 +36,9 @@ const attacks: Record<string, string> = {
 async function main(): Promise<void> {
   const options = readBenchOptions()
   const recorder = new Recorder('sandbox', options)
-  const rounds = options.isFull ? 400 : 120
+  const rounds = options.isFull ? 1000 : 300
   await withScratch(async (directory) => {
+    await measureUp(recorder, join(directory, 'up'), options.isFull ? 15 : 7)
     const platform = await startPlatform(join(directory, 'data'))
     recorder.versions.isolation = platform.ready.isolation
     const client = kubeClientFromConfig(await loadKubeConfig({ path: platform.ready.kubeconfig }))
@@ -103,10 +104,41 @@ async function main(): Promise<void> {
   recorder.finish()
 }
 
-function startPlatform(dataDir: string): Promise<CorralProcess<PlatformReady>> {
+/** From the start of `./corral` to ready: on an empty data directory once in each round, then on that of the round. */
+async function measureUp(recorder: Recorder, directory: string, rounds: number): Promise<void> {
+  const times = { empty: [] as number[], existing: [] as number[] }
+  for (let round = 0; round < rounds; round += 1) {
+    progress(`up, round ${round + 1} of ${rounds}`)
+    for (const samples of [times.empty, times.existing]) {
+      const platform = await startPlatform(join(directory, String(round)), { viaLauncher: true })
+      samples.push(platform.startMs)
+      await platform.stop()
+    }
+  }
+  recorder.samples('up empty ms', times.empty)
+  recorder.samples('up existing ms', times.existing)
+  for (const [name, samples] of [
+    ['empty data directory', times.empty],
+    ['existing data', times.existing],
+  ] as const) {
+    const corral = median(samples)
+    recorder.row({
+      measure: `\`./corral up\` to ready, launcher included, ${name}, p50`,
+      unit: 'ms',
+      values: { corral },
+      required: '< 800',
+      isMet: corral < 800,
+    })
+  }
+}
+
+function startPlatform(
+  dataDir: string,
+  options: { viaLauncher?: boolean } = {},
+): Promise<CorralProcess<PlatformReady>> {
   mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const flags = ['--port', '0', '--api-port', '0', '--agent', 'command', '--max-tasks', '0', '--warm', '0']
-  return startCorral(['up', '--data-dir', dataDir, ...flags], dataDir)
+  return startCorral(['up', '--data-dir', dataDir, ...flags], dataDir, options)
 }
 
 async function startPod(client: KubeClient, name: string, script: string): Promise<void> {

@@ -1,11 +1,15 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
 import { AgentSandboxClient, type OwnedSandbox } from '@corral/agent-sandbox-sdk'
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import type { ByteStream } from '@corral/ports'
-import { SandboxWarmPools } from '@corral/resources'
+import { SandboxTemplates, SandboxWarmPools } from '@corral/resources'
+import { findKubectl } from '@corral/testing'
+import { judgePython } from '../conformance/clients/python.js'
+import { Skipped } from '../conformance/harness/check.js'
 import { part, progress, readBenchOptions } from './common/bench-options.js'
 import { startCorral } from './common/corral-process.js'
 import { Recorder } from './common/result-file.js'
@@ -29,6 +33,7 @@ async function main(): Promise<void> {
       const bench = new SdkBench(recorder, kubeconfig, options.isFull)
       await part(options, 'exec', () => bench.roundTrips())
       await part(options, 'starts', () => bench.starts())
+      await part(options, 'python', () => bench.python(directory))
       await part(options, 'bytes', () => bench.bytes())
       await part(options, 'handles', () => bench.handles())
     } finally {
@@ -42,6 +47,7 @@ class SdkBench {
   readonly #recorder: Recorder
   readonly #kubeconfig: string
   readonly #isFull: boolean
+  #warmMs: number | undefined
 
   constructor(recorder: Recorder, kubeconfig: string, isFull: boolean) {
     this.#recorder = recorder
@@ -100,6 +106,7 @@ class SdkBench {
         await sandbox.delete()
       }
       const name = pool === 'cold' ? 'cold' : 'warm'
+      if (pool !== 'cold') this.#warmMs = median(samples)
       record(
         this.#recorder,
         `create to first output, ${name}, p50`,
@@ -108,6 +115,38 @@ class SdkBench {
         pool === 'cold' ? { atMost: 50 } : {},
       )
     }
+    await kube.close()
+  }
+
+  /** The same from a warm pool to the first output by upstream's Python client, over sandboxd's protocol, served by our daemon. */
+  async python(directory: string): Promise<void> {
+    const kubectl = findKubectl()
+    const python = await judgePython().catch((error: unknown) => {
+      if (!(error instanceof Skipped)) throw error
+    })
+    if (!python || !kubectl) return progress('upstream’s Python client is skipped: no Python or kubectl')
+    const kube = kubeClientFromConfig(await loadKubeConfig({ path: this.#kubeconfig }))
+    const metadata = { name: 'bench-sandboxd', namespace }
+    const image = 'registry.k8s.io/agent-sandbox/sandboxd:v1.0.3'
+    const readinessProbe = { httpGet: { path: '/v1/health', port: 8080 }, periodSeconds: 1 }
+    const containers = [{ name: 'sandboxd', image, readinessProbe }]
+    await kube.create(SandboxTemplates, { metadata, spec: { podTemplate: { spec: { containers } } } })
+    const spec = { replicas: 2, sandboxTemplateRef: { name: metadata.name } }
+    await kube.create(SandboxWarmPools, { metadata, spec })
+    const isFull = async (): Promise<boolean> =>
+      (await kube.get(SandboxWarmPools, metadata)).status?.readyReplicas === spec.replicas
+    await until('the pool of sandboxd is full', isFull)
+    const bin = join(directory, 'bin')
+    mkdirSync(bin)
+    symlinkSync(kubectl, join(bin, 'kubectl'))
+    const env = { ...process.env, KUBECONFIG: this.#kubeconfig, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` }
+    const script = join(import.meta.dirname, 'sdk-python.py')
+    const { stdout } = await promisify(execFile)(python, [script, this.#isFull ? '20' : '6'], { env })
+    const p50 = median(stdout.trim().split('\n').map(Number))
+    record(this.#recorder, 'create to first output, warm, p50, Python client', p50, 'ms')
+    if (this.#warmMs !== undefined)
+      record(this.#recorder, 'Python client over SDK, warm', p50 / this.#warmMs, '×', { atLeast: 3 })
+    await kube.delete(SandboxWarmPools, metadata)
     await kube.close()
   }
 

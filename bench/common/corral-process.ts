@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 /** `CORRAL_BUNDLE` names another build to measure. */
 export const bundle: string = process.env.CORRAL_BUNDLE ?? join(root, 'packages/cli/dist/bundle/corral.js')
+/** What a user of a clone types: looks whether anything changed since the last set-up, then starts the bundle. */
+const launcher = join(root, 'corral')
 
 /** A running `corral` command of the bundle, as users start it. */
 export interface CorralProcess<Ready> {
@@ -26,12 +28,15 @@ const stopTimeoutMs = 120_000
 export async function startCorral<Ready>(
   args: readonly string[],
   directory: string,
-  options: { env?: NodeJS.ProcessEnv; nodeFlags?: readonly string[] } = {},
+  options: { env?: NodeJS.ProcessEnv; nodeFlags?: readonly string[]; viaLauncher?: boolean } = {},
 ): Promise<CorralProcess<Ready>> {
   if (!existsSync(bundle)) throw new Error('there is no bundle: run `npm run setup` first')
   const readyFile = join(directory, `ready-${process.hrtime.bigint()}.json`)
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [...(options.nodeFlags ?? []), bundle, ...args, '--ready-file', readyFile], {
+  const [program, ...first] = options.viaLauncher
+    ? [launcher]
+    : [process.execPath, ...(options.nodeFlags ?? []), bundle]
+  const child = spawn(program, [...first, ...args, '--ready-file', readyFile], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: options.env ?? process.env,
   })

@@ -9,9 +9,16 @@ export interface AgentScript {
   /** How the platform is told where the model is. */
   readonly baseUrlVariable: string
   run(command: string): ModelBlock
+  /** A call of a tool of an MCP server, under the name the agent gives it. */
+  callTool(server: string, tool: string): ModelBlock
+  /** Its session does not outlive its process: it is told again what went before. */
+  readonly forgets?: boolean
 }
 
-const use = (name: string, input: Record<string, unknown>): ModelBlock => ({ type: 'tool_use', name, input })
+const use = (name: string, input: Record<string, unknown>, namespace?: string): ModelBlock => ({
+  ...{ type: 'tool_use', name, input },
+  ...(namespace ? { namespace } : {}),
+})
 
 export const agentScripts: readonly AgentScript[] = [
   {
@@ -20,6 +27,7 @@ export const agentScripts: readonly AgentScript[] = [
     provider: 'anthropic',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',
     run: (command) => use('Bash', { command, description: 'run' }),
+    callTool: (server, tool) => use(`mcp__${server}__${tool}`, {}),
   },
   {
     agent: 'codex',
@@ -27,6 +35,7 @@ export const agentScripts: readonly AgentScript[] = [
     provider: 'openai',
     baseUrlVariable: 'OPENAI_BASE_URL',
     run: (command) => use('exec_command', { cmd: command }),
+    callTool: (server, tool) => use(tool, {}, `mcp__${server}`),
   },
   {
     agent: 'gemini',
@@ -34,6 +43,7 @@ export const agentScripts: readonly AgentScript[] = [
     provider: 'google',
     baseUrlVariable: 'GOOGLE_GEMINI_BASE_URL',
     run: (command) => use('run_shell_command', { command, description: 'run' }),
+    callTool: (server, tool) => use(`mcp_${server}_${tool}`, {}),
   },
   {
     agent: 'opencode',
@@ -41,6 +51,7 @@ export const agentScripts: readonly AgentScript[] = [
     provider: 'openai',
     baseUrlVariable: 'OPENAI_BASE_URL',
     run: (command) => use('bash', { command, description: 'run' }),
+    callTool: (server, tool) => use(`${server}_${tool}`, {}),
   },
 ]
 
@@ -52,3 +63,37 @@ export function editAndCommit(script: AgentScript, file: string): ModelBlock[][]
     [{ type: 'text', text: `Done: ${file} says hello.` }],
   ]
 }
+
+const gemini = agentScripts.find(({ agent }) => agent === 'gemini')!
+const geminiSettings = '{"security":{"auth":{"selectedType":"gemini-api-key"}}}'
+
+/** Gemini CLI spoken to over the Agent Client Protocol. */
+export const acpScript: AgentScript = {
+  ...gemini,
+  agent: 'acp',
+  options: {
+    command: `mkdir -p ~/.gemini && echo '${geminiSettings}' > ~/.gemini/settings.json && GEMINI_CLI_TRUST_WORKSPACE=true exec gemini -m gemini-2.5-pro --acp`,
+    provider: 'google',
+  },
+  forgets: true,
+}
+
+const oneCall = `node -e '
+  fetch(process.env.OPENAI_BASE_URL + "/chat/completions", {
+    method: "POST",
+    headers: { authorization: "Bearer " + process.env.OPENAI_API_KEY, "content-type": "application/json" },
+    body: JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: process.env.CORRAL_PROMPT }], tools: [{}] }),
+  }).then((answer) => answer.text()).then(console.log)'`
+
+/** A command line that asks the model one thing. */
+const commandScript: AgentScript = {
+  agent: 'command',
+  options: { command: oneCall, provider: 'openai' },
+  provider: 'openai',
+  baseUrlVariable: 'OPENAI_BASE_URL',
+  run: (command) => use('shell', { command }),
+  callTool: (_, tool) => use(tool, {}),
+}
+
+/** One for each agent there is. */
+export const tableScripts: readonly AgentScript[] = [...agentScripts, acpScript, commandScript]

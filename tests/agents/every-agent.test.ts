@@ -19,23 +19,6 @@ const keys: Readonly<Record<string, string>> = {
   google: `AIza-${'corral-google-key'.repeat(3)}`,
 }
 
-/** As small a server as the Model Context Protocol allows. */
-const mcpServer = String.raw`
-import { createInterface } from 'node:readline'
-const tools = [{ name: 'ring_the_bell', description: 'Rings', inputSchema: { type: 'object', properties: {} } }]
-createInterface({ input: process.stdin }).on('line', (line) => {
-  const { id, method, params } = JSON.parse(line)
-  if (id === undefined) return
-  const result =
-    method === 'initialize'
-      ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'house', version: '1' } }
-      : method === 'tools/list'
-        ? { tools }
-        : {}
-  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result }) + '\n')
-})
-`
-
 let brain: ScriptedModel
 let platform: PlatformProcess
 let count = 0
@@ -132,36 +115,12 @@ describe.each(agentScripts)('$agent in a sandbox, its model behind the broker', 
       expect(task.cause?.code, said(events)).toMatch(/^(AgentFailed|ModelUnavailable|ModelRefused)$/)
   })
 
-  it('is offered the tools of the request’s MCP servers', async () => {
-    brain.setScript([[{ type: 'text', text: 'Done.' }]])
-    const { task, events } = await run(
-      script,
-      { mcp_servers: [{ name: 'house', command: 'node', args: ['mcp.mjs'] }] },
-      { 'mcp.mjs': mcpServer },
-    )
-    expect(task.status, said(events)).toBe('SUCCEEDED')
-    expect(JSON.stringify(brain.requests.map(({ body }) => body))).toContain('ring_the_bell')
-  })
-
   it('is ended when its budget is used up, and its work is kept', async () => {
     brain.setScript(editAndCommit(script, 'half.txt'))
     const { repo, task, events } = await run(script, { limits: { max_tokens: 50 } })
     expect(task, said(events)).toMatchObject({ status: 'FAILED', cause: { code: 'BudgetExceeded' } })
     expect(task.cause?.message).toMatch(/of its 50 tokens/)
     expect(await repo.show(task.branch!, 'half.txt')).toBe(`hello from ${script.agent}`)
-  })
-})
-
-describe('acp with a real agent', () => {
-  it('Gemini CLI over the Agent Client Protocol edits and commits', async () => {
-    const gemini = agentScripts.find(({ agent }) => agent === 'gemini')!
-    brain.setScript(editAndCommit(gemini, 'acp.txt'))
-    const settings = '{"security":{"auth":{"selectedType":"gemini-api-key"}}}'
-    const command = `mkdir -p ~/.gemini && echo '${settings}' > ~/.gemini/settings.json && GEMINI_CLI_TRUST_WORKSPACE=true exec gemini --acp`
-    const { repo, task, events } = await run({ ...gemini, agent: 'acp', options: { command, provider: 'google' } })
-    expect(task, said(events)).toMatchObject({ status: 'SUCCEEDED', outcome: 'changes' })
-    expect(await repo.show(task.branch!, 'acp.txt')).toBe('hello from gemini')
-    expect(callsOf(events).length).toBeGreaterThanOrEqual(3)
   })
 })
 

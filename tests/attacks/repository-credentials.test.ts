@@ -197,6 +197,10 @@ describe('names that would be taken for something else', () => {
     { name: 'a'.repeat(40), rule: 'id of a commit' },
     { name: 'ad\u202Emin', rule: 'hide or reorder' },
     { name: '\ud800', rule: 'hide or reorder' },
+    { name: 'ma\u200bin', rule: 'hide or reorder' },
+    { name: 'ma\u00adin', rule: 'hide or reorder' },
+    { name: 'main\u3164', rule: 'hide or reorder' },
+    { name: 'main\ufe0f', rule: 'hide or reorder' },
     { name: 'ä'.repeat(130), rule: 'more than 240 bytes' },
   ])('the new branch $name is refused with its rule', async ({ name, rule }) => {
     const before = await taskCount()

@@ -43,7 +43,7 @@ it('a task whose sandbox names a RuntimeClass that does not exist says so', asyn
   expect(cause?.message).toContain('pod rejected: RuntimeClass "gvisor" not found')
 })
 
-it('a task whose sandbox asks for the runtime of the node runs', async () => {
+it('S2-C6: a task whose sandbox asks for the runtime of the node runs', async () => {
   expect(await run('own')).toMatchObject({ status: 'SUCCEEDED' })
 })
 

@@ -14,13 +14,19 @@ import { problemOf, wordsOfMention } from './known-commands.js'
 import { endBackground, failuresOf, type Pasted, paste, type Statement, type Workplace } from './pasted-session.js'
 import { currentPerson, installCurl, sampleRepository } from './person.js'
 import { helpExamples, type PrintedCommand, pagesToPaste, printedHints, statementsOf } from './printed-commands.js'
-import { before, beforeHelp, placeholders, standIns } from './stand-ins.js'
+import { before, beforeHelp, missingFor, placeholders, standIns } from './stand-ins.js'
 
 const root = join(import.meta.dirname, '../..')
 const used = new Set<object>()
 const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 /** What a new user reads first; the rest in full size, as CI runs it. */
-const pages = pagesToPaste(root).filter((page) => isFull || page === 'README.md' || page.startsWith('examples/'))
+const pages = pagesToPaste(root)
+  .filter((page) => isFull || page === 'README.md' || page.startsWith('examples/'))
+  .filter((page) => {
+    const missing = missingFor(page)
+    if (missing.length > 0) process.stderr.write(`${page} is left out: this machine has no ${missing.join(', ')}\n`)
+    return missing.length === 0
+  })
 
 /** The documents as a person pastes them, in a copy of this tree, as the account that runs the tests. */
 describe.skipIf(findKubectl() === undefined)('printed commands, pasted (needs kubectl)', () => {

@@ -34,7 +34,9 @@ export function environmentOf(home: string, dataDir: string | undefined): Record
     // Downloads and builds go where this machine's administrator says, as for any account here.
     ...(Object.fromEntries(
       Object.entries(process.env).filter(([name]) =>
-        /^(npm_config_registry|https?_proxy|no_proxy|GOPROXY)$/i.test(name),
+        /^(npm_config_registry|https?_proxy|no_proxy|GOPROXY|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|PIP_CERT)$/i.test(
+          name,
+        ),
       ),
     ) as Record<string, string>),
   }

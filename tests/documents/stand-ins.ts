@@ -1,3 +1,7 @@
+import { spawnSync } from 'node:child_process'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
 /**
  * How printed commands are run here. The first row whose pattern matches a command counts; a command without a row is
  * typed as it is printed. Every row has the reason why it cannot be, and a row that no command needs any more fails the
@@ -38,14 +42,34 @@ export const standIns: readonly StandIn[] = [
     as: 'leave out',
   },
   {
+    when: /corral provider (add|check) |--sandbox-provider |corral up --provider /,
+    reason: 'needs another cluster; tests/platform/provider-tasks has one',
+    as: 'leave out',
+  },
+  {
     when: /corral (install|server drain)/,
     reason: 'needs a cluster; tests/install has the API of one',
     as: 'leave out',
   },
   {
+    when: /^corral env tools --add rust@1$/,
+    reason: 'only the page that says so has a rustup to take it from',
+    as: (text) => `[ -z "\${RUSTUP_HOME:-}" ] || ${text}`,
+  },
+  {
     when: /corral env tools (install|--add)/,
     reason: 'needs a toolchain on the machine or a registry; tests/platform/toolchains does it',
     as: 'leave out',
+  },
+  {
+    when: /corral env (build|test|shell)/,
+    reason: 'needs a repository with an environment file and minutes; tests/platform/environment-builds does them',
+    as: 'leave out',
+  },
+  {
+    when: /^corral env list$/,
+    reason: 'an earlier hint may have ended the platform',
+    as: (text) => `{ corral status > /dev/null 2>&1 || corral up -d; } && ${text}`,
   },
   {
     when: /corral env init$/,
@@ -151,8 +175,31 @@ export const placeholders: Readonly<Record<string, string>> = {
   PATH: '~/src/app',
 }
 
+/** Who works with git has told it who they are. */
+const identity = 'git config --global user.name Test && git config --global user.email test@localhost'
+
 /** A page that takes something for granted says so in words; this is what it means. */
 export const before: Readonly<Record<string, string>> = {
   // "You need a running platform (`./corral up` in another terminal)"
   'examples/poc/README.md': 'terminal_two ./corral up',
+  ...Object.fromEntries(
+    ['node', 'python', 'go', 'java', 'cpp', 'monorepo'].map((name) => [`docs/guides/${name}.md`, identity]),
+  ),
+  // The toolchain of the account that runs this, whose home directory is another one here.
+  'docs/guides/rust.md': `${identity}; export RUSTUP_HOME='${process.env.RUSTUP_HOME ?? join(homedir(), '.rustup')}'`,
+}
+
+/** Programs of the machine that a page works with. Where one is missing the page is left out, and that is said. */
+const needs: Readonly<Record<string, readonly string[]>> = {
+  'docs/guides/node.md': ['npm'],
+  'docs/guides/python.md': ['python3'],
+  'docs/guides/go.md': ['go'],
+  'docs/guides/rust.md': ['cargo'],
+  'docs/guides/java.md': ['mvn'],
+  'docs/guides/cpp.md': ['cmake', 'cc'],
+  'docs/guides/monorepo.md': ['npm', 'python3'],
+}
+
+export function missingFor(page: string): string[] {
+  return (needs[page] ?? []).filter((program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error)
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type End, type FaultBench, openFaultBench, problemsOf, type Stage, stages } from './fault-bench.js'
 
 // Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 })
+vi.setConfig({ testTimeout: 1_800_000, hookTimeout: 600_000 })
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
 const cells: readonly Stage[] = process.env.CORRAL_TEST_SIZE === 'full' ? stages : ['agent running', 'pushing']

@@ -39,6 +39,7 @@ export const stages = [
   'agent running',
   'collecting',
   'pushing',
+  'waiting',
 ] as const
 export type Stage = (typeof stages)[number]
 
@@ -47,6 +48,37 @@ export const warmSandboxes = 2
 const setup = 'echo preparing; sleep 0.5'
 /** Every run of the agent leaves a line of its own before and after a while. */
 export const command = 'echo run >> runs.txt; echo working; sleep 1; echo end >> runs.txt'
+
+/** An agent of the Agent Client Protocol that plans first, and does the same once its plan is approved. */
+const planningAgent = String.raw`
+import { createInterface } from 'node:readline'
+import { appendFileSync } from 'node:fs'
+
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\n')
+const say = (text) =>
+  send({ method: 'session/update', params: { sessionId: 's', update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } } })
+let mode = 'code'
+createInterface({ input: process.stdin }).on('line', async (line) => {
+  const { id, method, params } = JSON.parse(line)
+  const answer = (result) => send({ id, result })
+  if (method === 'initialize') answer({ protocolVersion: 1, agentCapabilities: {} })
+  if (method === 'session/new')
+    answer({ sessionId: 's', modes: { currentModeId: 'code', availableModes: [{ id: 'code', name: 'Code' }, { id: 'plan', name: 'Plan' }] } })
+  if (method === 'session/set_mode') {
+    mode = params.modeId
+    answer({})
+  }
+  if (method !== 'session/prompt') return
+  if (mode === 'plan') say('Count.')
+  else {
+    appendFileSync('runs.txt', 'run\n')
+    say('working')
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    appendFileSync('runs.txt', 'end\n')
+  }
+  answer({ stopReason: 'end_turn' })
+})
+`
 
 /** A platform with a remote, to be broken. */
 export interface FaultBench extends AsyncDisposable {
@@ -67,7 +99,8 @@ export interface FaultBench extends AsyncDisposable {
 export async function openFaultBench(options: { diskMebibytes?: number } = {}): Promise<FaultBench> {
   const scratch: TemporaryDirectory = temporaryDirectory()
   const dataDir = options.diskMebibytes ? mountDisk(join(scratch.path, 'data'), options.diskMebibytes) : undefined
-  const remote = await bareRemote(join(scratch.path, 'served', 'project.git'))
+  const files = { 'README.md': '# Sample\n', 'agent.mjs': planningAgent }
+  const remote = await bareRemote(join(scratch.path, 'served', 'project.git'), files)
   const server = await startGitServer(join(scratch.path, 'served'), join(scratch.path, 'server'))
   const platform = await startPlatformProcess({
     env: server.environment,
@@ -78,13 +111,9 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
   let over = new AbortController()
   let isQueueHeld = false
 
-  const create = (): Promise<string> =>
-    platform.api.create({
-      repo: `${server.url}/project.git`,
-      task: 'Count',
-      setup,
-      agent: { name: 'command', command },
-    })
+  const request = { repo: `${server.url}/project.git`, task: 'Count', setup }
+  const create = (): Promise<string> => platform.api.create({ ...request, agent: { name: 'command', command } })
+  let planned: string | undefined
 
   const restart = async (): Promise<void> => {
     await platform.restart({ args: isQueueHeld ? ['--max-tasks', '0'] : [] })
@@ -124,6 +153,15 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
       await restart()
       return create()
     }
+    if (stage === 'waiting') {
+      planned = await platform.api.create({
+        ...request,
+        agent: { name: 'acp', command: 'node agent.mjs' },
+        mode: 'plan',
+      })
+      await platform.api.untilPhase(planned, 'WAITING_APPROVAL')
+      return planned
+    }
     const kube = await platform.kube()
     const known = new Set(
       (await kube.list(AgentTasks, { namespace: 'corral' })).items.map((task) => task.metadata.name),
@@ -143,10 +181,18 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
     return id
   }
 
+  const approve = (id: string): Promise<boolean> =>
+    waitUntil('the plan is approved', async () => {
+      const { status, text } = await platform.api.request('POST', `/tasks/${id}/approve`, { body: { revision: 1 } })
+      if (status !== 202 && status !== 507) throw new Error(`the plan was not approved: ${status} ${text}`)
+      return status === 202
+    })
   const release = async (): Promise<void> => {
     rmSync(filler, { force: true })
     over.abort()
     server.hold(undefined)
+    if (planned) await approve(planned)
+    planned = undefined
     if (!isQueueHeld) return
     isQueueHeld = false
     await platform.stop()
@@ -280,7 +326,7 @@ export type End = 'all of the work' | 'what was on disk' | 'a refusal to clone' 
 
 /** What a user gets whose task was at this stage when the fault came. */
 export function expectedEnd(fault: Fault, stage: Stage): End {
-  const isAfterClone = ['set-up', 'agent running', 'collecting', 'pushing'].includes(stage)
+  const isAfterClone = ['set-up', 'agent running', 'collecting', 'pushing', 'waiting'].includes(stage)
   if (fault === 'remote away') return isAfterClone ? 'all of the work' : 'a refusal to clone'
   const killsAgent = ['cradle', 'main and cradle', 'daemon', 'supervisor', 'bwrap'].includes(fault)
   return killsAgent && stage === 'agent running' ? 'what was on disk' : 'all of the work'
@@ -315,5 +361,5 @@ export async function problemsOf(bench: FaultBench, task: TaskView, promised: re
 }
 
 function runsOf(events: readonly TaskEvent[]): number {
-  return events.filter((event) => event.type === 'output' && event.text.includes('working')).length
+  return events.filter((event) => 'text' in event && event.text?.includes('working')).length
 }

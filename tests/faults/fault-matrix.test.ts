@@ -11,7 +11,7 @@ import {
 } from './fault-bench.js'
 
 // Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 })
+vi.setConfig({ testTimeout: 1_800_000, hookTimeout: 600_000 })
 
 let bench: FaultBench
 beforeAll(async () => {
@@ -32,6 +32,7 @@ const few: [Fault, Stage][] = [
   ['daemon', 'set-up'],
   ['daemon', 'agent running'],
   ['bwrap', 'agent running'],
+  ['main and cradle', 'waiting'],
   ['remote away', 'pushing'],
 ]
 const all = faults.flatMap((fault) => stages.map((stage): [Fault, Stage] => [fault, stage]))

@@ -11,7 +11,7 @@ import {
 } from './fault-bench.js'
 
 // Real processes on a machine that may be busy with other tests.
-vi.setConfig({ testTimeout: 600_000, hookTimeout: 180_000 })
+vi.setConfig({ testTimeout: 3_600_000, hookTimeout: 600_000 })
 
 const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 const size = isFull ? { rounds: 200, tasks: 10 } : { rounds: 2, tasks: 3 }

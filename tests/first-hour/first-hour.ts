@@ -62,7 +62,7 @@ async function firstHour(person: Person): Promise<void> {
       [own('npm run setup'), ...statementsOf(root, 'README.md')].toSpliced(1, 0, own(`(${sampleRepository})`)),
     )
     await endBackground(person)
-    for (const page of pagesToPaste(root).filter((each) => each !== 'README.md')) {
+    for (const page of pagesToPaste(root).filter((each) => each !== 'README.md' && !each.startsWith('docs/guides/'))) {
       await steps(page, [...(before[page] ? [own(before[page])] : []), ...statementsOf(root, page)])
       await endBackground(person)
     }

@@ -103,7 +103,9 @@ describe('the kubelet’s routes', () => {
   })
 
   it('refuse a client without a certificate', async () => {
-    await expect(get('/healthz', { ca: endpoint.tls.ca.cert })).rejects.toThrow()
+    await expect(get('/healthz', { ca: endpoint.tls.ca.cert })).rejects.toThrow(
+      /certificate required|ECONNRESET|socket hang up/i,
+    )
   })
 
   it('refuse a caller who may not use the node, a stream as well as a log', async () => {

@@ -38,7 +38,7 @@ describe('.corral/environment.yaml', () => {
   const file = [
     'version: 1',
     'setup:',
-    '  - mkdir -p /tmp/made && echo "made with $GREETING" > /tmp/made/by-setup',
+    '  - mkdir -p ~/made && echo "made with $GREETING" > ~/made/by-setup',
     '  - greet',
     'env: {GREETING: hello}',
     'path: [tools]',
@@ -50,7 +50,7 @@ describe('.corral/environment.yaml', () => {
     const repo = await repository({ '.corral/environment.yaml': file, 'tools/greet': greet })
     await repo.git('update-index', '--chmod=+x', 'tools/greet')
     await repo.git('commit', '-qm', 'make it a program')
-    const task = await run(repo.path, 'cat /tmp/made/by-setup; greet')
+    const task = await run(repo.path, 'cat ~/made/by-setup; greet')
     const { said } = await eventsOf(task)
     expect(task, said).toMatchObject({ status: 'SUCCEEDED' })
     expect(said).toContain('made with hello')

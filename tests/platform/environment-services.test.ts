@@ -76,11 +76,11 @@ describe('services and background commands', () => {
     const repo = await withFile(
       [
         `services: [{name: web, run: ${JSON.stringify(listen(7101, 'served'))}, ready: {port: 7101}}]`,
-        `setup: ${ask(7101)} > /tmp/from-setup`,
+        `setup: ${ask(7101)} > ~/from-setup`,
         `start: [{run: ${JSON.stringify(`sleep 0.3; ${listen(7102, 'started')}`)}, ready: {port: 7102}, timeout: 2m}]`,
       ].join('\n'),
     )
-    const { task, said } = await run(repo, `cat /tmp/from-setup; ${ask(7101)}; ${ask(7102)}`)
+    const { task, said } = await run(repo, `cat ~/from-setup; ${ask(7101)}; ${ask(7102)}`)
     expect(task, said).toMatchObject({ status: 'SUCCEEDED' })
     expect(said.match(/served/g)).toHaveLength(2)
     expect(said).toContain('started')
@@ -104,14 +104,14 @@ describe('parts', () => {
   it('a task names one: its commands run in its directory, and one that is not there is refused', async () => {
     const repo = await withFile(
       [
-        'setup: echo root > /tmp/by-setup',
+        'setup: echo root > ~/by-setup',
         'env: {SHARED: 1, WHO: root}',
         'parts:',
-        '  web: {path: web, setup: "pwd > /tmp/by-setup", env: {WHO: web}, checks: [{name: here, run: test -f page.html}]}',
+        '  web: {path: web, setup: "pwd > ~/by-setup", env: {WHO: web}, checks: [{name: here, run: test -f page.html}]}',
       ].join('\n'),
       { 'web/page.html': 'x' },
     )
-    const look = 'cat /tmp/by-setup; echo "$WHO $SHARED in $(basename "$PWD")"'
+    const look = 'cat ~/by-setup; echo "$WHO $SHARED in $(basename "$PWD")"'
     const whole = await run(repo, look)
     expect(whole.said).toContain('root 1 in repo')
     const part = await run(repo, look, { part: 'web' })
@@ -134,7 +134,7 @@ describe('secrets', () => {
         'setup: |',
         '  echo "token $TOKEN"',
         '  setsid sleep 600 > /dev/null 2>&1 < /dev/null &',
-        '  printf %s "$TOKEN" | wc -c > /tmp/length',
+        '  printf %s "$TOKEN" | wc -c > ~/length',
       ].join('\n'),
     )
     const refused = await run(repo, 'true')
@@ -153,7 +153,7 @@ describe('secrets', () => {
     expect(await corral(['secret', 'set', 'npm-private'], value)).toMatchObject({ code: 0 })
     const given = await run(
       repo,
-      'cat /tmp/length; echo "agent has [$TOKEN]"; cat /proc/[0-9]*/environ 2> /dev/null | tr "\\0" "\\n" | grep -c ^TOKEN= || true',
+      'cat ~/length; echo "agent has [$TOKEN]"; cat /proc/[0-9]*/environ 2> /dev/null | tr "\\0" "\\n" | grep -c ^TOKEN= || true',
     )
     expect(given.task, given.said).toMatchObject({ status: 'SUCCEEDED' })
     expect(given.said).toContain('token ***')
@@ -167,9 +167,9 @@ describe('files of other tools', () => {
   it('are read where there is none of ours, and the events say which', async () => {
     const repo = await repository({
       '.devcontainer/devcontainer.json':
-        '{\n  // prepared\n  "image": "x", "postCreateCommand": ["sh", "-c", "echo prepared > /tmp/p"],\n  "containerEnv": {"MODE": "dev"},\n  "initializeCommand": "touch /tmp/on-the-host",\n}\n',
+        '{\n  // prepared\n  "image": "x", "postCreateCommand": ["sh", "-c", "echo prepared > ~/p"],\n  "containerEnv": {"MODE": "dev"},\n  "initializeCommand": "touch /tmp/on-the-host",\n}\n',
     })
-    const { task, said, all } = await run(repo, 'cat /tmp/p; echo "mode $MODE"')
+    const { task, said, all } = await run(repo, 'cat ~/p; echo "mode $MODE"')
     expect(task, said).toMatchObject({ status: 'SUCCEEDED' })
     expect(said).toContain('prepared')
     expect(said).toContain('mode dev')

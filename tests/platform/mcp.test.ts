@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import { type McpHttpServer, serveMcpHttp } from '@corral/mcp'
 import { TasksClient } from '@corral/protocol'
+import { SandboxClaims } from '@corral/resources'
 import {
   corralProgram,
   gitRepository,
@@ -55,6 +56,7 @@ describe('corral mcp over standard input and output', () => {
   it('offers tools for sandboxes and tasks, each with a schema', async () => {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name).sort()).toEqual([
+      'answer_task',
       'cancel_task',
       'create_sandbox',
       'create_task',
@@ -74,12 +76,35 @@ describe('corral mcp over standard input and output', () => {
     for (const tool of tools) expect(tool.inputSchema, tool.name).toMatchObject({ type: 'object' })
   })
 
+  it('110: a sandbox lives 300 seconds and belongs to its session; values out of bounds are refused', async () => {
+    const { data } = await call(client, 'create_sandbox', {})
+    const at = { sandbox_claim_name: String(data.sandbox_claim_name) }
+    const kube = await platform.kube()
+    const claim = await kube.get(SandboxClaims, { name: at.sandbox_claim_name, namespace: 'corral' })
+    const leftMs = Date.parse(claim.spec.lifecycle?.shutdownTime ?? '') - Date.parse(claim.metadata.creationTimestamp)
+    expect(Math.round(leftMs / 10_000)).toBe(30)
+    expect(claim.metadata.labels?.['mcp.k8s-agent-sandbox/session-id']).toMatch(/./)
+    await call(client, 'execute_command', { ...at, command: 'mkdir /tmp/five; cd /tmp/five; touch 1 2 3 4 5' })
+    const list = (max_entries: number) => call(client, 'list_files', { ...at, path: '/tmp/five', max_entries })
+    expect((await list(2)).data).toMatchObject({ entries: [{}, {}], total_entries: 5, truncated: true })
+    expect((await list(5)).data).toMatchObject({ total_entries: 5, truncated: false })
+    for (const wrong of [0, 10_001]) expect((await list(wrong).catch(() => ({ isError: true }))).isError).toBe(true)
+    for (const timeout of [0, 601]) {
+      const answer = await call(client, 'execute_command', { ...at, command: 'true', timeout }).catch(() => undefined)
+      expect(answer?.isError ?? true).toBe(true)
+    }
+    await call(client, 'delete_sandbox', at)
+  })
+
   it('a sandbox takes commands and files, text and bytes', async () => {
     const { data } = await call(client, 'create_sandbox', { warmpool: 'default' })
     const at = { sandbox_claim_name: data.sandbox_claim_name }
     const failing = await call(client, 'execute_command', { ...at, command: 'echo out; echo err >&2; exit 3' })
     expect(failing).toMatchObject({ data: { exit_code: 3, stdout: 'out\n', stderr: 'err\n' } })
     expect(failing.isError).toBeUndefined()
+    const { contents } = await client.readResource({ uri: 'sandboxes://corral' })
+    expect(contents).toMatchObject([{ text: data.sandbox_claim_name }])
+    expect((await client.readResource({ uri: 'sandboxes://elsewhere' })).contents).toEqual([])
 
     await call(client, 'execute_command', { ...at, command: 'mkdir /tmp/listed' })
     const file = { ...at, path: '/tmp/listed/one.txt' }

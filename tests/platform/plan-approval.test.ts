@@ -36,7 +36,7 @@ const isHeld = async (id: string): Promise<boolean> =>
   (await (await platform.kube()).find(SandboxClaims, { namespace: 'corral', name: id })) !== undefined
 
 describe('a task that plans first', () => {
-  it('waits with its plan, is revised, approved with changes, and carries it out', async () => {
+  it('S2-H7: waits with its plan, is revised, approved with changes, and carries it out', async () => {
     const repo = await repository()
     const first = await planned(repo)
     expect(first.plan).toMatchObject({ revision: 1, text: 'First look.\n\nThen do: the work' })

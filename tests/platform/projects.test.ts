@@ -36,7 +36,7 @@ async function corral(args: string[], extra: { stdin?: string; env?: Record<stri
   return { ...result, json: () => JSON.parse(result.stdout) as unknown }
 }
 
-it('a project is made, used, changed and removed by command line, HTTP and kubectl', async () => {
+it('S2-H5: a project is made, used, changed and removed by command line, HTTP and kubectl', async () => {
   const repo = await gitRepository(join(scratch.path, 'repo'))
   await repo.git('config', 'user.name', 'Jane Doe')
   await repo.git('config', 'user.email', 'jane@example.com')

@@ -129,7 +129,7 @@ describe.skipIf(!hasKubectl)(`the proof of concept${hasKubectl ? '' : ' (kubectl
     await kubectl('delete', '--ignore-not-found', '-f', join(examples, version))
   }
 
-  it('S0-V1 S0-V2 S0-V3 S0-V4 S0-V7 S0-M1 S0-M2 S0-M3 S0-M4 S0-M5 S0-M6 S0-M7 S0-M8 S0-B3 S0-C15 S0-C26 S0-D2 S0-D3 S0-E1 S0-E2 S0-E3 S0-N4 S0-T3 S1-F2c S1-F3 S1-F6 S1-K6 S4-B4 S4-N1b S4-P1.4 S4-P1.5: by hand with kubectl, v1beta1', () =>
+  it('S0-V1 S0-V2 S0-V3 S0-V4 S0-V7 S0-M1 S0-M2 S0-M3 S0-M4 S0-M5 S0-M6 S0-M7 S0-M8 S0-B3 S0-C15 S0-C26 S0-D2 S0-D3 S0-E1 S0-E2 S0-E3 S0-N4 S0-T3 S1-F2c S2-H8 S1-F3 S1-F6 S1-K6 S4-B4 S4-N1b S4-P1.4 S4-P1.5: by hand with kubectl, v1beta1', () =>
     byHand('v1beta1'))
 
   describe('the orchestrator', () => {

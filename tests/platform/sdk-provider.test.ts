@@ -15,7 +15,7 @@ describe('AgentSandboxProvider', () => {
   const provider = (type = 'agent-sandbox') =>
     createProvider(type, { kubeconfigPath: platform.kubeconfig, namespace: 'corral' })
 
-  it('S2-U2 S2-D2 S2-I13: makes one sandbox per project, tells of it, and finds it again after a restart', async () => {
+  it('S2-U2 S2-D2 S2-I11 S2-I13 S2-M3: makes one sandbox per project, tells of it, and finds it again after a restart', async () => {
     const first = provider()
     const events: ProviderEvent['type'][] = []
     first.on(({ type }) => events.push(type))
@@ -44,7 +44,7 @@ describe('AgentSandboxProvider', () => {
     await Promise.all([first.close(), later.close()])
   })
 
-  it('S2-R2 S2-R3: streams commands and keeps terminals that outlive their client', async () => {
+  it('S2-I12 S2-R2 S2-R3: streams commands and keeps terminals that outlive their client', async () => {
     const mine = provider('embedded')
     const instance = await mine.create({ projectId: 'terminals' })
     const stream = await instance.execStream({ cmd: 'sh', args: ['-c', 'echo out; echo err >&2; exit 3'], cwd: '/tmp' })

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { AgentSandboxClient, type OwnedSandbox, SandboxError } from '@corral/agent-sandbox-sdk'
 import { Pods, SandboxClaims } from '@corral/resources'
@@ -97,6 +99,15 @@ describe('commands', () => {
     expect(await shell.exitCode).toBe(5)
   })
 
+  it('in the background go on when their client goes, and are found again with all they wrote', async () => {
+    const other = await client.sandboxes.get(sandbox.name)
+    const started = other.exec(['sh', '-c', 'echo first; sleep 1; echo second'], { background: true })
+    const id = (await started.id) ?? ''
+    other.detach()
+    await expect(Promise.resolve(started)).rejects.toBeInstanceOf(SandboxError)
+    expect(await sandbox.processes.attach(id)).toMatchObject({ exitCode: 0, stdout: 'first\nsecond\n' })
+  })
+
   it('go on in the background, are found by id, and are started once', async () => {
     const argv = ['sh', '-c', 'echo first; sleep 0.3; echo second']
     const [one, two] = await Promise.all([
@@ -169,6 +180,16 @@ describe('the rest of a handle', () => {
     expect(await code(sandbox.ports.waitForPort(3457, { timeoutMs: 300 }))).toBe('Timeout')
   })
 
+  it('leads a port inside to a server outside', async () => {
+    const server = createServer((socket) => socket.end('from outside'))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { port } = server.address() as AddressInfo
+    await using reverse = await sandbox.ports.reverse(7_654, { host: '127.0.0.1', port })
+    const script = `require('net').connect(${reverse.port}, '127.0.0.1').pipe(process.stdout)`
+    expect((await sandbox.exec(['node', '-e', script]).ok()).stdout).toBe('from outside')
+    server.close()
+  })
+
   it('takes a repository in and commits out', async () => {
     const repository = await gitRepository(join(platform.directory, 'repository'), { 'a.txt': 'first\n' })
     const commit = await sandbox.git.push({ repository: repository.path, directory: '/tmp/work' })
@@ -209,6 +230,17 @@ it('the health of a platform is told in full', async () => {
 })
 
 describe('making and finding', () => {
+  it('pools are scaled, and an informer keeps a copy of them', async () => {
+    const metadata = { name: 'scaled', namespace }
+    await client.warmPools.create({ metadata, spec: { replicas: 0, sandboxTemplateRef: { name: 'default' } } })
+    const informer = await client.warmPools.informer()
+    await informer.hasSynced
+    await client.warmPools.scale('scaled', 1)
+    await expect.poll(() => informer.get(`${namespace}/scaled`)?.spec.replicas, { timeout: 60_000 }).toBe(1)
+    await informer.stop()
+    await client.warmPools.delete('scaled')
+  })
+
   it('a warm sandbox gets variables, files and a repository after it was claimed', async () => {
     const repository = await gitRepository(join(platform.directory, 'bound'), { 'b.txt': 'bound\n' })
     await using bound = await client.sandboxes.create({

@@ -62,7 +62,7 @@ it('a failing check goes back to the agent, which repairs it in round two', asyn
   expect(told).toContain('bad\nWRONG-ANSWER')
   expect(told).not.toContain('"fine"')
   // What the check made is not work of the agent.
-  await expect(show(task, 'made-by-check')).rejects.toThrow()
+  await expect(show(task, 'made-by-check')).rejects.toThrow(/does not exist in|exists on disk, but not in/)
   expect(task.warnings).toMatchObject([{ code: 'CheckFileLeftOut', path: 'made-by-check' }])
 
   const events = await platform.api.allEvents(task.id)
@@ -74,8 +74,10 @@ it('a failing check goes back to the agent, which repairs it in round two', asyn
     'fine 2 passed',
     'round 2 true',
   ])
-  const said = events.flatMap((event) => (event.type === 'output' ? [event.text.trim()] : []))
-  expect(said).toEqual(['wrote bad', 'wrote good'])
+  const written = events.flatMap((event) => (event.type === 'output' ? [event] : []))
+  expect(written.flatMap(({ stage, text }) => (stage ? [] : [text.trim()]))).toEqual(['wrote bad', 'wrote good'])
+  const ofCheck = written.filter(({ check }) => check === 'answer').map(({ text }) => text)
+  expect(ofCheck.join('')).toContain('WRONG-ANSWER')
   const log = await platform.api.request('GET', `/tasks/${task.id}/artifacts/check-1-answer.log`)
   expect(log.text).toBe('bad\nWRONG-ANSWER\n')
 })
@@ -151,7 +153,7 @@ it('kill -9 of the platform during a check or a repair runs nothing twice and lo
     checks: [
       {
         name: 'counts',
-        command: 'echo check >> ../checks; cp ../checks checks; sleep 3; [ "$(wc -l < ../runs)" -gt 1 ]',
+        command: 'echo looking; echo check >> ../checks; cp ../checks checks; sleep 3; [ "$(wc -l < ../runs)" -gt 1 ]',
       },
     ],
   })
@@ -160,7 +162,7 @@ it('kill -9 of the platform during a check or a repair runs nothing twice and lo
     await platform.kill9()
     await platform.restart()
   }
-  await killedAt((event) => event.type === 'stage' && event.stage === 'checks')
+  await killedAt((event) => event.type === 'output' && event.check === 'counts')
   await killedAt((event) => event.type === 'check_round')
   const task = await platform.api.untilEnded(id)
   expect(task).toMatchObject({ status: 'SUCCEEDED' })
@@ -169,5 +171,5 @@ it('kill -9 of the platform during a check or a repair runs nothing twice and lo
   const events = await platform.api.allEvents(id)
   expect(checkEvents(events)).toEqual(['counts 1 failed', 'round 1 false', 'counts 2 passed', 'round 2 true'])
   const said = events.flatMap((event) => (event.type === 'output' ? [event.text.trim()] : []))
-  expect(said).toEqual(['agent 1', 'agent 2'])
+  expect(said, 'what a check writes is told as it comes, once').toEqual(['agent 1', 'looking', 'agent 2', 'looking'])
 })

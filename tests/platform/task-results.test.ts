@@ -64,7 +64,7 @@ async function expectSandboxGone(task: TaskView): Promise<void> {
 }
 
 describe.concurrent('a task that succeeds', () => {
-  it('FR-1 FR-3 FR-4 FR-5 FR-6 FR-7 S1-K5 S2-P3 S4-G2 S4-G5 S4-N1c S4-N2a S4-N2c S4-P2.5: brings a branch into a local repository and touches nothing else', async () => {
+  it('FR-1 FR-3 FR-4 FR-5 FR-6 FR-7 S1-K5 S2-H6 S2-P3 S4-G2 S4-G5 S4-N1c S4-N2a S4-N2c S4-P2.5: brings a branch into a local repository and touches nothing else', async () => {
     const repo = await gitRepository(fresh())
     const before = await repo.fingerprint()
     const task = await run(repo.path, greet)
@@ -240,8 +240,8 @@ describe.concurrent('a task that succeeds', () => {
   })
 
   it('runs the repository’s .corral/setup before the agent', async () => {
-    const repo = await gitRepository(fresh(), { '.corral/setup': 'echo prepared; echo ready > /tmp/prepared\n' })
-    const task = await run(repo.path, 'cp /tmp/prepared seen.txt')
+    const repo = await gitRepository(fresh(), { '.corral/setup': 'echo prepared; echo ready > ~/prepared\n' })
+    const task = await run(repo.path, 'cp ~/prepared seen.txt')
     expect(await repo.show(task.branch!, 'seen.txt')).toBe('ready')
     expect(await platform.api.allEvents(task.id)).toContainEqual(
       expect.objectContaining({ type: 'output', stage: 'setup', text: expect.stringContaining('prepared') }),

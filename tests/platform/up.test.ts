@@ -40,7 +40,7 @@ async function untilWarm(count: number): Promise<void> {
 }
 
 describe('corral up', () => {
-  it('says where it is, on paper and on the screen, and keeps secrets to its owner', async () => {
+  it('S2-H1: says where it is, on paper and on the screen, and keeps secrets to its owner', async () => {
     const ready = JSON.parse(readFileSync(platform.readyFile, 'utf8')) as Record<string, unknown>
     expect(ready).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),

@@ -1,3 +1,10 @@
+/** The files of a revision, with these from the agent's disk and without those. */
+interface Revision {
+  rev: string
+  plus?: string[]
+  without?: string[]
+}
+
 /** What an agent does in a repository, and what must become of it. */
 export interface Behaviour {
   when: string
@@ -9,18 +16,18 @@ export interface Behaviour {
   gitConfig?: string
   /**
    * Where the pushed files must be found: on the agent's disk, in a revision of the agent's repository, or nowhere
-   * because nothing changed.
+   * because nothing changed. `disk` is a directory from the work tree.
    */
-  tree: 'disk' | 'nothing' | { rev: string }
+  tree: 'disk' | 'nothing' | { disk: string } | Revision
   /** Paths on the agent's disk that are not part of the result. */
   without?: string[]
   /** Revisions of the agent's repository whose commits beyond the base must be in the result as they are. */
   history?: string
   /** Commits the platform adds on top of those. */
-  added: 0 | 1
+  added: number
   warns?: string[]
   /** Refs of the bundle beside the result. */
-  kept?: string[]
+  kept?: (string | RegExp)[]
   /** Words that the message of the last commit must contain. */
   says?: string[]
 }
@@ -264,7 +271,7 @@ export const behaviours: readonly Behaviour[] = [
     when: 'it has commits on its branch and loose files on the base',
     isCore: true,
     agent: `echo one > n.txt; ${commit('mine')}; git checkout -q main; echo loose > loose.txt`,
-    tree: { rev: 'corral/x' },
+    tree: { rev: 'corral/x', plus: ['loose.txt'] },
     history: 'corral/x',
     added: 1,
   },
@@ -299,6 +306,152 @@ export const behaviours: readonly Behaviour[] = [
     history: 'wt',
     added: 0,
     warns: ['WorkOnOtherBranch'],
+  },
+
+  // Commits that no branch leads to.
+  {
+    when: 'it commits on a detached HEAD and checks out the base',
+    isCore: true,
+    agent: `git checkout -q --detach; echo new > n.txt; ${commit('mine')}; git checkout -q main`,
+    tree: { rev: 'HEAD@{1}' },
+    history: 'HEAD@{1}',
+    added: 0,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
+    when: 'it leaves an experiment on a detached HEAD and works on its branch',
+    agent: `git checkout -q --detach; echo try > try.txt; ${commit('experiment')}; git checkout -q corral/x; echo new > n.txt; ${commit('mine')}`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 0,
+    warns: ['CommitsKept'],
+    kept: ['left-behind/1'],
+  },
+  {
+    when: 'only a tag leads to its commits',
+    agent: `git checkout -q --detach; echo new > n.txt; ${commit('mine')}; git tag done; git checkout -q main`,
+    tree: { rev: 'done' },
+    history: 'done',
+    added: 0,
+    warns: ['RefNotPushed', 'WorkOnOtherBranch'],
+    kept: ['tags/done'],
+  },
+  {
+    when: 'it resets its commits away',
+    agent: `echo new > n.txt; ${commit('mine')}; git reset -q --hard HEAD~1`,
+    tree: 'nothing',
+    added: 0,
+    warns: ['CommitsKept'],
+    kept: ['dropped/1'],
+  },
+  {
+    when: 'it deletes the branch it committed on',
+    agent: `git checkout -qb fix; echo new > n.txt; ${commit('mine')}; git checkout -q main; git branch -qD fix`,
+    tree: 'nothing',
+    added: 0,
+    warns: ['CommitsKept'],
+    kept: ['dropped/1'],
+  },
+  {
+    when: 'it makes tags, moves one and writes a note',
+    isCore: true,
+    agent: `git tag before; echo new > n.txt; ${commit('mine')}; git tag -am 'version 2' v2; git tag -f v1 > /dev/null; git notes add -m note`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 0,
+    warns: ['RefNotPushed', 'RefNotPushed', 'RefNotPushed', 'RefNotPushed'],
+    kept: ['notes/commits', 'tags/v1', 'tags/v2'],
+  },
+  {
+    when: 'its stash has no reflog',
+    agent: 'echo more >> a.txt; git stash -q; rm -rf .git/logs',
+    tree: 'nothing',
+    added: 0,
+    warns: ['StashKept'],
+    kept: ['stash/0'],
+  },
+  {
+    when: 'it stashes and breaks the configuration',
+    agent: `echo more >> a.txt; git stash -q; echo n > n.txt; echo '[broken' > .git/config`,
+    tree: 'disk',
+    added: 1,
+    warns: ['RepositoryDamaged', 'StashKept'],
+    kept: ['stash/0'],
+  },
+  {
+    when: 'a rebase stops and holds its changes back',
+    agent: `echo t > extra.txt; ${commit('task')}; git checkout -qb side HEAD~1; echo s > extra.txt; ${commit('side')}; echo loose >> a.txt; git rebase --autostash corral/x > /dev/null 2>&1 || true`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+    warns: ['BranchKept', 'ConflictMarkers', 'StashKept'],
+    kept: ['branches/side', 'stash/0'],
+  },
+  {
+    when: 'a rebase of the task’s branch stops half way',
+    agent: `echo t > extra.txt; ${commit('task')}; git checkout -qb side HEAD~1; echo s > extra.txt; ${commit('side')}; git checkout -q corral/x; echo o > o.txt; ${commit('second')}; git rebase side > /dev/null 2>&1 || true`,
+    tree: { rev: 'corral/x' },
+    history: 'corral/x',
+    added: 0,
+    warns: ['BranchKept', 'UncommittedKept'],
+    kept: ['branches/side', 'uncommitted'],
+  },
+  {
+    when: 'it bisects and stays there',
+    agent: `for i in 1 2 3 4; do echo $i > f$i; ${commit('step')}; done; git bisect start -q HEAD HEAD~4 > /dev/null`,
+    tree: { rev: 'corral/x' },
+    history: 'corral/x',
+    added: 0,
+  },
+  {
+    when: 'it leaves loose files in a work tree of its own',
+    agent: `git worktree add -q ../loose -b wt; cd ../loose; echo w > w.txt; ${commit('wt')}; echo l > l.txt; rm a.txt`,
+    tree: { disk: '../loose' },
+    history: 'wt',
+    added: 1,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
+    when: 'its work tree lies inside the checkout',
+    isCore: true,
+    agent: `git worktree add -q .claude/worktrees/x -b wt; cd .claude/worktrees/x; echo w > w.txt; ${commit('wt')}; echo l > l.txt`,
+    tree: { disk: '.claude/worktrees/x' },
+    history: 'wt',
+    added: 1,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
+    when: 'it commits and has loose files in another work tree',
+    agent: `git worktree add -q --detach ../aside; (cd ../aside; echo w > w.txt); echo n > n.txt; ${commit('mine')}`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 0,
+    warns: ['CommitsKept'],
+    kept: ['worktrees/aside'],
+  },
+  {
+    when: 'its commits are older than 1970 and lie on a branch',
+    agent: `git checkout -qb fix; echo n > n.txt; git add -A; GIT_COMMITTER_DATE='@0 +0000' git commit -qm old; git checkout -q main`,
+    tree: { rev: 'fix' },
+    history: 'fix',
+    added: 0,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
+    when: 'it deletes every ref',
+    agent: `echo one > n.txt; ${commit('one')}; rm -rf .git/refs .git/packed-refs; echo l > l.txt`,
+    tree: 'disk',
+    added: 2,
+    warns: ['RepositoryDamaged'],
+  },
+  {
+    when: 'it replaces and grafts commits',
+    agent: `echo one > n.txt; ${commit('one')}; echo two > n.txt; ${commit('two')}; git rev-parse HEAD~1 > ../older; git replace --graft HEAD HEAD~2; cp ../older .git/info/grafts; echo l > l.txt`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+    warns: ['RefNotPushed'],
+    kept: [/^replace\//],
   },
 
   // History that is not the one it was given.
@@ -387,7 +540,7 @@ export const behaviours: readonly Behaviour[] = [
   {
     when: 'a changed tracked file cannot be read',
     agent: 'echo new > n.txt; echo changed > extra.txt; chmod 000 extra.txt',
-    tree: { rev: 'HEAD' },
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
     warns: ['PathLeftOut'],
   },
@@ -535,7 +688,7 @@ export const behaviours: readonly Behaviour[] = [
   {
     when: 'it works in a sparse checkout',
     agent: 'git sparse-checkout set dir/deep 2>/dev/null; echo n > dir/deep/n.txt; mkdir -p out; echo o > out/o.txt',
-    tree: { rev: 'HEAD' },
+    tree: { rev: 'HEAD', plus: ['dir/deep/n.txt', 'out/o.txt'] },
     added: 1,
   },
   {
@@ -559,13 +712,212 @@ export const behaviours: readonly Behaviour[] = [
     warns: ['AttributesIgnored', 'HistoryLost', 'RepositoryDamaged'],
   },
 
+  // Settings and permissions in the way.
+  {
+    when: 'it tells git to ignore case, modes and links',
+    isCore: true,
+    agent: `for key in ignorecase:true filemode:false symlinks:false checkStat:minimal trustctime:false ignoreStat:true; do git config core.\${key%:*} \${key#*:}; done; mv a.txt A.txt; chmod -x run.sh; rm link; printf file > link; touch -r dir/b.txt ../ref; printf "owt\\n" > dir/b.txt; touch -r ../ref dir/b.txt`,
+    tree: 'disk',
+    added: 1,
+  },
+  {
+    when: 'it tells git not to look at a name git has to quote',
+    agent: `d=$(printf 'späte\\nräume'); echo v > "$d"; ${commit('mine')}; git update-index --skip-worktree "$d"; echo changed > "$d"`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
+    when: 'its index is split, or sparse',
+    agent:
+      'echo n > n.txt; git add n.txt; git update-index --split-index; git sparse-checkout init --cone --sparse-index; git sparse-checkout set dir/deep 2>/dev/null; echo n > dir/deep/n.txt',
+    tree: { rev: 'HEAD', plus: ['n.txt', 'dir/deep/n.txt'] },
+    added: 1,
+  },
+  {
+    when: 'it closes .git',
+    agent: `echo new > n.txt; ${commit('mine')}; git rev-parse HEAD > ../tip; echo l > l.txt; chmod 000 .git/objects .git`,
+    tree: 'disk',
+    added: 2,
+    warns: ['RepositoryDamaged'],
+  },
+  {
+    when: 'it closes the work tree',
+    agent: `echo new > n.txt; ${commit('mine')}; echo l > l.txt; chmod 000 .`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
+    when: 'directories may be listed and not entered',
+    isCore: true,
+    agent: 'echo changed > dir/b.txt; mkdir new; echo x > new/x; chmod 444 dir new; echo n > n.txt',
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
+    added: 1,
+    warns: ['PathLeftOut', 'PathLeftOut', 'PathLeftOut', 'PathLeftOut'],
+  },
+  {
+    when: 'directories and files are read-only',
+    agent: 'echo changed > dir/b.txt; echo n > n.txt; chmod 444 n.txt; chmod 555 dir .',
+    tree: 'disk',
+    added: 1,
+  },
+  {
+    when: 'seventy files cannot be read',
+    agent: 'i=0; while [ $i -lt 70 ]; do echo $i > f$i; chmod 000 f$i; i=$((i+1)); done; echo n > n.txt',
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
+    added: 1,
+    warns: [...Array.from({ length: 50 }, () => 'PathLeftOut'), 'WarningsCut'],
+  },
+  {
+    when: 'a pipe takes the place of a file, a link that of a directory',
+    agent: 'rm a.txt; mkfifo a.txt; rm -r dir; ln -s /etc dir; echo n > n.txt',
+    tree: { rev: 'HEAD', plus: ['n.txt', 'dir'], without: ['dir/b.txt', 'dir/deep/c.txt'] },
+    added: 1,
+    warns: ['PathLeftOut'],
+  },
+  {
+    when: 'it writes names git takes for its own',
+    agent: `mkdir .GIT; echo x > .GIT/config; echo x > 'git~1'; ln -s a.txt .gitmodules; echo n > n.txt`,
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
+    added: 1,
+    warns: ['PathLeftOut', 'PathLeftOut', 'PathLeftOut'],
+  },
+  {
+    when: 'it writes names that are patterns',
+    agent: `echo 1 > '*'; echo 2 > ':(top)x'; echo 3 > '[a]'; echo 4 > ':!y'; mkdir ':'; echo 5 > ':/z'`,
+    tree: 'disk',
+    added: 1,
+  },
+  {
+    when: 'it takes a file out of git and ignores it',
+    agent: 'git rm -q --cached data.bin; echo data.bin >> .gitignore',
+    tree: 'disk',
+    without: ['data.bin'],
+    added: 1,
+  },
+  {
+    when: 'it packs, collects garbage and writes every index git has',
+    agent: `echo one > n.txt; ${commit('one')}; git gc -q --aggressive --prune=now; git multi-pack-index write; git commit-graph write --reachable 2>/dev/null; git repack -qad; git pack-refs --all; git update-index --index-version 4 --untracked-cache; echo l > l.txt`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
+    when: 'it borrows objects from another repository',
+    agent: `git clone -q -s . ../other; (cd ../other; echo o > o.txt; ${commit('o')}); echo "$(cd ../other/.git/objects; pwd)" >> .git/objects/info/alternates; git update-ref refs/heads/corral/x $(git -C ../other rev-parse HEAD); git reset -q --hard`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 0,
+  },
+  {
+    when: 'it merges an unrelated history',
+    agent: `git init -q ../o; (cd ../o; echo o > o.txt; ${commit('o')}); git fetch -q ../o; git merge -q --allow-unrelated-histories --no-edit FETCH_HEAD`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 0,
+  },
+  {
+    when: 'it moves the checkout and leaves a link',
+    agent: `cd ..; mv repo moved; ln -s moved repo; cd repo; echo n > n.txt; ${commit('mine')}; echo l > l`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
+    when: 'it clones its repository into the place of the old one',
+    agent: `cd ..; mv repo old; git clone -q old repo; cd repo; echo n > n.txt; ${commit('mine')}; echo l > l`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
+    when: '.git is a file that leads nowhere',
+    agent: `echo new > n.txt; mv .git ../gone; echo 'gitdir: /nowhere' > .git`,
+    tree: 'disk',
+    added: 1,
+    warns: ['HistoryLost', 'RepositoryDamaged'],
+  },
+  {
+    when: '.git is a link',
+    agent: `mv .git ../g; ln -s ../g .git; echo new > n.txt; ${commit('mine')}; echo l > l`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
+    when: 'it changes an old commit in conflict with later ones',
+    agent: 'git checkout -q HEAD~2; echo z > a.txt',
+    tree: 'disk',
+    added: 1,
+    warns: ['NewerCommitsUndone'],
+  },
+
+  // Repositories inside.
+  {
+    when: 'a nested repository has a name of two lines',
+    agent: `d=$(printf 'a\\nb'); mkdir "$d"; cd "$d"; git init -q; echo in > in.txt; ${commit('inner')}`,
+    tree: 'disk',
+    added: 1,
+    warns: ['NestedRepository'],
+  },
+  {
+    when: 'it adds a submodule that exists nowhere else',
+    isCore: true,
+    agent: `git init -q ../lib; (cd ../lib; echo l > l.txt; ${commit('lib')}); git -c protocol.file.allow=always submodule --quiet add "$(cd ../lib; pwd)" lib; ${commit('sub')}; echo n > n.txt`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+    warns: ['NestedRepository'],
+  },
+  {
+    when: 'a nested repository is damaged',
+    agent: `mkdir n; (cd n; git init -q; echo in > in.txt; ${commit('inner')}; rm -rf .git/objects/*); mkdir m; echo 'gitdir: /nowhere' > m/.git; echo in > m/in.txt`,
+    tree: 'disk',
+    added: 1,
+    warns: ['NestedRepository'],
+  },
+
+  // Commits that nobody would take.
+  {
+    when: 'it merges a history whose beginning is missing',
+    isCore: true,
+    agent: `git init -q ../o; (cd ../o; for i in 1 2 3; do echo $i > o.txt; ${commit('o')}; done); git fetch -q --depth=1 "file://$(cd ../o; pwd)"; git merge -q --allow-unrelated-histories --no-edit FETCH_HEAD`,
+    tree: 'disk',
+    added: 1,
+    warns: ['CommitsNotAccepted'],
+  },
+  {
+    when: 'it writes a commit by hand, and badly',
+    agent: `t=$(git write-tree); c=$(printf 'tree %s\\nparent %s\\nauthor A <a@b 1 +0000\\ncommitter A <a@b> 1 +0000\\n\\nbad\\n' "$t" "$(git rev-parse HEAD)" | git hash-object --literally -t commit -w --stdin); git reset -q --hard $c; echo n > n.txt; ${commit('after')}`,
+    tree: 'disk',
+    added: 1,
+    warns: ['CommitsNotAccepted'],
+  },
+  {
+    when: 'its .gitmodules is one git refuses',
+    agent: `printf '[submodule "x"]\\n\\tpath = -x\\n\\turl = -u\\n' > .gitmodules; echo n > n.txt; ${commit('mine')}`,
+    tree: 'disk',
+    without: ['.gitmodules'],
+    added: 1,
+    warns: ['CommitsNotAccepted', 'PathLeftOut'],
+  },
+  {
+    when: 'its .gitattributes has a line without end',
+    agent: `mkdir sub; head -c 5000 /dev/zero | tr '\\0' 'a' > sub/.gitattributes; echo ' text' >> sub/.gitattributes; echo n > n.txt`,
+    tree: 'disk',
+    without: ['sub/.gitattributes'],
+    added: 1,
+    warns: ['CommitsNotAccepted', 'PathLeftOut'],
+  },
+
   // What set-up left.
   {
     when: 'set-up leaves files and the agent does not touch them',
     isCore: true,
     setup: 'echo cache > made-by-setup; echo changed >> extra.txt',
     agent: 'echo new > n.txt',
-    tree: { rev: 'HEAD' },
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
     warns: ['SetupFileLeftOut', 'SetupFileLeftOut'],
   },

@@ -1,15 +1,27 @@
 import { execFileSync } from 'node:child_process'
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TaskWarning } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
 import { createGit, createRepository, type Repository, writeGlobalConfig } from '@corral/tasks'
+import type { AcceptedResult } from '../../packages/tasks/src/repository/repository.js'
 import { sourceWarnings } from '../../packages/tasks/src/repository/source-facts.js'
 import {
   type CollectedScripts,
   openScriptedSandbox,
   type ScriptedSandbox,
 } from '../../packages/tasks/src/sandbox/scripted-sandbox.test-suite.js'
+import { rejectionOf } from '../../packages/tasks/src/steps/collect-work.js'
 
 const identity = {
   GIT_AUTHOR_NAME: 'Test',
@@ -25,11 +37,16 @@ const identity = {
 }
 
 /** git's output as bytes; throws with what it said when it fails. */
-export function gitBytes(cwd: string, ...args: string[]): Buffer {
+function gitBytes(cwd: string, ...args: string[]): Buffer {
+  return gitBytesOf(cwd, args, '')
+}
+
+function gitBytesOf(cwd: string, args: readonly string[], input: string): Buffer {
   return execFileSync('git', args, {
     cwd,
+    input,
     env: { PATH: process.env.PATH ?? '', ...identity },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     maxBuffer: 1024 ** 3,
   })
 }
@@ -86,15 +103,29 @@ const onDisk = (root: string, key: string): Buffer =>
 
 /** The files of a commit, as git stores them. */
 export function snapshotOfCommit(repository: string, commit: string): Snapshot {
-  const files: Snapshot = new Map()
-  for (const entry of gitBytes(repository, 'ls-tree', '-r', '-z', commit).toString('latin1').split('\0')) {
-    const match = /^(\d+) (\w+) (\w+)\t(.*)$/s.exec(entry)
-    if (!match) continue
-    const [, mode, type, id, path] = match as unknown as [string, string, string, string, string]
-    const content = type === 'blob' ? gitBytes(repository, 'cat-file', 'blob', id).toString('latin1') : id
-    files.set(path, `${mode} ${content}`)
+  const entries = gitBytes(repository, 'ls-tree', '-r', '-z', commit)
+    .toString('latin1')
+    .split('\0')
+    .flatMap((entry) => {
+      const match = /^(\d+) (\w+) (\w+)\t(.*)$/s.exec(entry)
+      return match ? [match as unknown as [string, string, string, string, string]] : []
+    })
+  const blobs = contentsOf(repository, [...new Set(entries.flatMap(([, , type, id]) => (type === 'blob' ? [id] : [])))])
+  return new Map(entries.map(([, mode, , id, path]) => [path, `${mode} ${blobs.get(id) ?? id}`]))
+}
+
+/** Blobs by their id, all from one process. */
+function contentsOf(repository: string, ids: readonly string[]): Map<string, string> {
+  const found = new Map<string, string>()
+  if (ids.length === 0) return found
+  const output = gitBytesOf(repository, ['cat-file', '--batch'], `${ids.join('\n')}\n`).toString('latin1')
+  for (let at = 0; at < output.length; ) {
+    const end = output.indexOf('\n', at)
+    const [id = '', , size = '0'] = output.slice(at, end).split(' ')
+    found.set(id, output.slice(end + 1, end + 1 + Number(size)))
+    at = end + 1 + Number(size) + 1
   }
-  return files
+  return found
 }
 
 export interface Workshop extends Disposable {
@@ -160,16 +191,18 @@ export async function openWorkshop(): Promise<Workshop> {
       if (setup) sandbox.setup(setup)
       sandbox.agent(agent)
       before?.(sandbox)
-      const collected = sandbox.collect()
+      const accept = ({ bundlePath, commit: claimedCommit }: CollectedScripts): Promise<AcceptedResult> =>
+        repository.accept({ url, taskDirectory, bundlePath, baseCommit: prepared.commit, claimedCommit, signal })
+      let collected = sandbox.collect()
       let patchPath: string | undefined
       if (collected.changed) {
-        const accepted = await repository.accept({
-          url,
-          taskDirectory,
-          bundlePath: collected.bundlePath,
-          baseCommit: prepared.commit,
-          claimedCommit: collected.commit,
-          signal,
+        const accepted = await accept(collected).catch((error: Error) => {
+          if (errorCode(error) !== 'ResultRejected') throw error
+          const { kept, keptPath } = collected
+          if (kept) copyFileSync(keptPath, join(taskDirectory, 'kept.bundle'))
+          collected = sandbox.collectFiles(rejectionOf(error))
+          if (kept) collected = { ...collected, kept, keptPath: join(taskDirectory, 'kept.bundle') }
+          return accept(collected)
         })
         patchPath = accepted.patchPath
         await repository.publish({ url, taskDirectory, commit: accepted.commit, branch, signal })

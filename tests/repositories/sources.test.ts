@@ -1,18 +1,19 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { git, keptRefs, openWorkshop, type Snapshot, snapshotOfDisk, type Workshop } from './round-trip.js'
 import { largeSources, ordinaryWork, type Source, sources } from './sources.js'
 
-vi.setConfig({ testTimeout: 900_000, hookTimeout: 300_000 })
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
 
 const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 const rows = isFull ? [...sources, ...largeSources] : sources.filter(({ isCore }) => isCore)
 
+// One for each source: the large ones are gone before the next is made.
 let workshop: Workshop
-beforeAll(async () => {
+beforeEach(async () => {
   workshop = await openWorkshop()
 })
-afterAll(() => workshop?.[Symbol.dispose]())
+afterEach(() => workshop?.[Symbol.dispose]())
 
 describe.each(rows)('when $when', (row) => {
   it('the sandbox has its history and the branch has what the agent made', async () => {

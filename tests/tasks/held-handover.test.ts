@@ -99,6 +99,9 @@ function reconciler(crashAt = Number.POSITIVE_INFINITY, when: 'before' | 'after'
   })
   const ports: TaskPorts = {
     client: dying,
+    at: async () => ports,
+    provider: undefined,
+    ensurePool: async () => 'default',
     records,
     steps: createStepRunner({ wake: () => undefined, log: silentLogger }),
     runStep: () => new Promise(() => undefined),

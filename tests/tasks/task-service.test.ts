@@ -116,6 +116,12 @@ it.each<{ what: string; request: object; code: string; says: RegExp }>([
     says: /"docs" is at mcp.example.com:443, which the task may not reach/,
   },
   {
+    what: 'a server of tools for a command line',
+    request: { agent: { name: 'command', command: 'true' }, mcp_servers: [{ name: 'a', command: 'x' }] },
+    code: 'Invalid',
+    says: /agent "command" cannot use MCP servers: a command line has no settings for it/,
+  },
+  {
     what: 'two servers of one name',
     request: {
       mcp_servers: [
@@ -221,4 +227,21 @@ it('egress by name is refused where the nodes of the cluster cannot give it, and
   expect(await taskCount()).toBe(0)
   await tasks.create(request)
   expect(await taskCount()).toBe(1)
+})
+
+it('a follow-up sent as soon as the result was read is taken, not queued behind a task that still seems to run', async () => {
+  const { task } = await service(true).create({ repo: 'https://code.example/app.git', task: 'x' })
+  const stored = await client.get(AgentTasks, { namespace, name: task.id })
+  const { uid } = stored.metadata
+  const signal = new AbortController().signal
+  const events = await service(true).events(task.id, { after: 0, follow: true, signal })
+  const seen = (async () => {
+    for await (const event of events) if (event.type === 'result') return (await service(true).get(task.id)).status
+    return undefined
+  })()
+  await records.events.append(uid, [{ type: 'result', status: 'FAILED' }])
+  await records.events.tail(uid)
+  const status = { conditions: [{ ...endedCondition, observedGeneration: 1 }] }
+  await client.updateStatus(AgentTasks, { ...stored, status: { ...stored.status, ...status } })
+  expect(await seen).toBe('FAILED')
 })

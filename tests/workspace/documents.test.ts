@@ -46,4 +46,41 @@ describe('documents', () => {
     for (const option of ['--template', '--namespace', '--task-id "task-$(date +%s)"', '--message', '--local'])
       expect(page).toContain(option)
   })
+
+  it.each([
+    {
+      id: 'S2-S1',
+      page: 'docs/sdk.md',
+      beside: 'packages/resources/README.md',
+      tells: ['exec', 'files', 'create', 'delete', 'list', 'SandboxBuilder', 'sandboxSchema', 'zod'],
+    },
+    {
+      id: 'S2-S2',
+      page: 'docs/provider.md',
+      beside: 'docs/web.md',
+      tells: ['createProvider', 'create', 'recover', 'cleanup', 'Sessions', 'getMetrics', 'Events', 'Settings'],
+    },
+    {
+      id: 'S2-S3',
+      page: 'docs/cluster.md',
+      beside: 'docs/troubleshooting.md',
+      tells: ['minikube.sh', 'GVISOR=1', '## Install', '## Runtime classes', '## Debug', '## Uninstall'],
+    },
+    {
+      id: 'S2-S4, S2-D6',
+      page: 'docs/migration.md',
+      beside: 'docs/compatibility.md',
+      tells: ['From agents in Docker', 'From v1alpha1', "From upstream's controllers", 'Back:', 'corral convert'],
+    },
+  ])('$id: $page and $beside tell what a reader comes for', ({ page, beside, tells }) => {
+    const text = `${read(page)}\n${read(beside)}`
+    expect(tells.filter((word) => !text.includes(word))).toEqual([])
+  })
+
+  it('S2-S4: every way of docs/migration.md says how to go back', () => {
+    const ways = read('docs/migration.md').split(/^## /m).slice(1)
+    expect(ways.length).toBeGreaterThan(3)
+    const oneWay = ways.filter((way) => !/\bBack:|one at a time/.test(way)).map((way) => way.split('\n')[0])
+    expect(oneWay).toEqual([])
+  })
 })

@@ -1,6 +1,6 @@
 import type { FileEntry, OwnedSandbox } from '@corral/agent-sandbox-sdk'
 import { CorralError } from '@corral/protocol'
-import type { McpServer } from '@modelcontextprotocol/server'
+import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import type { McpSession } from './session.js'
 import { toolResult } from './tool-result.js'
@@ -21,6 +21,15 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       return call(sandbox, AbortSignal.timeout(input.timeout * 1000))
     })
 
+  server.registerResource(
+    'sandboxes',
+    new ResourceTemplate('sandboxes://{namespace}', { list: undefined }),
+    { title: 'Sandboxes of this session', mimeType: 'text/plain' },
+    (uri, { namespace }) => ({
+      contents: session.namesIn(String(namespace)).map((text) => ({ uri: uri.href, text })),
+    }),
+  )
+
   server.registerTool(
     'create_sandbox',
     {
@@ -32,6 +41,8 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
         namespace: z.string().min(1).optional(),
         sandbox_ready_timeout: z.int().min(1).max(3600).default(180).describe('seconds'),
         labels: z.record(z.string(), z.string()).optional(),
+        pod_labels: z.record(z.string(), z.string()).optional(),
+        pod_annotations: z.record(z.string(), z.string()).optional(),
         shutdown_after_seconds: z.int().min(1).nullable().default(300).describe('null: only the session ends it'),
       }),
       outputSchema: z.object({ sandbox_claim_name: z.string() }),
@@ -43,6 +54,8 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
           labels: { ...input.labels, ...session.labels },
           timeoutMs: input.sandbox_ready_timeout * 1000,
           ...(input.namespace ? { namespace: input.namespace } : {}),
+          ...(input.pod_labels ? { podLabels: input.pod_labels } : {}),
+          ...(input.pod_annotations ? { podAnnotations: input.pod_annotations } : {}),
           ...(input.shutdown_after_seconds === null ? {} : { ttlMs: input.shutdown_after_seconds * 1000 }),
         })
         return { sandbox_claim_name: session.own(sandbox) }

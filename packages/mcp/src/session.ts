@@ -31,6 +31,10 @@ export class McpSession {
     return [...this.#owned.keys()]
   }
 
+  namesIn(namespace: string): string[] {
+    return [...this.#owned].filter(([, sandbox]) => sandbox.namespace === namespace).map(([name]) => name)
+  }
+
   own(sandbox: OwnedSandbox): string {
     const name = sandbox.claimName ?? sandbox.name
     this.#owned.set(name, sandbox)

@@ -1,9 +1,12 @@
-import type { TasksClient, TaskView } from '@corral/protocol'
+import { isFinalPhase, type TasksClient, type TaskView } from '@corral/protocol'
 import type { McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import { toolResult } from './tool-result.js'
 
 const taskId = z.string().min(1).describe('the id that create_task answered')
+const lookEveryMs = 1_000
+/** A task in these goes on when somebody has decided. */
+const waitsForPerson: ReadonlySet<string> = new Set(['WAITING_INPUT', 'WAITING_APPROVAL'])
 const maxDiffCharacters = 200_000
 
 /** Tasks for an agent that delegates: it starts another agent on a repository and takes the result. */
@@ -23,6 +26,10 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
         base_branch: z.string().min(1).optional(),
         new_branch: z.string().min(1).optional(),
         timeout_seconds: z.int().min(1).optional(),
+        ask: z
+          .enum(['never', 'input', 'always'])
+          .optional()
+          .describe('what the agent may ask; answered with answer_task'),
       }),
       outputSchema: z.object({ id: z.string(), status: z.string() }),
     },
@@ -61,18 +68,19 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
     'wait_task',
     {
       title: 'Wait for a task',
-      description: 'Waits until the task has ended or the time is over, and answers where it stands then.',
+      description:
+        'Waits until the task has ended, asks something, or the time is over, and answers where it stands then.',
       inputSchema: z.object({ id: taskId, timeout: z.int().min(1).max(600).default(60).describe('seconds') }),
       annotations: { readOnlyHint: true },
     },
     ({ id, timeout }) =>
       toolResult(async () => {
-        const limit = AbortSignal.timeout(timeout * 1000)
-        try {
-          return summary(await tasks.wait(id, { signal: limit }))
-        } catch (error) {
-          if (!limit.aborted) throw error
-          return summary(await tasks.get(id))
+        const untilMs = Date.now() + timeout * 1000
+        for (;;) {
+          const view = await tasks.get(id)
+          const isOver = isFinalPhase(view.status) || waitsForPerson.has(view.status)
+          if (isOver || Date.now() >= untilMs) return summary(view)
+          await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
         }
       }),
   )
@@ -86,6 +94,21 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
       inputSchema: z.object({ id: taskId, task: z.string().min(1).describe('what to do next') }),
     },
     ({ id, task }) => toolResult(async () => ({ ...(await tasks.send(id, { task })) })),
+  )
+
+  server.registerTool(
+    'answer_task',
+    {
+      title: 'Answer a question of the agent',
+      description: 'The task is WAITING_INPUT until then; get_task shows its questions with their ids and options.',
+      inputSchema: z.object({
+        id: taskId,
+        question: z.string().min(1).describe('id of the question'),
+        option: z.string().min(1).optional().describe('id of one of its options'),
+        answer: z.string().min(1).optional().describe('in words, where there is no option'),
+      }),
+    },
+    ({ id, ...request }) => toolResult(async () => summary(await tasks.answer(id, withoutUndefined(request)))),
   )
 
   server.registerTool(
@@ -124,7 +147,9 @@ async function diffOf(tasks: TasksClient, id: string): Promise<{ diff: string; t
 /** The parts of a task's view that a model needs; the rest is in the platform. */
 function summary(view: TaskView): Record<string, unknown> {
   const { id, status, repo, task, branch, commit, outcome, cause, diff_stat, warnings, continues, waiting } = view
-  const parts = { id, status, repo, task, branch, commit, outcome, cause, diff_stat, warnings, continues, waiting }
+  const { questions } = view
+  const result = { branch, commit, outcome, cause, diff_stat, warnings }
+  const parts = { id, status, repo, task, ...result, continues, waiting, questions }
   return withoutUndefined(parts)
 }
 
