@@ -115,7 +115,10 @@ newest_of() {
     oid=$(ours rev-parse --verify --quiet "$oid^{commit}" 2>/dev/null)
     if has_work "$oid"; then
       time=$(ours show --no-patch --format=%ct "$oid")
-      if [ -z "$TIP" ] || [ "$time" -gt "$newest" ]; then newest=$time TIP=$oid TIP_NAME=$name; fi
+      # What builds on the choice so far is newer whatever the clock says: both may be of the same second.
+      if [ -z "$TIP" ] || [ "$time" -gt "$newest" ] || is_ancestor "$TIP" "$oid"; then
+        newest=$time TIP=$oid TIP_NAME=$name
+      fi
     fi
   done < "$WORK/candidates"
 }
