@@ -75,7 +75,7 @@ export class SandboxLink {
   }
 
   async open(signal?: AbortSignal): Promise<OpenLink> {
-    if (this.#isClosed) throw new SandboxError('Aborted', `the handle of sandbox "${this.#ref.name}" was detached`)
+    if (this.#isClosed) throw this.#detached()
     if (!this.#open) {
       const opening = this.#connect(signal)
       this.#open = opening
@@ -93,6 +93,8 @@ export class SandboxLink {
 
   /** Looks why a line broke. Resolves when trying again makes sense; rejects when the sandbox is not there any more. */
   async diagnose(failure: Error): Promise<void> {
+    // Without this a call of a handle that was detached tries again until its own time is over.
+    if (this.#isClosed) throw this.#detached(failure)
     const open = await this.#open?.catch(() => undefined)
     const kube = await this.#kube()
     const { name, namespace } = this.#ref
@@ -134,6 +136,10 @@ export class SandboxLink {
   close(): void {
     this.#isClosed = true
     this.reset()
+  }
+
+  #detached(cause?: Error): SandboxError {
+    return new SandboxError('Aborted', `the handle of sandbox "${this.#ref.name}" was detached`, { cause })
   }
 
   async #connect(signal?: AbortSignal): Promise<OpenLink> {
