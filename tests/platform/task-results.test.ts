@@ -115,10 +115,11 @@ describe.concurrent('a task that succeeds', () => {
 
   it('ends a set-up that takes longer than the request allows, and says so', async () => {
     const repo = await gitRepository(fresh())
-    const task = await run(repo.path, greet, { setup: 'echo begun; sleep 600', setup_timeout_seconds: 1 })
+    // No word about what it printed: a busy machine may need longer than that to start a shell.
+    const task = await run(repo.path, greet, { setup: 'sleep 600', setup_timeout_seconds: 1 })
     expect(task).toMatchObject({
       status: 'FAILED',
-      cause: { code: 'SetupTimeout', message: expect.stringContaining('not done after 1 s: begun') as string },
+      cause: { code: 'SetupTimeout', message: expect.stringContaining('not done after 1 s') as string },
     })
     await expectSandboxGone(task)
   })
