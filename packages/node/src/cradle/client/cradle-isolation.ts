@@ -276,6 +276,8 @@ export class CradleIsolation implements Isolation {
       mapsPortsToSockets: this.options.mapsPortsToSockets,
       call: (request) => this.#call(request),
     })
+    // No news of it will come, and the same attempt may be launched again once its end is acknowledged.
+    if (record.exit) return cell
     this.#cells.set(key, cell)
     const early = this.#earlyExits.get(key)
     if (early) this.#ended(record, early)
@@ -309,6 +311,7 @@ export class CradleIsolation implements Isolation {
       cell.settle({ exitCode: 137, signal: 9, oomKilled: false, startedAt, finishedAt, lost: true })
     }
     this.#cells.clear()
+    this.#earlyExits.clear()
     if (!this.#isClosed) this.#log.warn('the cradle is gone and its cells with it')
   }
 }
