@@ -66,10 +66,11 @@ export function startCradle(options: {
       fail(`the cradle was not ready within ${readyTimeoutMs} ms`)
     }, readyTimeoutMs)
     child.once('error', (error) => fail('the cradle could not be started', error))
-    child.once('exit', (code) => fail(`the cradle ended with ${code}`))
+    // Comes after its last line, which an exit may overtake.
+    child.once('close', (code) => fail(`the cradle ended with ${code}`))
     child.stdout?.once('data', (line: Buffer) => {
       clearTimeout(timer)
-      child.removeAllListeners('exit')
+      child.removeAllListeners('close')
       child.stdout?.destroy()
       child.unref()
       resolve(line.toString() === cradleLines.locked ? undefined : child.pid)
