@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { anySignal, type TaskEvent, type TaskView } from '@corral/protocol'
-import { AgentTasks, findCondition, isConditionTrue, Pods, SandboxClaims, Sandboxes } from '@corral/resources'
+import { AgentTasks, findCondition, SandboxClaims } from '@corral/resources'
 import {
   bareRemote,
   cradlePid,
@@ -16,6 +16,7 @@ import {
   temporaryDirectory,
   waitUntil,
 } from '@corral/testing'
+import { type PoolState, readPoolState } from './pool-state.js'
 
 export const faults = [
   'main',
@@ -257,14 +258,17 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
     release,
     async untilHealthy() {
       const kube = await platform.kube()
-      await waitUntil('the pool is healthy and nothing is left of tasks', async () => {
-        const claims = await kube.list(SandboxClaims, { namespace: 'corral' })
-        const sandboxes = await kube.list(Sandboxes, { namespace: 'corral' })
-        const pods = await kube.list(Pods, { namespace: 'corral' })
-        const areReady = sandboxes.items.every(({ status }) => isConditionTrue(status?.conditions, 'Ready'))
-        const counts = [claims.items.length, sandboxes.items.length, pods.items.length]
-        return areReady && counts.join() === [0, warmSandboxes, warmSandboxes].join()
-      })
+      let seen: PoolState | undefined
+      const lastSeen = (): string => `${JSON.stringify(seen, undefined, 2)}\n${platform.output().slice(-8_000)}`
+      await waitUntil(
+        'the pool is healthy and nothing is left of tasks',
+        async () => {
+          seen = await readPoolState(kube)
+          const counts = [seen.claims.length, seen.sandboxes.length, seen.pods.length]
+          return seen.areReady && counts.join() === [0, warmSandboxes, warmSandboxes].join()
+        },
+        { lastSeen },
+      )
     },
     async [Symbol.asyncDispose]() {
       over.abort()

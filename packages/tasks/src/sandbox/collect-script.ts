@@ -59,10 +59,14 @@ begin() { # objects of the agent's repository, or nothing
 }
 
 # Every object of a commit beyond the base can be read.
-usable() { [ -n "$1" ] && ours rev-list --objects --quiet "$1" --not "$BASE_COMMIT" 2>/dev/null; }
+is_readable() { ours rev-list --objects --quiet "$1" --not "$BASE_COMMIT" 2>/dev/null; }
+usable() { [ -n "$1" ] && { grep -qxF -- "$1" "$WORK/usable" 2>/dev/null || is_readable "$1"; }; }
 is_ancestor() { ours merge-base --is-ancestor "$1" "$2" 2>/dev/null; }
 # It has commits that the base has not.
-has_work() { [ -n "$1" ] && [ "$1" != "$BASE_COMMIT" ] && usable "$1" && ! is_ancestor "$1" "$BASE_COMMIT"; }
+has_work() {
+  [ -n "$1" ] && [ "$1" != "$BASE_COMMIT" ] && usable "$1" &&
+    { grep -qxF -- "$1" "$WORK/beyond" 2>/dev/null || ! is_ancestor "$1" "$BASE_COMMIT"; }
+}
 
 ${collectRefs}
 ${collectFiles}
@@ -255,7 +259,7 @@ try() {
         warn AttributesIgnored ""
         printf '* -text -ident !filter !working-tree-encoding\\n' > "$G/info/attributes"
       fi
-      for name in refs all unnamed others places; do : > "$WORK/$name"; done
+      for name in refs all unnamed others places dropped usable types beyond; do : > "$WORK/$name"; done
       TIP=$BASE_COMMIT
       index_of_tree "$BASE_COMMIT" && make_result tree_git "$BASE_COMMIT" && finish
       ;;
