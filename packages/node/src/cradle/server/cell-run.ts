@@ -106,6 +106,11 @@ export class CellRun {
     return this.input.cgroup.oomKills() - this.#oomBefore
   }
 
+  /** How often the kernel has refused it a process. */
+  get refusedForks(): number {
+    return this.input.cgroup.refusedForks()
+  }
+
   /** The process that was started for it; the cell lies below it. */
   get pid(): number | undefined {
     return this.#child.pid
