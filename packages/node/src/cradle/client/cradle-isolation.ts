@@ -63,6 +63,7 @@ export class CradleIsolation implements Isolation {
   #client: Promise<CradleClient> | undefined
   #networkListener: ((report: NetworkReport) => void) | undefined
   #oomListener: ((report: OomReport) => void) | undefined
+  #brakeListener: ((podUid: string) => void) | undefined
   #isClosed = false
   #keepUntilMs = 0
 
@@ -132,6 +133,10 @@ export class CradleIsolation implements Isolation {
   watchNetwork(listener: (report: NetworkReport) => void): void {
     this.#networkListener = listener
     void this.#client?.then((client) => this.#tellNetwork(client)).catch(() => {}) // who opens the client sees why not
+  }
+
+  watchBraked(listener: (podUid: string) => void): void {
+    this.#brakeListener = listener
   }
 
   watchOomKills(listener: (report: OomReport) => void): void {
@@ -241,6 +246,7 @@ export class CradleIsolation implements Isolation {
       onExit: ({ cell, exit }) => this.#ended(cell, exit),
       onNetwork: (report) => this.#networkListener?.(report),
       onOom: (report) => this.#oomListener?.(report),
+      onBraked: (podUid) => this.#brakeListener?.(podUid),
       onLost: () => this.#lost(),
     })
   }

@@ -90,6 +90,7 @@ export type CradleMessage =
   | { event: 'network'; report: NetworkReport }
   /** A main that does not know it leaves it out. */
   | { event: 'oom'; report: OomReport }
+  | { event: 'braked'; podUid: string }
 
 export function cellKeyText(key: CellKey): string {
   return `${key.podUid}/${key.container}/${key.attempt}`

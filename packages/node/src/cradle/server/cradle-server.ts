@@ -48,6 +48,10 @@ export class CradleServer {
     for (const main of this.#mains) send(main, { event: 'network', report })
   }
 
+  announceBraked(podUid: string): void {
+    for (const main of this.#mains) send(main, { event: 'braked', podUid })
+  }
+
   announceOom(report: OomReport): void {
     for (const main of this.#mains) send(main, { event: 'oom', report })
   }
