@@ -16,7 +16,8 @@ export const partsOf: Readonly<Record<string, Parts>> = {
   tasks: {
     pure: [
       ...inFolder('src/agent-task', ['admission', 'claim', 'finish', 'plan', 'pod-eviction', 'refused-egress']),
-      ...inFolder('src/agent-task', ['step-failure', 'step-runner', 'usage-record']),
+      ...inFolder('src/agent-task', ['step-failure', 'step-runner', 'usage-record', 'pod-start', 'task-status']),
+      ...inFolder('src/agent-task', ['ended-step', 'action-events', 'sandbox-record', 'step-stages']),
       ...inFolder('src', ['task-page', 'task-retry']),
       ...inFolder('src/event-log', ['event-lines', 'followers', 'memory-event-log']),
     ],

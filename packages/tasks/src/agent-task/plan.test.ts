@@ -573,6 +573,22 @@ describe('what a task needs next', () => {
     expect(does(world)).toEqual(expected)
   })
 
+  it.each([
+    { when: 'a follow-up may have taken the sandbox over', heldUntil: '2026-01-01T00:00:00Z', onlyUnchanged: true },
+    { when: 'the sandbox was never held', heldUntil: undefined, onlyUnchanged: false },
+  ])('the claim is deleted only as it was read: $onlyUnchanged, when $when', ({ heldUntil, onlyUnchanged }) => {
+    const sandbox = { claimName: 'task-a', ...(heldUntil ? { heldUntil } : {}) }
+    const also = [condition('Succeeded')]
+    const { actions } = planTask({
+      task: task({ passed: toEnd, also, status: { sandbox }, deleting: true }),
+      claim: readyClaim,
+      step: undefined,
+      mayStart: true,
+      now: at(1),
+    })
+    expect(actions).toEqual([{ kind: 'deleteClaim', onlyUnchanged }])
+  })
+
   it('NFR-3: without a timeout of its own an agent has thirty minutes', () => {
     const shape = task({ passed: toAgent })
     const { timeoutSeconds: _, ...spec } = shape.spec

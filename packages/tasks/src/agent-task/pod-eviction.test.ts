@@ -2,6 +2,7 @@ import { type AgentTask, oomKillsAnnotation, type Pod, type Stored } from '@corr
 import { describe, expect, it } from 'vitest'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
+import type { TaskAction } from './plan.js'
 import {
   type Eviction,
   evictionOf,
@@ -9,6 +10,8 @@ import {
   findEviction,
   findOomKill,
   findPodName,
+  insteadOfLoss,
+  mayBeEviction,
   oomKillOf,
   withEviction,
 } from './pod-eviction.js'
@@ -219,5 +222,26 @@ describe('what the objects of a task say of its sandbox', () => {
   it('a failure without a code is not explained by an eviction that is not over', async () => {
     const find = async (): Promise<Eviction> => ({ code: 'DiskLimit', message: limit, isOver: false })
     await expect(withEviction(Promise.reject(new Error('plain')), find)).rejects.toThrow('plain')
+  })
+})
+
+describe('a task whose sandbox was lost ends with what it was evicted for', () => {
+  const evicted: Eviction = { code: 'DiskLimit', message: 'too much', isOver: true }
+  const again = { kind: 'startAgain', attempt: 2, message: 'lost' } as const
+  const finish = (code: string): TaskAction => ({ kind: 'finish', ending: { code, message: '' } })
+
+  it.each<{ action: TaskAction; is: boolean }>([
+    { action: again, is: true },
+    { action: finish('SandboxLost'), is: true },
+    { action: finish('Cancelled'), is: false },
+    { action: finish('Succeeded'), is: false },
+    { action: { kind: 'createClaim' }, is: false },
+  ])('the pod is read before $action.kind: $is', ({ action, is }) => {
+    expect(mayBeEviction(action)).toBe(is)
+  })
+
+  it('instead of another try with a sandbox that would fill the disk again', () => {
+    expect(insteadOfLoss(again, evicted)).toEqual({ kind: 'finish', ending: evicted })
+    expect(insteadOfLoss(again, undefined)).toBe(again)
   })
 })
