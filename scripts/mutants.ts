@@ -80,7 +80,7 @@ writeFileSync(
     vitest: { configFile: vitestConfig },
     plugins: ['@stryker-mutator/vitest-runner', join(root, 'scripts/mutants/log-texts.mjs')],
     ignorers: ['log-texts'],
-    ignorePatterns: ['/test-report', '/tools', '/examples', '/bench', '/conformance'],
+    ignorePatterns: ['/.stryker-tmp', '/test-report', '/tools', '/examples', '/bench', '/conformance'],
     mutate,
     coverageAnalysis: 'perTest',
     concurrency: Number(flags.concurrency),
@@ -91,7 +91,8 @@ writeFileSync(
     clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
     jsonReporter: { fileName: `${reports}/${report}.json` },
     htmlReporter: { fileName: `${reports}/${report}.html` },
-    tempDirName: '.stryker-tmp',
+    // One of its own: Stryker removes the directory when it ends, also under another run.
+    tempDirName: `.stryker-tmp/${report}`,
     thresholds: { high: 85, low: 75, break: null },
   }),
 )

@@ -16,7 +16,8 @@ export const partsOf: Readonly<Record<string, Parts>> = {
   tasks: {
     pure: [
       ...inFolder('src/agent-task', ['admission', 'claim', 'finish', 'plan', 'pod-eviction', 'refused-egress']),
-      ...inFolder('src/agent-task', ['step-failure', 'step-runner', 'usage-record']),
+      ...inFolder('src/agent-task', ['step-failure', 'step-runner', 'usage-record', 'pod-start', 'task-status']),
+      ...inFolder('src/agent-task', ['ended-step', 'action-events', 'sandbox-record', 'step-stages']),
       ...inFolder('src', ['task-page', 'task-retry']),
       ...inFolder('src/event-log', ['event-lines', 'followers', 'memory-event-log']),
     ],
@@ -24,7 +25,8 @@ export const partsOf: Readonly<Record<string, Parts>> = {
     tests: ['src/*.test.ts', ...['agent-task', 'event-log', 'checks', 'held', 'plan-approval'].map(testsIn)],
     sampledTests: ownTests,
   },
-  agents: { pure: ['src'], sampled: [], tests: ownTests },
+  // Tests of the programs beside agents start processes, and those programs are texts that no mutant gets into.
+  agents: { pure: ['src'], sampled: [], tests: ['src/**/!(*-client).test.ts'] },
   server: { pure: ['src'], sampled: [], tests: ownTests },
   controllers: {
     pure: [

@@ -8,7 +8,7 @@ import {
   type RebuildEnvironmentRequest,
 } from './environment-api.js'
 import type { ClientCalls } from './projects-client.js'
-import type { TaskCallOptions } from './tasks-client.js'
+import type { TaskCallOptions } from './task-http.js'
 
 /** Environments: what tasks on a branch of a repository find set up. `EnvironmentNotFound` where there is none of the name. */
 export class EnvironmentsClient {

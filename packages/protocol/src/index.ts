@@ -264,6 +264,7 @@ export {
   taskEventBodySchema,
   taskEventSchema,
 } from './task-events.js'
+export type { TaskCallOptions } from './task-http.js'
 export {
   type DiffStat,
   diffStatSchema,
@@ -293,7 +294,7 @@ export {
   taskWarning,
   taskWarnings,
 } from './task-warnings.js'
-export { type BytesWanted, type TaskCallOptions, TasksClient, type TasksClientOptions } from './tasks-client.js'
+export { type BytesWanted, TasksClient, type TasksClientOptions } from './tasks-client.js'
 export {
   type OpenSessionRequest,
   openSessionRequestSchema,

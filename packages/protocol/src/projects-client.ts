@@ -7,7 +7,7 @@ import {
   projectViewSchema,
   type ReplaceProjectRequest,
 } from './project-api.js'
-import type { TaskCallOptions } from './tasks-client.js'
+import type { TaskCallOptions } from './task-http.js'
 
 /** How a part of the client asks its server. */
 export interface ClientCalls {

@@ -8,8 +8,8 @@ import {
   type SettingsView,
   settingsViewSchema,
 } from './settings-api.js'
+import type { TaskCallOptions } from './task-http.js'
 import { searchOf } from './task-wire.js'
-import type { TaskCallOptions } from './tasks-client.js'
 
 /** Settings of the platform, and what its kubeconfig and cluster offer for them. */
 export class SettingsClient {

@@ -1,6 +1,5 @@
 import { isFinalPhase, type TaskPhase } from '@corral/resources/task-words'
 import * as z from 'zod'
-import { anySignal } from './any-signal.js'
 import type { PickTaskRequest } from './attempt-api.js'
 import {
   type AnswerQuestionRequest,
@@ -19,7 +18,6 @@ import {
   type AgentInfo,
   agentListSchema,
   type ConnectionCheck,
-  connectionCheckSchema,
   type ObjectView,
   objectViewSchema,
   type PoolInfo,
@@ -32,8 +30,6 @@ import {
   secretListSchema,
 } from './platform-api.js'
 import { type ClientCalls, ProjectsClient } from './projects-client.js'
-import { readLines } from './read-lines.js'
-import { boundedText, failureOf, wrapFailure } from './response-failure.js'
 import {
   type ArtifactList,
   artifactListSchema,
@@ -51,8 +47,9 @@ import {
   type RetryTaskRequest,
 } from './task-api.js'
 import { finalViewOf, type TaskEvent } from './task-events.js'
+import { type TaskCallOptions, TaskHttp } from './task-http.js'
 import { type TaskList, type TaskView, taskListSchema, taskViewSchema } from './task-view.js'
-import { parseEvent, parseJson, pathOf, searchOf } from './task-wire.js'
+import { pathOf, searchOf } from './task-wire.js'
 import { type OpenSessionRequest, type SessionView, sessionViewSchema } from './web-api.js'
 
 export interface TasksClientOptions {
@@ -65,22 +62,12 @@ export interface TasksClientOptions {
   reconnectForMs?: number
 }
 
-export interface TaskCallOptions {
-  signal?: AbortSignal | undefined
-  /** Bounds a call with a short answer. 30 s without it; streams are bounded by `signal` alone. */
-  timeoutMs?: number | undefined
-}
-
 /** A part of an answer, in bytes. */
 export interface BytesWanted {
   offset?: number
   limit?: number
 }
 
-const defaultTimeoutMs = 30_000
-const maxAnswerBytes = 64 * 1024 * 1024
-/** The server sends something every 15 s: a stream that is silent for so long is no longer there. */
-const silenceMs = 60_000
 const reconnectPauseMs = 250
 
 /**
@@ -88,23 +75,20 @@ const reconnectPauseMs = 250
  * hint; a platform that does not answer is `ConnectionLost`.
  */
 export class TasksClient {
-  readonly #baseUrl: string
-  readonly #token: string | undefined
-  readonly #fetch: Fetch
+  readonly #http: TaskHttp
+  readonly #json: TaskHttp['json']
+  readonly #nothing: TaskHttp['nothing']
   readonly #reconnectForMs: number
   readonly projects: ProjectsClient
   readonly environments: EnvironmentsClient
   readonly settings: SettingsClient
 
   constructor(options: TasksClientOptions) {
-    this.#baseUrl = options.baseUrl.replace(/\/+$/, '')
-    this.#token = options.token
-    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
+    this.#http = new TaskHttp(options)
+    this.#json = (...call) => this.#http.json(...call)
+    this.#nothing = (...call) => this.#http.nothing(...call)
     this.#reconnectForMs = options.reconnectForMs ?? 60_000
-    const calls: ClientCalls = {
-      json: (...call) => this.#json(...call),
-      nothing: (...call) => this.#nothing(...call),
-    }
+    const calls: ClientCalls = { json: this.#json, nothing: this.#nothing }
     this.projects = new ProjectsClient(calls)
     this.environments = new EnvironmentsClient(calls)
     this.settings = new SettingsClient(calls)
@@ -201,13 +185,13 @@ export class TasksClient {
 
   /** What the agent wrote so far. */
   logs(id: string, options: { signal?: AbortSignal } = {}): AsyncIterable<Uint8Array> {
-    return this.#bytes(`${pathOf(id)}/logs`, options.signal)
+    return this.#http.bytes(`${pathOf(id)}/logs`, options.signal)
   }
 
   /** The accepted change as a patch, whole or of the file at `path`. */
   diff(id: string, options: { signal?: AbortSignal; path?: string } & BytesWanted = {}): AsyncIterable<Uint8Array> {
     const { signal, ...query } = options
-    return this.#bytes(`${pathOf(id)}/diff${searchOf(query)}`, signal)
+    return this.#http.bytes(`${pathOf(id)}/diff${searchOf(query)}`, signal)
   }
 
   /** The files a task changed. */
@@ -222,7 +206,7 @@ export class TasksClient {
     options: { signal?: AbortSignal; ref?: FileRef } & BytesWanted = {},
   ): AsyncIterable<Uint8Array> {
     const { signal, ...query } = options
-    return this.#bytes(`${pathOf(id)}/files/${encodeURIComponent(path)}${searchOf(query)}`, signal)
+    return this.#http.bytes(`${pathOf(id)}/files/${encodeURIComponent(path)}${searchOf(query)}`, signal)
   }
 
   /** Files kept with the task. */
@@ -231,7 +215,7 @@ export class TasksClient {
   }
 
   artifact(id: string, name: string, options: { signal?: AbortSignal } = {}): AsyncIterable<Uint8Array> {
-    return this.#bytes(`${pathOf(id)}/artifacts/${encodeURIComponent(name)}`, options.signal)
+    return this.#http.bytes(`${pathOf(id)}/artifacts/${encodeURIComponent(name)}`, options.signal)
   }
 
   /**
@@ -248,7 +232,7 @@ export class TasksClient {
       try {
         // A stream that ended without the last event: the task has none, or the server went away.
         const isOver = attempt > 1 && isFinalPhase((await this.get(id, options)).status)
-        for await (const event of this.#eventStream(id, after, options.signal)) {
+        for await (const event of this.#http.events(id, after, options.signal)) {
           failingSince = undefined
           after = event.sequence
           yield event
@@ -268,7 +252,7 @@ export class TasksClient {
 
   /** The events so far, of a task that has ended or goes on. */
   eventsSoFar(id: string, options: { signal?: AbortSignal } = {}): AsyncGenerator<TaskEvent, void> {
-    return this.#eventStream(id, 0, options.signal, '&follow=false')
+    return this.#http.events(id, 0, options.signal, '&follow=false')
   }
 
   /** The task at its end. The last event carries it; only a task that ended without one is asked for. */
@@ -341,7 +325,7 @@ export class TasksClient {
 
   /** Looks at what the platform needs of the cluster of a provider, one result after the other. */
   testProvider(name: string, options: { signal?: AbortSignal } = {}): AsyncGenerator<ConnectionCheck, void> {
-    return this.#checks(`/providers/${encodeURIComponent(name)}/test`, options)
+    return this.#http.checks(`/providers/${encodeURIComponent(name)}/test`, options)
   }
 
   /**
@@ -351,130 +335,6 @@ export class TasksClient {
   testConnection(
     options: { signal?: AbortSignal; settings?: PatchSettingsRequest } = {},
   ): AsyncGenerator<ConnectionCheck, void> {
-    return this.#checks('/settings/test', options)
-  }
-
-  async *#checks(
-    path: string,
-    { signal, settings }: { signal?: AbortSignal; settings?: PatchSettingsRequest },
-  ): AsyncGenerator<ConnectionCheck, void> {
-    const init = { ...(settings ? { body: JSON.stringify({ settings }) } : {}), ...(signal ? { signal } : {}) }
-    const response = await this.#request('POST', path, init, signal)
-    try {
-      for await (const line of readLines(response)) if (line !== '') yield connectionCheckSchema.parse(parseJson(line))
-    } catch (error) {
-      throw this.#explained(error, signal)
-    }
-  }
-
-  async *#eventStream(
-    id: string,
-    after: number,
-    signal: AbortSignal | undefined,
-    query = '',
-  ): AsyncGenerator<TaskEvent, void> {
-    const silent = new AbortController()
-    const either = signal ? anySignal([signal, silent.signal]) : silent.signal
-    const timedOut = (): void => silent.abort(new DOMException('the event stream fell silent', 'TimeoutError'))
-    let timer = setTimeout(timedOut, silenceMs)
-    try {
-      const response = await this.#request(
-        'GET',
-        `${pathOf(id)}/events?after=${after}${query}`,
-        { signal: either },
-        signal,
-      )
-      for await (const line of readLines(response, () => {
-        clearTimeout(timer)
-        timer = setTimeout(timedOut, silenceMs)
-      })) {
-        if (line !== '') yield parseEvent(line)
-      }
-    } catch (error) {
-      throw this.#explained(silent.signal.aborted ? silent.signal.reason : error, signal)
-    } finally {
-      clearTimeout(timer)
-      silent.abort() // lets go of the connection when the reader leaves early
-    }
-  }
-
-  async *#bytes(path: string, signal: AbortSignal | undefined): AsyncIterable<Uint8Array> {
-    const response = await this.#request('GET', path, signal ? { signal } : {}, signal)
-    const reader = response.body?.getReader()
-    if (!reader) return
-    try {
-      for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
-    } catch (error) {
-      throw wrapFailure(error, signal)
-    } finally {
-      await reader.cancel().catch(() => undefined)
-    }
-  }
-
-  async #json<T>(
-    method: string,
-    path: string,
-    schema: z.ZodType<T>,
-    { signal, timeoutMs = defaultTimeoutMs }: TaskCallOptions,
-    init: RequestInit = {},
-  ): Promise<T> {
-    const limit = AbortSignal.timeout(timeoutMs)
-    const either = signal ? anySignal([signal, limit]) : limit
-    const response = await this.#request(method, path, { ...init, signal: either }, signal)
-    const text = await boundedText(response, maxAnswerBytes).catch((error: unknown) => {
-      throw this.#explained(error, signal)
-    })
-    const answer = schema.safeParse(parseJson(text))
-    if (answer.success) return answer.data
-    throw new CorralError('ProtocolViolation', `${method} ${path} answered something that is not in the contract`, {
-      cause: answer.error,
-    })
-  }
-
-  /** A call whose answer says nothing but that it is done. */
-  async #nothing(
-    method: string,
-    path: string,
-    { signal, timeoutMs = defaultTimeoutMs }: TaskCallOptions,
-    init: RequestInit = {},
-  ): Promise<void> {
-    const limit = AbortSignal.timeout(timeoutMs)
-    const either = signal ? anySignal([signal, limit]) : limit
-    const response = await this.#request(method, path, { ...init, signal: either }, signal)
-    await response.body?.cancel()
-  }
-
-  /** `caller` is the signal of the caller alone: a time limit of ours is another failure than its abort. */
-  async #request(method: string, path: string, init: RequestInit, caller?: AbortSignal): Promise<Response> {
-    let response: Response
-    try {
-      response = await this.#fetch(`${this.#baseUrl}${path}`, {
-        method,
-        ...init,
-        headers: {
-          accept: 'application/x-ndjson, application/json',
-          ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
-          ...(init.body ? { 'content-type': 'application/json' } : {}),
-          ...(init.headers as Record<string, string> | undefined),
-        },
-      })
-    } catch (error) {
-      throw this.#explained(error, caller)
-    }
-    if (response.ok) return response
-    throw await failureOf(response, `${method} ${path}`)
-  }
-
-  /** A lost connection is one to the platform: says which. */
-  #explained(cause: unknown, signal: AbortSignal | undefined): CorralError {
-    const failure = signal?.aborted
-      ? new CorralError('Aborted', 'the call was aborted', { cause })
-      : wrapFailure(cause, undefined)
-    if (failure.code !== 'ConnectionLost') return failure
-    return new CorralError('ConnectionLost', `the platform at ${this.#baseUrl} does not answer`, {
-      cause,
-      details: { platform: this.#baseUrl },
-      hint: 'Check that the platform runs and that this is its address.',
-    })
+    return this.#http.checks('/settings/test', options)
   }
 }

@@ -46,6 +46,41 @@ it('tasks without the annotation keep an order too', () => {
   expect(taskPage(tasks, { ...all, after: 'b' }).page.map(({ metadata }) => metadata.name)).toEqual(['a'])
 })
 
-it.each(['task-nope', '', '~', '2026~x', 'x'.repeat(500)])('refuses the cursor %j', (after) => {
-  expect(() => taskPage([task('a', 1)], { ...all, after })).toThrow(/is no place in the list of tasks/)
+const place = '2026-01-01T00:00:00.000000Z~a'
+
+it.each(['task-nope', '', '~', '2026~x', 'x'.repeat(500), `x${place}`, `${place} `, `${place}~`, place.slice(0, -1)])(
+  'refuses the cursor %j, and says what to pass on',
+  (after) => {
+    let refusal: unknown
+    try {
+      taskPage([task('a', 1)], { ...all, after })
+    } catch (error) {
+      refusal = error
+    }
+    expect(refusal).toMatchObject({
+      code: 'BadRequest',
+      message: `after: "${after.slice(0, 100)}" is no place in the list of tasks`,
+      hint: expect.stringContaining('`next`') as string,
+    })
+  },
+)
+
+it('a page that holds all there is has no next one', () => {
+  const times = acceptedTimes(() => now)
+  const tasks = ['a', 'b'].map((name) => task(name, 1, times()))
+  expect(taskPage(tasks, { ...all, limit: 2 })).not.toHaveProperty('next')
+  expect(taskPage(tasks, { ...all, limit: 1 }).next).toMatch(/^2026-01-01T00:00:00\.\d{6}Z~b$/)
+  expect(taskPage([], all)).toEqual({ page: [] })
+})
+
+it('shows only what is asked for, also after a cursor', () => {
+  const tasks = ['a', 'b', 'c'].map((name) => task(name, 1, next()))
+  const includes = ({ metadata }: AgentTask): boolean => metadata?.name !== 'b'
+  expect(taskPage(tasks, { limit: 9, includes }).page.map(({ metadata }) => metadata.name)).toEqual(['c', 'a'])
+  expect(taskPage(tasks, { limit: 9, includes, after: 'c' }).page.map(({ metadata }) => metadata.name)).toEqual(['a'])
+})
+
+it('tasks taken within a millisecond have times that differ, in their order', () => {
+  const times = acceptedTimes(() => now)
+  expect([times(), times()]).toEqual(['2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000001Z'])
 })

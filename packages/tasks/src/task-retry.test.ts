@@ -66,6 +66,30 @@ describe('where a retry begins', () => {
       spec: { from: 'push', uid: 'uid-a', baseCommit: 'base', commit: 'work', replaces: ['work'] },
       branch: 'corral/task-a',
     },
+    {
+      when: 'the retry of a push failed that took over the work of an agent that was cut short',
+      task: ended(
+        { ResultCollected: 'Accepted', Pushed: '!PushFailed', Succeeded: '!PushFailed' },
+        { ...result, outcome: 'partial' },
+        { retry: { from: 'push', uid: 'uid-0', partial: true } },
+      ),
+      wanted: { from: 'push' },
+      spec: { from: 'push', uid: 'uid-a', baseCommit: 'base', commit: 'work', partial: true, replaces: ['work'] },
+      branch: 'corral/task-a',
+    },
+    {
+      when: 'the retry of a push failed that took over whole work',
+      task: ended({ ResultCollected: 'Accepted', Pushed: '!PushFailed', Succeeded: '!PushFailed' }, result, {
+        retry: { from: 'push', uid: 'uid-0' },
+      }),
+      spec: { from: 'push', uid: 'uid-a', baseCommit: 'base', commit: 'work', replaces: ['work'] },
+      branch: 'corral/task-a',
+    },
+    {
+      when: 'it changed something and its commit was not recorded',
+      task: ended({ ...collected, Succeeded: '!InternalError' }, { ...base, outcome: 'changes' }),
+      spec: { from: 'agent', uid: 'uid-a', baseCommit: 'base' },
+    },
     { when: 'the clone failed', task: noClone, spec: { from: 'start', uid: 'uid-a' } },
     { when: 'set-up failed', task: setupFailed, spec: { from: 'agent', uid: 'uid-a', baseCommit: 'base' } },
     {

@@ -1,15 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { findAgent } from '@corral/agents'
 import type { KubeClient } from '@corral/kube'
 import type {
   AgentChoice,
-  AnswerQuestionRequest,
   CompleteTaskRequest,
   CreateTaskRequest,
   GitIdentity,
   MessageDelivery,
-  PlanVerdict,
   RetryTaskRequest,
   TaskEvent,
   TaskMessageRequest,
@@ -25,29 +20,27 @@ import {
   projectLabel,
   type Stored,
 } from '@corral/resources'
-import { agentSpecOf, checkMcpServers } from './agent-spec.js'
+import { agentSpecOf } from './agent-spec.js'
 import { isFinished, phaseOf } from './agent-task/stages.js'
 import { type AttemptService, type CreatedTask, createAttemptService } from './attempts/attempt-service.js'
 import { makeSiblings } from './attempts/attempts.js'
 import { attemptName } from './attempts/group.js'
-import { checkProvider, type ModelProviders } from './broker/model-providers.js'
+import type { ModelProviders } from './broker/model-providers.js'
 import { endAfterRecord } from './event-log/end-after-record.js'
 import { type HeldService, releaseSandbox } from './held/release.js'
 import { placedRequest, type Seen } from './places/placed-request.js'
 import type { SandboxPlaces } from './places/sandbox-place.js'
 import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
-import { checkDecision } from './plan-approval/plan-decision.js'
 import { completeRequest, withDefaults } from './project/project-request.js'
-import { checkTier, sandboxWithRuntime } from './project/sandbox-choice.js'
-import { mayStillAsk, withAnswer } from './questions/question-answer.js'
+import { sandboxWithRuntime } from './project/sandbox-choice.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
-import { gitLfsMissing } from './repository/lfs-objects.js'
-import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
-import { parseRepositoryUrl } from './repository/repository-url.js'
+import { checkAgent, checkCapabilities, checkRequest, identityFor } from './request-checks.js'
 import { createTaskResults, type TaskResults } from './results/task-results.js'
 import type { TreeReader } from './results/tree-reader.js'
+import { createTaskDecisions, type TaskDecisions } from './task-decisions.js'
 import { TaskError } from './task-error.js'
 import type { TaskMetrics } from './task-metrics.js'
+import { digest, groupNameFor, nameFor } from './task-name.js'
 import { acceptedTimes, taskPage } from './task-page.js'
 import { taskFrom } from './task-request.js'
 import { type Retry, retryOf } from './task-retry.js'
@@ -57,7 +50,7 @@ import { deliveryOf, withMessage } from './thread/queued-messages.js'
 import { takeBranch } from './thread/take-branch.js'
 
 /** Tasks as people and tools see them. Every call names a task by its id; `TaskNotFound` where there is none. */
-export interface TaskService extends TaskResults, AttemptService, HeldService {
+export interface TaskService extends TaskResults, AttemptService, HeldService, TaskDecisions {
   /**
    * Accepts a task, or all of several attempts, of which `task` is the first. With the same `idempotencyKey` a repeat
    * answers the first one's task.
@@ -87,10 +80,6 @@ export interface TaskService extends TaskResults, AttemptService, HeldService {
     message: TaskMessageRequest,
     options?: { idempotencyKey?: string },
   ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery>
-  /** Decides about the plan a task waits with. 409 where it does not fit: late, twice, or about another revision. */
-  decide(id: string, verdict: PlanVerdict, decision: PlanDecisionRequest): Promise<TaskView>
-  /** Answers a question the agent waits with. 409 where it does not fit: late, twice, or to nothing that was asked. */
-  answer(id: string, request: AnswerQuestionRequest): Promise<TaskView>
   /**
    * Takes an ended task away, with its record; with `force` one that runs is cancelled first and its work kept. The
    * answer comes when the deletion is recorded; the task is gone a moment later.
@@ -138,11 +127,6 @@ export interface TaskServiceOptions {
   metrics?: TaskMetrics
 }
 
-/** How long a question is waited for that the record does not hold yet. */
-const questionRecordMs = 2_000
-
-const nameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
-
 export function createTaskService(options: TaskServiceOptions): TaskService {
   const { client, namespace, records } = options
   const nextAcceptedAt = acceptedTimes(() => new Date())
@@ -167,9 +151,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     seen: Seen = { ...options, place: undefined },
   ) => {
     const agent = agentSpecOf(choice ?? options.defaultAgent)
-    if (request.mode === 'plan') checkCapability(agent, 'plan', 'mode')
-    if (request.ask && request.ask !== 'never') checkCapability(agent, 'ask', 'ask')
-    if (request.mcp_servers?.length) checkCapability(agent, 'mcp', 'mcp_servers')
+    checkCapabilities(agent, request)
     const sandbox = await sandboxWithRuntime(seen.client, namespace, request)
     await checkAgent(agent, sandbox, seen)
     return { agent, sandbox }
@@ -317,39 +299,6 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       if (!isFinished(former) || isQueued) return queueMessage(former, message, name)
       return sendToEnded(former, message, { name, idempotencyKey })
     },
-    async decide(id, verdict, { revision, plan, remark }) {
-      for (;;) {
-        const task = await getTask(id)
-        const now = new Date()
-        checkDecision(task, revision, now)
-        const decision = { revision, verdict, ...(plan ? { plan } : {}), ...(remark ? { remark } : {}) }
-        const spec = { ...task.spec, decision: { ...decision, at: now.toISOString() } }
-        try {
-          return taskView(await client.update(AgentTasks, { ...task, spec }))
-        } catch (error) {
-          // Somebody else wrote first: what they did decides whether this decision still fits.
-          if (!isConflict(error)) throw error
-        }
-      }
-    },
-    async answer(id, request) {
-      // The event that tells of a question may be read a moment before the record of the task has it.
-      const patientUntilMs = Date.now() + questionRecordMs
-      for (;;) {
-        const task = await getTask(id)
-        if (mayStillAsk(task, request.question) && Date.now() < patientUntilMs) {
-          await sleep(50)
-          continue
-        }
-        const answers = withAnswer(task, request, new Date())
-        try {
-          return taskView(await client.update(AgentTasks, { ...task, spec: { ...task.spec, answers } }))
-        } catch (error) {
-          // Somebody else wrote first: what they did decides whether this answer still fits.
-          if (!isConflict(error)) throw error
-        }
-      }
-    },
     async remove(id, { force } = {}) {
       const task = await getTask(id)
       if (!isFinished(task) && !force)
@@ -379,6 +328,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     group: attempts.group,
     pick: attempts.pick,
     release: async (id) => taskView(await releaseSandbox(client, () => getTask(id))),
+    ...createTaskDecisions({ client, getTask }),
     ...createTaskResults({ getTask, records, trees: options.trees }),
   }
 }
@@ -403,104 +353,8 @@ function fingerprinted(
   return retry ? [request, retry] : request
 }
 
-/** Refuses what can be known to fail now, so that nobody waits for a sandbox to be told. */
-async function checkRequest(request: CompleteTaskRequest, options: Omit<TaskServiceOptions, 'client'>): Promise<void> {
-  const location = parseRepositoryUrl(request.repo)
-  checkMcpServers(request.mcp_servers ?? [], request.egress ?? [])
-  checkTier(request.minimum_tier, options.isolation)
-  if (request.sandbox?.pool && request.sandbox.template)
-    throw new TaskError('Invalid', 'sandbox: name a pool or a template, not both')
-  if ((request.egress?.length || request.setup_egress?.length) && options.hasEgressByName === false)
-    throw new TaskError(
-      'EgressUnsupported',
-      'egress: the nodes of this cluster do not let a task reach addresses by name',
-    )
-  const path = localPathOf(location)
-  if (path === undefined) {
-    if (request.lfs && (await options.hasGitLfs?.()) === false) throw gitLfsMissing()
-    return
-  }
-  if (!options.localRepositories)
-    throw new TaskError('LocalRepositoryRefused', `${path} is on a disk of the server, which takes remote ones only`, {
-      hint: 'Give an https:// or ssh:// address, or start the server with --local-repositories.',
-    })
-  await checkLocalRequest(path, { baseBranch: request.base_branch, newBranch: request.new_branch })
-}
-
-/** Who commits where the request does not say, so that the task keeps it whatever is configured later. */
-async function identityFor(
-  { repo, author, committer }: CompleteTaskRequest,
-  { findIdentity }: TaskServiceOptions,
-): Promise<Pick<CreateTaskRequest, 'author' | 'committer'>> {
-  if (author && committer) return {}
-  const identity = await findIdentity?.(localPathOf(parseRepositoryUrl(repo)))
-  return identity ? { author: identity, committer: identity } : {}
-}
-
-const capabilityVerbs = { plan: 'plan', ask: 'ask', mcp: 'use MCP servers' } as const
-
-/** Refuses what the agent cannot, such as a plan of one that could change something meanwhile. */
-function checkCapability(
-  { name }: AgentTask['spec']['agent'],
-  capability: 'plan' | 'ask' | 'mcp',
-  field: string,
-): void {
-  const able = findAgent(name)?.capabilities[capability]
-  if (able === undefined || able === true) return
-  throw new TaskError('Invalid', `${field}: agent "${name}" cannot ${capabilityVerbs[capability]}: ${able.no}`, {
-    hint: 'docs/agents.md lists what every agent can do.',
-  })
-}
-
 async function* agentLogs(record: TaskRecord, runs: number): AsyncIterable<Uint8Array> {
   for (let run = 1; run <= runs; run++) yield* record.read(logPartOf(run))
-}
-
-/** What comes with a verdict on a plan. */
-export interface PlanDecisionRequest {
-  revision: number
-  plan?: string | undefined
-  remark?: string | undefined
-}
-
-/** Refuses an agent that is not there, or that has no key for its model. */
-async function checkAgent(
-  agent: AgentTask['spec']['agent'],
-  sandbox: CreateTaskRequest['sandbox'],
-  { isInstalled, providers }: Pick<TaskServiceOptions, 'isInstalled' | 'providers'>,
-): Promise<void> {
-  const adapter = findAgent(agent.name)
-  if (!adapter) return
-  if (agent.provider && providers) await checkProvider(adapter, agent.provider, providers)
-  const program = adapter.install?.program
-  // A pool or template of the user's own may bring the agent in its image.
-  const isOurs = !sandbox?.pool && !sandbox?.template
-  if (program && isOurs && (await isInstalled?.(program)) === false)
-    throw new TaskError('AgentNotInstalled', `agent "${agent.name}" is not installed`, {
-      hint: `Install it with \`corral agent install ${agent.name}\`, or give any program with --command.`,
-    })
-  const name = agent.provider ?? adapter.speaks?.[0]
-  const provider = name && (await providers?.find(name))
-  if (provider && !(await providers?.isUsable(provider)))
-    throw new TaskError('ModelKeyMissing', `agent "${agent.name}" needs a key for ${provider.title} and none is set`, {
-      hint: `Set it with \`corral secret set ${provider.secret}\`; it stays behind the broker of the platform.`,
-    })
-}
-
-/** The same name for the same key, so that a repeat finds the first one's task. */
-function nameFor(idempotencyKey: string | undefined): string {
-  return nameFrom(idempotencyKey ? createHash('sha256').update(idempotencyKey).digest() : randomBytes(16))
-}
-
-const groupNameFor = (idempotencyKey: string | undefined): string => nameFor(idempotencyKey).replace(/^task-/, 'group-')
-
-/** `task-` and ten characters that spell no word and read well aloud. */
-function nameFrom(bytes: Uint8Array): string {
-  return `task-${Array.from(bytes.subarray(0, 10), (byte) => nameAlphabet[byte % nameAlphabet.length]).join('')}`
-}
-
-function digest(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }
 
 function notFound(id: string): TaskError {

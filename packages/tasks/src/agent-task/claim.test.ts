@@ -1,6 +1,6 @@
 import type { AgentTask, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { claimFor, poolOf } from './claim.js'
+import { claimFor, ensurePool, namesNoPool, poolOf } from './claim.js'
 
 const task = (spec: Partial<AgentTask['spec']> = {}): Stored<AgentTask> => ({
   apiVersion: 'corral.dev/v1alpha1',
@@ -56,5 +56,52 @@ describe('the claim of a task', () => {
     { asks: 'for a template', sandbox: { template: 'py' }, pool: { name: 'corral-py', template: 'py' } },
   ])('goes to pool $pool.name when the task asks $asks', ({ sandbox, pool }) => {
     expect(poolOf(task(sandbox ? { sandbox } : {}))).toEqual(pool)
+  })
+})
+
+describe('the pool a claim is made in', () => {
+  const creating = (answer: () => Promise<unknown>) => {
+    const made: unknown[] = []
+    const create = (_: unknown, object: unknown): Promise<unknown> => {
+      made.push(object)
+      return answer()
+    }
+    return { made, client: { create } as unknown as Parameters<typeof ensurePool>[0] }
+  }
+  const refused = (code: string): Error => Object.assign(new Error(code), { code })
+
+  it('is made for a template, with no replicas: it starts sandboxes on demand', async () => {
+    const { made, client } = creating(async () => undefined)
+    await ensurePool(client, 'corral', { name: 'corral-py', template: 'py' })
+    expect(made).toEqual([
+      {
+        apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
+        kind: 'SandboxWarmPool',
+        metadata: { name: 'corral-py', namespace: 'corral' },
+        spec: { replicas: 0, sandboxTemplateRef: { name: 'py' } },
+      },
+    ])
+  })
+
+  it('is not made where the task names a pool', async () => {
+    const { made, client } = creating(async () => undefined)
+    await ensurePool(client, 'corral', { name: 'big' })
+    expect(made).toEqual([])
+  })
+
+  it('may be there already; any other refusal fails the pass', async () => {
+    const exists = creating(() => Promise.reject(refused('AlreadyExists')))
+    await ensurePool(exists.client, 'corral', { name: 'p', template: 't' })
+    const forbidden = creating(() => Promise.reject(refused('Forbidden')))
+    await expect(ensurePool(forbidden.client, 'corral', { name: 'p', template: 't' })).rejects.toThrow('Forbidden')
+  })
+
+  it.each([
+    { sandbox: undefined, is: true },
+    { sandbox: {}, is: true },
+    { sandbox: { pool: 'big' }, is: false },
+    { sandbox: { template: 'py' }, is: false },
+  ])('of the platform is used for $sandbox: $is', ({ sandbox, is }) => {
+    expect(namesNoPool(task(sandbox ? { sandbox } : {}))).toBe(is)
   })
 })

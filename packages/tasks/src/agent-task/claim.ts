@@ -77,6 +77,11 @@ export async function ensurePool(
   })
 }
 
+/** Whether the task leaves the choice of its sandbox to the platform, whose pool is made only then. */
+export function namesNoPool(task: { spec: Pick<AgentTask['spec'], 'sandbox'> }): boolean {
+  return !task.spec.sandbox?.pool && !task.spec.sandbox?.template
+}
+
 /** The pool a task asks for: by name, or the one kept for its template, which is made on demand with no replicas. */
 export function poolOf(
   task: { spec: Pick<AgentTask['spec'], 'sandbox'> },

@@ -108,3 +108,45 @@ it('where the last event finds no room the end is recorded all the same and foll
   expect(await following).toEqual(['output'])
   expect(written[0]?.status).toMatchObject({ phase: 'FAILED', cause: { code: 'DiskFull' }, lastEventSequence: 1 })
 })
+
+it('the record says until when the sandbox is held for a follow-up, counted from the end', async () => {
+  const passed = (type: string, reason: string) => ({
+    type,
+    status: 'True' as const,
+    reason,
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  })
+  const sandbox = { claimName: 'task-b', sandboxName: 's-1' }
+  const conditions = [passed('AgentFinished', 'Completed'), passed('ResultCollected', 'Accepted')]
+  const held = {
+    ...task,
+    spec: { ...task.spec, holdSandboxSeconds: 60 },
+    status: { ...task.status, sandbox, conditions },
+  }
+  await finishTask(held, { code: 'Succeeded', message: 'done' }, ports)
+  expect(written[0]?.status?.sandbox).toEqual({ ...sandbox, heldUntil: '2026-01-01T00:01:10.000Z' })
+  expect(written[0]?.status?.usage).toMatchObject({ costUsd: 0.5 })
+})
+
+it('a task whose log could not even be opened is recorded with an empty one', async () => {
+  const ended: string[] = []
+  const full = () => Promise.reject(new TaskError('DiskFull', 'no room'))
+  const events = { ...records.events, append: full, tail: full, end: (log: string) => void ended.push(log) }
+  await finishTask(task, { code: 'DiskFull', message: 'no room' }, { ...ports, records: { ...records, events } })
+  expect(written[0]?.status?.lastEventSequence).toBe(0)
+  expect(ended).toEqual([uid])
+})
+
+it('the cause that was recorded when it happened stays, with its hint', async () => {
+  const cause = { code: 'SetupFailed', message: 'exit code 1', hint: 'Run it by hand.' }
+  const failed = { ...task, status: { ...task.status, cause } }
+  await finishTask(failed, { code: 'SetupFailed', message: 'other words' }, ports)
+  expect(written[0]?.status?.cause).toEqual(cause)
+})
+
+it('counts the end once, under its cause', async () => {
+  const counted: string[] = []
+  await finishTask(task, { code: 'Timeout', message: '' }, { ...ports, finished: (_, code) => void counted.push(code) })
+  expect(counted).toEqual(['Timeout'])
+})

@@ -1,98 +1,20 @@
-import type { AgentTask, Condition, SandboxClaim, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { sandboxNeededUntilMs } from './deadline.js'
-import { planTask, type TaskWorld, taskFinalizer } from './plan.js'
-import { phaseOf, type StageCondition } from './stages.js'
-
-const t0 = new Date('2026-01-01T00:00:00Z')
-const at = (seconds: number): Date => new Date(t0.getTime() + seconds * 1000)
-
-function condition(type: string, status: Condition['status'] = 'True', reason = 'Done', message = ''): Condition {
-  return { type, status, reason, message, lastTransitionTime: '2026-01-01T00:00:00Z' }
-}
-
-interface TaskShape {
-  passed?: StageCondition[]
-  also?: Condition[]
-  spec?: Partial<AgentTask['spec']>
-  status?: Partial<NonNullable<AgentTask['status']>>
-  deleting?: boolean
-  finalizers?: string[]
-}
-
-function task({
-  passed = [],
-  also = [],
-  spec = {},
-  status = {},
-  deleting,
-  finalizers = [taskFinalizer],
-}: TaskShape = {}): Stored<AgentTask> {
-  return {
-    apiVersion: 'corral.dev/v1alpha1',
-    kind: 'AgentTask',
-    metadata: {
-      name: 'task-a',
-      namespace: 'corral',
-      uid: 'uid-a',
-      resourceVersion: '1',
-      creationTimestamp: '2026-01-01T00:00:00Z',
-      finalizers,
-      ...(deleting ? { deletionTimestamp: '2026-01-01T00:00:05Z' } : {}),
-    },
-    spec: {
-      repository: { url: '/repo' },
-      prompt: 'do it',
-      agent: { name: 'command', command: 'true' },
-      timeoutSeconds: 60,
-      ...spec,
-    },
-    status: { conditions: [...passed.map((type) => condition(type)), ...also], ...status },
-  }
-}
-
-function claim(ready?: Condition): Stored<SandboxClaim> {
-  return {
-    apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
-    kind: 'SandboxClaim',
-    metadata: {
-      name: 'task-a',
-      namespace: 'corral',
-      uid: 'c',
-      resourceVersion: '2',
-      creationTimestamp: '2026-01-01T00:00:00Z',
-    },
-    spec: { warmPoolRef: { name: 'default' } },
-    status: { conditions: ready ? [ready] : [], sandbox: { name: 'sandbox-1' } },
-  }
-}
-
-const readyClaim = claim(condition('Ready'))
-const toSandbox: StageCondition[] = ['Admitted', 'SandboxReady']
-const toSetup: StageCondition[] = [...toSandbox, 'RepositoryReady', 'SetupDone']
-const toAgent: StageCondition[] = [...toSetup, 'AgentStarted']
-const attempt = (number: number): NonNullable<TaskShape['status']> => ({
-  attempt: { number, startedAt: t0.toISOString(), reason: 'lost' },
-})
-const starting = condition('AgentStarted', 'Unknown', 'Starting')
-const toEnd: StageCondition[] = [...toAgent, 'AgentFinished']
-
-function does(world: Partial<TaskWorld>): string[] {
-  const plan = planTask({
-    task: task(),
-    claim: undefined,
-    step: undefined,
-    mayStart: true,
-    now: at(1),
-    ...world,
-  })
-  return plan.actions.map((action) => {
-    if (action.kind === 'runStep') return `run ${action.step}${action.reason ? ` (${action.reason})` : ''}`
-    if (action.kind === 'record')
-      return `record ${action.condition}${action.condition === 'AgentFinished' ? ` ${action.reason}` : ''}`
-    return action.kind === 'finish' ? `finish ${action.ending.code}` : action.kind
-  })
-}
+import type { TaskWorld } from './plan.js'
+import {
+  at,
+  attempt,
+  claim,
+  condition,
+  does,
+  planOf,
+  readyClaim,
+  starting,
+  task,
+  toAgent,
+  toEnd,
+  toSandbox,
+  toSetup,
+} from './plan-worlds.test-suite.js'
 
 const awaited: Partial<TaskWorld> = {
   task: task({ passed: ['Admitted'] }),
@@ -573,81 +495,21 @@ describe('what a task needs next', () => {
     expect(does(world)).toEqual(expected)
   })
 
+  it.each([
+    { when: 'a follow-up may have taken the sandbox over', heldUntil: '2026-01-01T00:00:00Z', onlyUnchanged: true },
+    { when: 'the sandbox was never held', heldUntil: undefined, onlyUnchanged: false },
+  ])('the claim is deleted only as it was read: $onlyUnchanged, when $when', ({ heldUntil, onlyUnchanged }) => {
+    const sandbox = { claimName: 'task-a', ...(heldUntil ? { heldUntil } : {}) }
+    const also = [condition('Succeeded')]
+    const ended = task({ passed: toEnd, also, status: { sandbox }, deleting: true })
+    const { actions } = planOf({ task: ended, claim: readyClaim })
+    expect(actions).toEqual([{ kind: 'deleteClaim', onlyUnchanged }])
+  })
+
   it('NFR-3: without a timeout of its own an agent has thirty minutes', () => {
     const shape = task({ passed: toAgent })
     const { timeoutSeconds: _, ...spec } = shape.spec
     expect(does({ task: { ...shape, spec }, claim: readyClaim, now: at(1799) })).toEqual(['run follow-agent'])
     expect(does({ task: { ...shape, spec }, claim: readyClaim, now: at(1800) })).toEqual(['run stop-agent (Timeout)'])
-  })
-})
-
-describe('S4-A4 S4-P2.3: the phase follows from the conditions', () => {
-  it.each<[string, TaskShape, string]>([
-    ['nothing happened yet', {}, 'QUEUED'],
-    ['it is admitted', { passed: ['Admitted'] }, 'PROVISIONING'],
-    ['the agent was started', { passed: toAgent }, 'RUNNING'],
-    ['it went well', { passed: toEnd, also: [condition('Succeeded')] }, 'SUCCEEDED'],
-    ['something failed', { passed: toEnd, also: [condition('Succeeded', 'False', 'PushRefused')] }, 'FAILED'],
-    ['its time was over', { passed: toEnd, also: [condition('Succeeded', 'False', 'Timeout')] }, 'TIMED_OUT'],
-    ['it was cancelled', { also: [condition('Succeeded', 'False', 'Cancelled')] }, 'CANCELLED'],
-  ])('when %s', (_, shape, phase) => {
-    expect(phaseOf(task(shape))).toBe(phase)
-  })
-})
-
-it.each<{ when: string; world: Partial<TaskWorld>; looksAgainMs: number | undefined }>([
-  { when: 'the agent runs: at its deadline', world: { now: at(1) }, looksAgainMs: 59_000 },
-  {
-    when: 'the sandbox is away: when its grace is over, whatever the step does',
-    world: {
-      claim: claim(condition('Ready', 'False', 'DependenciesNotReady')),
-      step: { name: 'follow-agent', running: true },
-      now: at(10),
-    },
-    looksAgainMs: 20_000,
-  },
-])('looks again by its own timer when $when', ({ world, looksAgainMs }) => {
-  const base = { task: task({ passed: toAgent }), claim: readyClaim, step: undefined, mayStart: true, now: at(1) }
-  expect(planTask({ ...base, ...world }).requeueAfterMs).toBe(looksAgainMs)
-})
-
-it.each<{ when: string; shape: TaskShape; untilSeconds: number | undefined }>([
-  { when: 'it waits', shape: {}, untilSeconds: undefined },
-  { when: 'it has no sandbox yet', shape: { passed: ['Admitted'] }, untilSeconds: undefined },
-  { when: 'its sandbox is ready', shape: { passed: toSandbox }, untilSeconds: 10 + 300 + 60 + 900 },
-  { when: 'its agent runs', shape: { passed: toAgent }, untilSeconds: 60 + 900 },
-  { when: 'it has ended', shape: { passed: toAgent, also: [condition('Succeeded')] }, untilSeconds: undefined },
-])('says how long it needs its sandbox when $when', ({ shape, untilSeconds }) => {
-  const untilMs = sandboxNeededUntilMs(task(shape), at(10))
-  expect(untilMs === undefined ? undefined : (untilMs - t0.getTime()) / 1000).toBe(untilSeconds)
-})
-
-describe('a task whose model calls were refused for its budget', () => {
-  const budgetRefusal = 'the task has used 60 of its 50 tokens'
-  const running: StageCondition[] = ['Admitted', 'SandboxReady', 'RepositoryReady', 'SetupDone', 'AgentStarted']
-  const plan = (shape: TaskShape, seconds = 10) =>
-    planTask({
-      task: task({ ...shape, status: { times: { runningAt: '2026-01-01T00:00:00Z' } } }),
-      claim: claim(condition('Ready')),
-      step: undefined,
-      mayStart: true,
-      budgetRefusal,
-      now: at(seconds),
-    }).actions
-
-  it('has its agent ended like a cancelled one', () => {
-    expect(plan({ passed: running })).toEqual([{ kind: 'runStep', step: 'stop-agent', reason: 'BudgetExceeded' }])
-  })
-  it('is cancelled or out of time first, where it is that too', () => {
-    expect(plan({ passed: running, spec: { cancelRequested: true } })).toMatchObject([{ reason: 'Cancelled' }])
-    expect(plan({ passed: running }, 61)).toMatchObject([{ reason: 'Timeout' }])
-  })
-  it('keeps its work', () => {
-    const ended = condition('AgentFinished', 'True', 'BudgetExceeded', budgetRefusal)
-    expect(plan({ passed: running, also: [ended] })).toMatchObject([{ kind: 'runStep', step: 'collect' }])
-    const collected = [ended, condition('ResultCollected')]
-    expect(plan({ passed: running, also: collected })).toMatchObject([
-      { kind: 'finish', ending: { code: 'BudgetExceeded', message: budgetRefusal } },
-    ])
   })
 })

@@ -82,7 +82,9 @@ export interface Ending {
 }
 
 export type TaskAction =
-  | { kind: 'addFinalizer' | 'removeFinalizer' | 'createClaim' | 'deleteClaim' | 'abortStep' }
+  | { kind: 'addFinalizer' | 'removeFinalizer' | 'createClaim' | 'abortStep' }
+  /** `onlyUnchanged`: as it was read, since a follow-up may have taken it over meanwhile. */
+  | { kind: 'deleteClaim'; onlyUnchanged: boolean }
   /** Makes the attempts that a crash left unmade. */
   | { kind: 'completeGroup' }
   /** Takes over the sandbox the former task holds. */
@@ -327,7 +329,8 @@ function afterTheEnd(world: TaskWorld, deleting: boolean): TaskPlan {
   if (next.move === 'hold') return withGrace(world, { actions, requeueAfterMs: next.requeueAfterMs })
   if (next.move === 'let-go') return { actions: [...actions, { kind: 'letGo', reason: next.reason }] }
   if (claim && !keep) {
-    if (!claim.metadata.deletionTimestamp) actions.push({ kind: 'deleteClaim' })
+    const onlyUnchanged = task.status?.sandbox?.heldUntil !== undefined
+    if (!claim.metadata.deletionTimestamp) actions.push({ kind: 'deleteClaim', onlyUnchanged })
     return { actions }
   }
   // The record goes with the finalizer: not under the hands of a step that still writes to it.

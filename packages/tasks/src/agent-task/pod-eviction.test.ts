@@ -2,6 +2,7 @@ import { type AgentTask, oomKillsAnnotation, type Pod, type Stored } from '@corr
 import { describe, expect, it } from 'vitest'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
+import type { TaskAction } from './plan.js'
 import {
   type Eviction,
   evictionOf,
@@ -9,6 +10,8 @@ import {
   findEviction,
   findOomKill,
   findPodName,
+  insteadOfLoss,
+  mayBeEviction,
   oomKillOf,
   withEviction,
 } from './pod-eviction.js'
@@ -19,6 +22,8 @@ const evicted = (message: string): Pod => ({ status: { reason: 'Evicted', messag
 const targeted = (message: string, reason = 'TerminationByKubelet'): Pod => ({
   status: { conditions: [{ type: 'DisruptionTarget', status: 'True', reason, message }] },
 })
+
+const escaped = (text: string): string => text.replace(/[()]/g, '\\$&')
 
 /** What the node notes of processes that the kernel ended. */
 const at = JSON.stringify({ kills: 1, lastAt: '2026-01-01T00:00:10.000Z' })
@@ -39,6 +44,23 @@ describe('what a pod says of its eviction', () => {
     { when: 'the node is full', pod: evicted(pressure), means: ['DiskFull', true] },
     { when: 'it is about to be evicted', pod: targeted(limit), means: ['DiskLimit', false] },
     { when: 'the node has no memory left', pod: evicted('The node was low on resource: memory.'), means: undefined },
+    {
+      when: 'the condition does not hold',
+      pod: {
+        status: {
+          conditions: [{ type: 'DisruptionTarget', status: 'False', reason: 'TerminationByKubelet', message: limit }],
+        },
+      },
+      means: undefined,
+    },
+    {
+      when: 'another condition carries the reason',
+      pod: {
+        status: { conditions: [{ type: 'Ready', status: 'True', reason: 'TerminationByKubelet', message: limit }] },
+      },
+      means: undefined,
+    },
+    { when: 'it was evicted without a word', pod: { status: { reason: 'Evicted' } }, means: undefined },
     { when: 'another goes first', pod: targeted(limit, 'PreemptionByScheduler'), means: undefined },
     { when: 'nothing is wrong', pod: {}, means: undefined },
   ])('when $when', ({ pod, means }) => {
@@ -55,6 +77,11 @@ describe('what a pod says of processes the kernel ended', () => {
   it.each<{ when: string; pod: Pod; since?: string; says: string | undefined }>([
     { when: 'it has a limit', pod: killed(at, '1Gi'), says: 'for want of memory (its limit is 1Gi)' },
     { when: 'it has none', pod: killed(at), says: 'ended a process of the sandbox for want of memory' },
+    {
+      when: 'its containers are not known',
+      pod: { metadata: { annotations: { [oomKillsAnnotation]: at } } },
+      says: 'ended a process of the sandbox for want of memory',
+    },
     { when: 'that was while the agent ran', pod: killed(at), since: '2026-01-01T00:00:10Z', says: 'memory' },
     { when: 'that was before the agent ran', pod: killed(at), since: '2026-01-01T00:00:11Z', says: undefined },
     { when: 'somebody wrote something else there', pod: killed('{"kills":"many"}'), says: undefined },
@@ -62,7 +89,11 @@ describe('what a pod says of processes the kernel ended', () => {
   ])('when $when', ({ pod, since, says }) => {
     const found = oomKillOf(pod, since)
     if (says === undefined) expect(found).toBeUndefined()
-    else expect(found).toMatchObject({ code: 'OutOfMemory', message: expect.stringContaining(says) as string })
+    else
+      expect(found).toMatchObject({
+        code: 'OutOfMemory',
+        message: expect.stringMatching(new RegExp(`${escaped(says)}$`)),
+      })
   })
 
   const oom: Eviction = { code: 'OutOfMemory', message: 'no memory', isOver: false }
@@ -219,5 +250,26 @@ describe('what the objects of a task say of its sandbox', () => {
   it('a failure without a code is not explained by an eviction that is not over', async () => {
     const find = async (): Promise<Eviction> => ({ code: 'DiskLimit', message: limit, isOver: false })
     await expect(withEviction(Promise.reject(new Error('plain')), find)).rejects.toThrow('plain')
+  })
+})
+
+describe('a task whose sandbox was lost ends with what it was evicted for', () => {
+  const evicted: Eviction = { code: 'DiskLimit', message: 'too much', isOver: true }
+  const again = { kind: 'startAgain', attempt: 2, message: 'lost' } as const
+  const finish = (code: string): TaskAction => ({ kind: 'finish', ending: { code, message: '' } })
+
+  it.each<{ action: TaskAction; is: boolean }>([
+    { action: again, is: true },
+    { action: finish('SandboxLost'), is: true },
+    { action: finish('Cancelled'), is: false },
+    { action: finish('Succeeded'), is: false },
+    { action: { kind: 'createClaim' }, is: false },
+  ])('the pod is read before $action.kind: $is', ({ action, is }) => {
+    expect(mayBeEviction(action)).toBe(is)
+  })
+
+  it('instead of another try with a sandbox that would fill the disk again', () => {
+    expect(insteadOfLoss(again, evicted)).toEqual({ kind: 'finish', ending: evicted })
+    expect(insteadOfLoss(again, undefined)).toBe(again)
   })
 })

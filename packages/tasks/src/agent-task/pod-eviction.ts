@@ -2,6 +2,7 @@ import type { KubeClient } from '@corral/kube'
 import { type AgentTask, findCondition, type Pod, Pods, readOomKills, Sandboxes, type Stored } from '@corral/resources'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
+import type { TaskAction } from './plan.js'
 
 /** What the end of the sandbox's pod means for the task. */
 export interface Eviction {
@@ -52,6 +53,16 @@ export async function findEviction(
   } catch {
     return undefined // The cause without it is told instead.
   }
+}
+
+/** Whether the loss of a sandbox that an action answers may have been an eviction: then the pod is read first. Pure. */
+export function mayBeEviction(action: TaskAction): boolean {
+  return action.kind === 'startAgain' || (action.kind === 'finish' && action.ending.code === 'SandboxLost')
+}
+
+/** An evicted sandbox ends the task with what it was evicted for: another one would fill the disk again. Pure. */
+export function insteadOfLoss(action: TaskAction, eviction: Eviction | undefined): TaskAction {
+  return eviction ? { kind: 'finish', ending: eviction } : action
 }
 
 /** Whether the kernel ended a process of the pod for want of memory since the agent, or before it set-up, started. Pure. */

@@ -1,6 +1,6 @@
-import type { Pod } from '@corral/resources'
+import type { AgentTask, Pod, SandboxClaim } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { podProblemOf } from './pod-start.js'
+import { awaitsPod, podProblemOf } from './pod-start.js'
 
 const container = { name: 'sandbox', ready: false, restartCount: 0, image: 'a', imageID: '' }
 const waiting = (reason: string, message?: string): Pod => ({
@@ -82,5 +82,30 @@ describe('what keeps a pod from starting', () => {
       status: { containerStatuses: [{ ...container, state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState }] },
     }
     expect(podProblemOf(crashed)?.message).toBe('container sandbox: it ended with exit code 7')
+  })
+})
+
+describe('the pod of a claim is read only while the task waits for it', () => {
+  const condition = (type: string, status: 'True' | 'False' = 'True') => ({
+    type,
+    status,
+    reason: 'x',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  })
+  const task = (...types: string[]): AgentTask =>
+    ({ spec: {}, status: { conditions: types.map((type) => condition(type)) } }) as AgentTask
+  const claim = (ready?: 'True' | 'False'): SandboxClaim =>
+    ({ status: { conditions: ready ? [condition('Ready', ready)] : [] } }) as SandboxClaim
+
+  it.each([
+    { when: 'the claim was just made', task: task('Admitted'), claim: claim(), is: true },
+    { when: 'the claim is not ready', task: task('Admitted'), claim: claim('False'), is: true },
+    { when: 'the claim is ready', task: task('Admitted'), claim: claim('True'), is: false },
+    { when: 'the sandbox was recorded', task: task('Admitted', 'SandboxReady'), claim: claim('False'), is: false },
+    { when: 'the task is not admitted', task: task(), claim: claim(), is: false },
+    { when: 'the task ended', task: task('Admitted', 'Succeeded'), claim: claim(), is: false },
+  ])('$is when $when', ({ task, claim, is }) => {
+    expect(awaitsPod(task, claim)).toBe(is)
   })
 })

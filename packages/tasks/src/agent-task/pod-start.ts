@@ -1,6 +1,7 @@
 import type { KubeClient } from '@corral/kube'
-import { findCondition, type Pod, Pods, type SandboxClaim, type Stored } from '@corral/resources'
+import { type AgentTask, findCondition, type Pod, Pods, type SandboxClaim, type Stored } from '@corral/resources'
 import { findPodName } from './pod-eviction.js'
+import { hasPassed, isActive } from './stages.js'
 
 /** What keeps the pod of a sandbox from starting, in Kubernetes' own reason, and how long that may last. */
 export interface PodProblem {
@@ -48,6 +49,12 @@ export function podProblemOf(pod: Pod): PodProblem | undefined {
     return { reason, message: `container ${name}: ${state?.waiting?.message ?? exit ?? reason}`, ...known }
   }
   return undefined
+}
+
+/** Whether the task waits for the pod of its claim: only then is the pod read, on every pass. Pure. */
+export function awaitsPod(task: AgentTask, claim: SandboxClaim): boolean {
+  const isReady = findCondition(claim.status?.conditions ?? [], 'Ready')?.status === 'True'
+  return isActive(task) && !hasPassed(task, 'SandboxReady') && !isReady
 }
 
 /** What keeps the claimed sandbox from starting. A pod that is not there yet, or cannot be read, explains nothing. */

@@ -107,3 +107,49 @@ it('closing tells every step to stop and waits until they have let go', async ()
   await runner.close()
   expect(letGo).toEqual(['a: the step is no longer wanted', 'b: the step is no longer wanted'])
 })
+
+it.each([
+  { how: 'well', work: async () => done },
+  { how: 'badly', work: () => Promise.reject(new Error('no')) },
+])('a step that ends $how wakes its task once, and a task that was forgotten not at all', async ({ work }) => {
+  const woken: string[] = []
+  const runner = createStepRunner({ wake: (uid) => woken.push(uid), log: silentLogger })
+  runner.start('a', 'push', work)
+  runner.start('b', 'push', work)
+  runner.forget('b')
+  await tick()
+  expect(woken).toEqual(['a'])
+})
+
+it('a step that fails after it was told to stop is not told as a failure', async () => {
+  const runner = createStepRunner({ wake: () => undefined, log: silentLogger })
+  let fail: (error: Error) => void = () => undefined
+  runner.start('a', 'setup', () => new Promise((_, reject) => (fail = reject)))
+  runner.abort('a')
+  runner.abort('a')
+  expect(runner.takeEnded('a')).toBeUndefined()
+  fail(new Error('stopped'))
+  await tick()
+  expect(runner.takeEnded('a')).toBeUndefined()
+  expect(runner.current('a')).toBeUndefined()
+})
+
+it('closing waits for a step that lets go a little later', async () => {
+  const runner = createStepRunner({ wake: () => undefined, log: silentLogger })
+  let hasLetGo = false
+  runner.start(
+    'a',
+    'setup',
+    (signal) =>
+      new Promise((_, reject) =>
+        signal.addEventListener('abort', () =>
+          setTimeout(() => {
+            hasLetGo = true
+            reject(new Error('stopped'))
+          }, 20),
+        ),
+      ),
+  )
+  await runner.close()
+  expect(hasLetGo).toBe(true)
+})
