@@ -44,6 +44,7 @@ import type { TaskRecord, TaskRecords } from './records/task-records.js'
 import { gitLfsMissing } from './repository/lfs-objects.js'
 import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
 import { parseRepositoryUrl } from './repository/repository-url.js'
+import type { BringHome } from './results/bring-home.js'
 import { createTaskResults, type TaskResults } from './results/task-results.js'
 import type { TreeReader } from './results/tree-reader.js'
 import { TaskError } from './task-error.js'
@@ -133,6 +134,8 @@ export interface TaskServiceOptions {
   defaults?(): Promise<Pick<CreateTaskRequest, 'timeout_seconds' | 'limits' | 'runtime_class_name'>>
   /** Reads files of results; absent: only their patches are known. */
   trees?: TreeReader
+  /** Brings changes into work trees of this machine; absent: the server has none. */
+  bringHome?: BringHome | undefined
   /** Whether git of this machine has git-lfs; absent where nobody can tell. */
   hasGitLfs?(): Promise<boolean>
   metrics?: TaskMetrics
@@ -379,7 +382,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     group: attempts.group,
     pick: attempts.pick,
     release: async (id) => taskView(await releaseSandbox(client, () => getTask(id))),
-    ...createTaskResults({ getTask, records, trees: options.trees }),
+    ...createTaskResults({ getTask, records, trees: options.trees, bringHome: options.bringHome }),
   }
 }
 
