@@ -183,8 +183,13 @@ export { ProjectsClient } from './projects-client.js'
 export { credentialHint, credentialInUrl, redactUrls } from './repository-credentials.js'
 export { boundedText, failureOf, wrapFailure } from './response-failure.js'
 export {
+  type AppliedChange,
+  type ApplyHow,
+  type ApplyRequest,
   type Artifact,
   type ArtifactList,
+  appliedChangeSchema,
+  applyRequestSchema,
   artifactLimits,
   artifactListSchema,
   artifactSchema,

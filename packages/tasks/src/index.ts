@@ -45,6 +45,7 @@ export type { RecordPart, TaskRecord, TaskRecords } from './records/task-records
 export { hasGitLfs } from './repository/lfs-objects.js'
 export { createRepository, type Repository } from './repository/repository.js'
 export { parseRepositoryUrl, type RepositoryLocation } from './repository/repository-url.js'
+export { type BringHome, createBringHome } from './results/bring-home.js'
 export { quarantineTreeReader, type TreeReader } from './results/tree-reader.js'
 export type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
 export { sdkSandboxAccess } from './sandbox/sdk-sandbox-access.js'

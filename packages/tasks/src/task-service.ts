@@ -35,6 +35,7 @@ import { completeRequest, withDefaults } from './project/project-request.js'
 import { sandboxWithRuntime } from './project/sandbox-choice.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
 import { checkAgent, checkCapabilities, checkRequest, identityFor } from './request-checks.js'
+import type { BringHome } from './results/bring-home.js'
 import { createTaskResults, type TaskResults } from './results/task-results.js'
 import type { TreeReader } from './results/tree-reader.js'
 import { createTaskDecisions, type TaskDecisions } from './task-decisions.js'
@@ -122,6 +123,8 @@ export interface TaskServiceOptions {
   defaults?(): Promise<Pick<CreateTaskRequest, 'timeout_seconds' | 'limits' | 'runtime_class_name'>>
   /** Reads files of results; absent: only their patches are known. */
   trees?: TreeReader
+  /** Brings changes into work trees of this machine; absent: the server has none. */
+  bringHome?: BringHome | undefined
   /** Whether git of this machine has git-lfs; absent where nobody can tell. */
   hasGitLfs?(): Promise<boolean>
   metrics?: TaskMetrics
@@ -329,7 +332,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     pick: attempts.pick,
     release: async (id) => taskView(await releaseSandbox(client, () => getTask(id))),
     ...createTaskDecisions({ client, getTask }),
-    ...createTaskResults({ getTask, records, trees: options.trees }),
+    ...createTaskResults({ getTask, records, trees: options.trees, bringHome: options.bringHome }),
   }
 }
 

@@ -11,6 +11,7 @@ import {
   terminalSocket,
 } from '@corral/server'
 import {
+  createBringHome,
   createEnvironmentService,
   createGit,
   createProjectService,
@@ -56,6 +57,9 @@ export async function startHttpPart(
     isolation: options.isolation,
     ...(options.findIdentity ? { findIdentity: options.findIdentity } : {}),
     defaults: async () => taskDefaults((await settingsStoreOf(options).read()).settings),
+    ...(options.localRepositories
+      ? { bringHome: createBringHome({ git, ...(options.findIdentity ? { findIdentity: options.findIdentity } : {}) }) }
+      : {}),
     trees: quarantineTreeReader({ confine: options.confine, path: options.env.PATH }),
     hasGitLfs: () => hasGitLfs(git),
     metrics,
