@@ -57,3 +57,4 @@ export { createTaskFeed, type TaskFeed, type TaskListChange } from './task-feed.
 export { promTaskGauges, promTaskMetrics, type TaskMetrics } from './task-metrics.js'
 export { createTaskService, type TaskService, type TaskServiceOptions } from './task-service.js'
 export { createTaskTerminals, type TaskTerminal, type TaskTerminals } from './task-terminal.js'
+export { newSpan, parseTraceparent, type TraceParent, traceparentOf } from './tracing/trace-context.js'

@@ -50,7 +50,7 @@ export async function startControllerPart(
 ): Promise<TaskControllerPart> {
   const { client, directory, env, clock, log, registry } = options
   const namespace = options.namespace ?? platformNamespace
-  const { records, providers, metrics, places } = shared
+  const { records, providers, metrics, places, spans } = shared
   const tokens = createTaskTokens(options.brokerSecret ?? ensureSecret(directory, 'secrets/broker-token-secret'))
   const usage = createUsageRecord(records.events)
   const prices = filePrices(directory.prices, (problem) => log.error('prices', { problem }))
@@ -90,6 +90,7 @@ export async function startControllerPart(
       hasEgressByName: options.hasEgressByName ?? true,
       ...(options.onSandboxesNeeded ? { onSandboxesNeeded: options.onSandboxesNeeded } : {}),
       metrics: { ...metrics, controller: promControllerMetrics(registry) },
+      spans,
       clock,
       log,
     },

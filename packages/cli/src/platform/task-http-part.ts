@@ -41,7 +41,7 @@ export async function startHttpPart(
 ): Promise<HttpServer> {
   const { client, registry, log } = options
   const namespace = options.namespace ?? platformNamespace
-  const { records, providers, metrics, places } = shared
+  const { records, providers, metrics, places, spans } = shared
   const git = createGit({ globalConfig: '/dev/null', env: options.env })
   const tasks = createTaskService({
     client,
@@ -79,6 +79,7 @@ export async function startHttpPart(
     isReady: options.isReady,
     diskProblem: options.diskProblem,
     registry,
+    spans,
     version,
     log,
   })
