@@ -22,15 +22,11 @@ afterAll(() => bench?.[Symbol.asyncDispose]())
 /** Each fault once at the stage where most is at stake, and the rest of the ways into them. */
 const few: [Fault, Stage][] = [
   ['SIGTERM', 'claiming'],
-  ['SIGTERM', 'set-up'],
   ['SIGTERM', 'agent running'],
   ['main and cradle', 'queued'],
-  ['main and cradle', 'agent running'],
-  ['cradle', 'claiming'],
   ['cradle', 'set-up'],
   ['cradle', 'agent running'],
   ['daemon', 'set-up'],
-  ['daemon', 'agent running'],
   ['bwrap', 'agent running'],
   ['main and cradle', 'waiting'],
   ['remote away', 'pushing'],
