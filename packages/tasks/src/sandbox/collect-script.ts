@@ -30,16 +30,16 @@ warn() {
 }
 # Our own repository: result, kept refs, new objects. It sees the agent's objects where that is wanted.
 # It knows no filter: one would put what it takes into a store of its own and leave a pointer.
-ours() { env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" ${quietGit} "$@"; }
+ours() { GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" ${quietGit} "$@"; }
 # The agent's repository with an index of ours; what it writes goes into our objects.
 theirs() {
-  env GIT_DIR="$GITDIR" GIT_WORK_TREE="$REPO" GIT_OBJECT_DIRECTORY="$G/objects" GIT_INDEX_FILE="$INDEX" ${quietGit} "$@"
+  GIT_DIR="$GITDIR" GIT_WORK_TREE="$REPO" GIT_OBJECT_DIRECTORY="$G/objects" GIT_INDEX_FILE="$INDEX" ${quietGit} "$@"
 }
 # Any directory as work tree of our repository.
 tree_git() {
   (
     cd -- "$TREE" &&
-      env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" GIT_WORK_TREE="$TREE" \\
+      GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" GIT_WORK_TREE="$TREE" \\
         GIT_INDEX_FILE="$INDEX" ${quietGit} "$@"
   )
 }
@@ -49,7 +49,7 @@ begin() { # objects of the agent's repository, or nothing
   rm -rf -- "$G"
   format=
   if [ \${#BASE_COMMIT} -eq 64 ]; then format=--object-format=sha256; fi
-  env GIT_CONFIG_GLOBAL=/dev/null ${quietGit} init --quiet --bare --template= $format "$G" || return 1
+  GIT_CONFIG_GLOBAL=/dev/null ${quietGit} init --quiet --bare --template= $format "$G" || return 1
   mkdir -p "$G/info" || return 1
   if [ -n "$1" ]; then printf '%s\\n' "$1" > "$G/objects/info/alternates"; fi
   if [ -d "$SETUP/git/objects" ]; then printf '%s\\n' "$SETUP/git/objects" >> "$G/objects/info/alternates"; fi
