@@ -1,7 +1,8 @@
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { temporaryDirectory } from '@corral/testing'
 import { expect, it } from 'vitest'
 import { Frame, FrameReader } from '../protocol/frames.js'
 import type { Hello } from '../protocol/messages.js'
@@ -13,7 +14,7 @@ const exit = { exitCode: 0, startedAt: '', finishedAt: '' }
 
 /** A server whose only cell takes attachments, and how to open a connection to it. */
 async function served() {
-  const scratch = temporaryDirectory()
+  const scratch = mkdtempSync(join(tmpdir(), 'corral-test-'))
   const run = { watchers: new Set(), send: () => true, onceDrained() {} }
   const server = new CradleServer({
     hello: {} as Hello,
@@ -23,7 +24,7 @@ async function served() {
     onEndWithMain() {},
     onShutdown() {},
   })
-  const path = join(scratch.path, 's')
+  const path = join(scratch, 's')
   await server.listen(path)
   return {
     server,
@@ -45,7 +46,7 @@ async function served() {
     },
     async [Symbol.asyncDispose]() {
       server.close()
-      await scratch[Symbol.asyncDispose]()
+      rmSync(scratch, { recursive: true })
     },
   }
 }
