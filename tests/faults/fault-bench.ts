@@ -48,7 +48,10 @@ export const warmSandboxes = 2
 
 const setup = 'echo preparing; sleep 0.5'
 /** Every run of the agent leaves a line of its own before and after a while. */
-export const command = 'echo run >> runs.txt; echo working; sleep 1; echo end >> runs.txt'
+const commandOf = (seconds: number): string =>
+  `echo run >> runs.txt; echo working; sleep ${seconds}; echo end >> runs.txt`
+/** Longer than the fault takes to come on a busy machine: an agent that it ends must not be faster. */
+const endlessSeconds = 600
 
 /** An agent of the Agent Client Protocol that plans first, and does the same once its plan is approved. */
 const planningAgent = String.raw`
@@ -86,8 +89,11 @@ export interface FaultBench extends AsyncDisposable {
   readonly platform: PlatformProcess
   readonly remote: GitFixture
   readonly server: GitServer
-  /** Creates a task and waits until it is at the stage, with whatever can be held there held. */
-  taskAt(stage: Stage): Promise<string>
+  /**
+   * Creates a task and waits until it is at the stage, with whatever can be held there held. An agent that the coming
+   * fault ends does not end by itself before.
+   */
+  taskAt(stage: Stage, coming?: Fault): Promise<string>
   /** Does the harm, and starts again what a person would start again: main. */
   strike(fault: Fault, id: string): Promise<void>
   /** Lets go of what `taskAt` held. */
@@ -113,7 +119,8 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
   let isQueueHeld = false
 
   const request = { repo: `${server.url}/project.git`, task: 'Count', setup }
-  const create = (): Promise<string> => platform.api.create({ ...request, agent: { name: 'command', command } })
+  const create = (seconds = 1): Promise<string> =>
+    platform.api.create({ ...request, agent: { name: 'command', command: commandOf(seconds) } })
   let planned: string | undefined
 
   const restart = async (): Promise<void> => {
@@ -145,7 +152,7 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
   }
   const conditionAt: Partial<Record<Stage, string>> = { 'sandbox ready': 'SandboxReady', collecting: 'AgentFinished' }
 
-  const taskAt = async (stage: Stage): Promise<string> => {
+  const taskAt: FaultBench['taskAt'] = async (stage, coming) => {
     over = new AbortController()
     const signal = anySignal([over.signal, AbortSignal.timeout(hangMs)])
     if (stage === 'queued') {
@@ -177,7 +184,8 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
           : stage === 'pushing'
             ? asked(/^POST .*git-receive-pack$/, signal)
             : undefined
-    const id = await create()
+    const isEnded = coming !== undefined && expectedEnd(coming, stage) === 'what was on disk'
+    const id = await create(isEnded ? endlessSeconds : 1)
     await (reached ?? printed(id, stage === 'set-up' ? 'preparing' : 'working', signal))
     return id
   }
@@ -252,7 +260,7 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
     platform,
     remote,
     server,
-    create,
+    create: () => create(),
     taskAt,
     strike,
     release,

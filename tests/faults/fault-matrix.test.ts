@@ -39,7 +39,7 @@ const cells = isFull ? all : few
 describe('whatever dies, nothing that was on disk is lost and nothing runs twice', () => {
   it.each(cells)('%s dies under a task that is %s', async (fault, stage) => {
     const promised = expectedEnd(fault, stage)
-    const id = await bench.taskAt(stage)
+    const id = await bench.taskAt(stage, fault)
     await bench.strike(fault, id)
     await bench.release()
     if (promised === 'a refusal to clone') await bench.platform.api.untilEnded(id)
