@@ -81,6 +81,11 @@ export class ForkBrake {
     }, state.pauseMs).unref()
   }
 
+  /** Whether a pod is being stopped again and again just now. */
+  isBraked(podUid: string): boolean {
+    return this.#pods.get(podUid)?.timer !== undefined
+  }
+
   /** Lets a pod go on: something is about to be asked of it. It is stopped again only if it goes on as before. */
   ease(podUid: string): void {
     const watched = this.#pods.get(podUid)

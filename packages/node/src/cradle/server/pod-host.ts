@@ -141,8 +141,7 @@ export class PodHost {
     // A launch that began before does not know of the snapshot; every later one attaches it itself.
     const launches = [...this.#launching].filter(([key]) => key.startsWith(`${podUid}/`)).map(([, launch]) => launch)
     await Promise.allSettled(launches)
-    const runs = [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
-    await Promise.all(runs.map((run) => held.attach(run)))
+    await Promise.all(this.#runsOf(podUid).map((run) => held.attach(run)))
   }
 
   /** Safe to repeat: the same attempt of the same container is launched once, and every caller gets that one. */
@@ -246,12 +245,12 @@ export class PodHost {
   }
 
   async kill(key: CellKey): Promise<void> {
-    this.#brake.ease(key.podUid)
+    await this.#unbrake(key.podUid)
     await this.find(key)?.kill()
   }
 
   async halt(key: CellKey): Promise<void> {
-    this.#brake.ease(key.podUid)
+    await this.#unbrake(key.podUid)
     await this.find(key)?.halt()
   }
 
@@ -273,7 +272,7 @@ export class PodHost {
   async #release(podUid: string): Promise<void> {
     const pod = await this.#pods.get(podUid)?.catch(() => undefined)
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
-    // Its supervisors are asked to end it, which they cannot hear while they are stopped.
+    await this.#unbrake(podUid)
     this.#brake.forget(podUid)
     await Promise.all(cells.map(async ({ run }) => await run?.kill()))
     if (pod) {
@@ -311,10 +310,23 @@ export class PodHost {
       if (run) yield { podUid: record.podUid, key, oomKills: () => run.oomKills }
   }
 
+  /**
+   * Before a pod that is stopped for its forks is ended: its supervisors are asked to do that, which they cannot hear while
+   * they are stopped, and among a thousand processes that fork they would hear it late. So those go first.
+   */
+  async #unbrake(podUid: string): Promise<void> {
+    const runs = this.#brake.isBraked(podUid) ? this.#runsOf(podUid) : []
+    await Promise.all(runs.map((run) => run.halt()))
+    this.#brake.ease(podUid)
+  }
+
+  #runsOf(podUid: string): CellRun[] {
+    return [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
+  }
+
   /** Which group counts a refusal, that of the cell or the one whose limit it is, differs between kernels. */
   #refusedForks(podUid: string, group: Cgroup): number {
-    const runs = [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
-    return runs.reduce((sum, run) => sum + run.refusedForks, group.refusedForks())
+    return this.#runsOf(podUid).reduce((sum, run) => sum + run.refusedForks, group.refusedForks())
   }
 
   async #makePod(plan: PodPlan): Promise<Pod> {
