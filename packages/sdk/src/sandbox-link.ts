@@ -5,7 +5,7 @@ import { ByteStreamSocket } from './byte-stream-socket.js'
 import { type ConnectionOptions, openTransport } from './connection/connection-options.js'
 import type { SandboxTransport } from './connection/sandbox-transport.js'
 import { type CorralRuntime, corralRuntime } from './runtime/corral-runtime.js'
-import { detectRuntime } from './runtime/detect-runtime.js'
+import { type Detected, detectRuntime } from './runtime/detect-runtime.js'
 import { legacyRuntime } from './runtime/legacy-runtime.js'
 import { podExecRuntime } from './runtime/pod-exec-runtime.js'
 import type { RuntimeKind, SandboxRuntime } from './runtime/sandbox-runtime.js'
@@ -157,11 +157,23 @@ export class SandboxLink {
     const close = () => transport.close()
     const base = { transport, podName, close }
     if (wanted === 'pod-exec') return { ...base, runtime: podExec() }
-    const found = wanted ? { kind: wanted, boot: '' } : await detectRuntime(transport, { signal, authorize })
+    const { authorization } = this
+    const found: Detected | undefined = wanted
+      ? { kind: wanted, boot: '' }
+      : await detectRuntime(transport, { signal, authorize, authorization })
     const fetch = authorize(transport.fetchTo(found?.kind === 'sandboxd' ? 8080 : daemonPort))
     switch (found?.kind) {
-      case 'corral':
-        return { ...base, runtime: corralRuntime(new DaemonClient({ fetch }), found.boot, onCut) }
+      case 'corral': {
+        const { lines } = found
+        return {
+          ...base,
+          runtime: corralRuntime(new DaemonClient({ fetch }), found.boot, onCut, lines),
+          close: () => {
+            lines?.close()
+            transport.close()
+          },
+        }
+      }
       case 'legacy':
         return { ...base, runtime: legacyRuntime(fetch, onCut) }
       case 'sandboxd': {
