@@ -110,7 +110,7 @@ export interface TaskServiceOptions {
   localRepositories: boolean
   /** Whether nodes let a task reach addresses by name, as ours do: a request for it is refused where this is false. */
   hasEgressByName?: boolean
-  /** Whether sandboxes of the default pool have this program; absent where nobody can tell before one runs. */
+  /** Whether sandboxes of the default pool have this program; absent where that is not known before one runs. */
   isInstalled?(program: string): Promise<boolean>
   /** Other clusters whose sandboxes a request may ask for. */
   places?: SandboxPlaces
@@ -122,7 +122,7 @@ export interface TaskServiceOptions {
   defaults?(): Promise<Pick<CreateTaskRequest, 'timeout_seconds' | 'limits' | 'runtime_class_name'>>
   /** Reads files of results; absent: only their patches are known. */
   trees?: TreeReader
-  /** Whether git of this machine has git-lfs; absent where nobody can tell. */
+  /** Whether git of this machine has git-lfs; absent where that is not known. */
   hasGitLfs?(): Promise<boolean>
   metrics?: TaskMetrics
 }

@@ -35,7 +35,7 @@ export interface TaskResultsOptions {
   trees?: TreeReader | undefined
 }
 
-/** Files that are listed; a change of more is one nobody reads file by file. */
+/** Files that are listed; a longer list is too large for one answer. */
 const maxFiles = 10_000
 
 export function createTaskResults({ getTask, records, trees }: TaskResultsOptions): TaskResults {

@@ -11,7 +11,7 @@ interface FollowPorts {
   environments: Pick<Informer<Environment>, 'subscribe'>
 }
 
-/** See `EnvironmentBuilds.build`. The object decides: whoever asks, and however often, one build at a time is made of it. */
+/** See `EnvironmentBuilds.build`. The object decides: however many tasks ask, one build at a time is made of it. */
 export async function followBuild(
   { client, records, environments }: FollowPorts,
   { metadata }: Stored<Environment>,
