@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from '@corral/ports'
 import { CorralError, reverseHandshake } from '@corral/protocol'
 
-/** How long a connection inside waits for somebody outside to take it. */
+/** How long a connection inside waits for a client outside to take it. */
 const waitMs = 60_000
-/** How long somebody outside may take to say that the way to the target is open. */
+/** How long a client outside may take to say that the way to the target is open. */
 const answerMs = 10_000
 const maxWaiting = 256
 /** Lines may have died while they waited; a target that is not there fails every one of them. */
@@ -44,7 +44,7 @@ export class ReversePorts {
       parked.delete(line)
       line.destroy()
     }
-    // Looked at while it waits: the end of a line that nobody reads would not be seen.
+    // Read while it waits: the end of a connection that is not read is not noticed.
     line.on('error', gone).once('close', gone).on('readable', ignore)
     line.once('end', () => parked.has(line) && gone())
     if (line.destroyed) return

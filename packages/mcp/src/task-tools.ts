@@ -5,7 +5,7 @@ import { toolResult } from './tool-result.js'
 
 const taskId = z.string().min(1).describe('the id that create_task answered')
 const lookEveryMs = 1_000
-/** A task in these goes on when somebody has decided. */
+/** A task in these goes on when a person has decided. */
 const waitsForPerson: ReadonlySet<string> = new Set(['WAITING_INPUT', 'WAITING_APPROVAL'])
 const maxDiffCharacters = 200_000
 

@@ -35,7 +35,7 @@ export class ProjectsClient {
     return this.#calls.json('GET', pathOf(name), projectViewSchema, options)
   }
 
-  /** All settings anew. With `resource_version` only where nobody changed it since: `ProjectChanged` else. */
+  /** All settings anew. With `resource_version` only where it did not change since: `ProjectChanged` else. */
   replace(name: string, request: ReplaceProjectRequest, options: TaskCallOptions = {}): Promise<ProjectView> {
     return this.#calls.json('PUT', pathOf(name), projectViewSchema, options, { body: JSON.stringify(request) })
   }

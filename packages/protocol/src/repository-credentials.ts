@@ -1,6 +1,6 @@
 /**
  * Which part of a repository's address could be a secret, undefined where none could. An address is stored with the task
- * and shown to everybody who may see it, so a secret has no place in it. A user name of http counts: hosts take tokens
+ * and shown to every user who may see it, so a secret has no place in it. A user name of http counts: hosts take tokens
  * there, and nothing tells the two apart.
  */
 export function credentialInUrl(value: string): string | undefined {

@@ -22,7 +22,7 @@ export class SettingsClient {
     return this.#calls.json('GET', '/settings', settingsViewSchema, options)
   }
 
-  /** `null` takes a setting away. With `revision` only where nobody changed them since: `Conflict` else. */
+  /** `null` takes a setting away. With `revision` only where they did not change since: `Conflict` else. */
   change(request: PatchSettingsRequest, options: TaskCallOptions = {}): Promise<SettingsView> {
     return this.#calls.json('PATCH', '/settings', settingsViewSchema, options, { body: JSON.stringify(request) })
   }

@@ -31,7 +31,7 @@ export const messageEventSchema = z.object({
   text,
   /** Reasoning shown apart from the answer. */
   thinking: z.boolean().optional(),
-  /** `steered`: somebody said it while the agent worked, and the agent has read it. */
+  /** `steered`: a user said it while the agent worked, and the agent has read it. */
   delivery: z.literal('steered').optional(),
   /** Of a message that was sent: its id. */
   message_id: z.string().max(200).optional(),

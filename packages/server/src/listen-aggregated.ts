@@ -14,7 +14,7 @@ export interface AggregatedListenOptions {
   names: readonly string[]
 }
 
-/** Serves a `fetch` handler on TLS to the aggregation layer of an API server and to nobody else. */
+/** Serves a `fetch` handler on TLS to the aggregation layer of an API server and refuses every other client. */
 export async function listenAggregated(options: AggregatedListenOptions): Promise<{ close(): Promise<void> }> {
   const answer = getRequestListener(options.fetch)
   const { cert, key, authority } = options

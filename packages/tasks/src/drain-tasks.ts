@@ -85,7 +85,7 @@ async function release(task: Stored<AgentTask>, client: KubeClient): Promise<voi
       return
     } catch (error) {
       if (isNotFound(error)) return
-      if (!isConflict(error)) throw error // somebody wrote meanwhile: read again
+      if (!isConflict(error)) throw error // a conflicting write: read again
     }
   }
 }

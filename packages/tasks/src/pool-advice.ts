@@ -16,9 +16,9 @@ export interface PoolAdvice {
   readonly replicas: number
 }
 
-/** A warm sandbox is there within this time; whoever waited longer got a cold one. */
+/** A warm sandbox is there within this time; a task that waited longer got a cold one. */
 const warmMs = 1_000
-/** Where no task waited, nobody knows what a start takes: that of a small image. */
+/** Assumed where no task waited: what the start of a small image takes. */
 const presumedColdMs = 10_000
 
 /** How many sandboxes each pool should keep ready, from the tasks that started since. Pure. */

@@ -2,7 +2,7 @@ import type { AgentTask } from '@corral/resources'
 import { poolOf } from './agent-task/claim.js'
 import { hasPassed, isActive, isFinished } from './agent-task/stages.js'
 
-/** How much work there is, for whoever sizes pools. */
+/** How much work there is, for autoscalers of pools. */
 export interface TaskDemand {
   /** Tasks that wait for a place. */
   readonly waiting: number

@@ -119,7 +119,7 @@ export interface TaskServiceOptions {
   localRepositories: boolean
   /** Whether nodes let a task reach addresses by name, as ours do: a request for it is refused where this is false. */
   hasEgressByName?: boolean
-  /** Whether sandboxes of the default pool have this program; absent where nobody can tell before one runs. */
+  /** Whether sandboxes of the default pool have this program; absent where that is not known before one runs. */
   isInstalled?(program: string): Promise<boolean>
   /** Other clusters whose sandboxes a request may ask for. */
   places?: SandboxPlaces
@@ -133,7 +133,7 @@ export interface TaskServiceOptions {
   trees?: TreeReader
   /** Brings changes into work trees of this machine; absent: the server has none. */
   bringHome?: BringHome | undefined
-  /** Whether git of this machine has git-lfs; absent where nobody can tell. */
+  /** Whether git of this machine has git-lfs; absent where that is not known. */
   hasGitLfs?(): Promise<boolean>
   metrics?: TaskMetrics
 }

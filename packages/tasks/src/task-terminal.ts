@@ -3,7 +3,7 @@ import type { SandboxAccess } from './sandbox/sandbox-session.js'
 import { TaskError } from './task-error.js'
 import type { TaskService } from './task-service.js'
 
-/** A shell in the sandbox of a task. It is a process of the daemon: it goes on when nobody looks. */
+/** A shell in the sandbox of a task. It is a process of the daemon: it goes on when the client disconnects. */
 export interface TaskTerminal {
   /** Output from the offset that was asked for, then the end of the shell. */
   readonly output: AsyncIterable<OutputEvent>

@@ -2,7 +2,7 @@ import type { ByteStream } from '@corral/ports'
 
 /**
  * Carries bytes both ways until both sides have ended. Only a failure to read from the target is thrown: what goes wrong
- * on the client's side nobody is left to hear, and a target that stops listening may still answer. Both streams are
+ * on the client's side no reader is left, and a target that stops listening may still answer. Both streams are
  * released in the end, at once when `signal` aborts. `onAnswered` runs when the target has said all it will say.
  */
 export async function joinStreams(

@@ -96,7 +96,7 @@ export async function findOomKill(
   }
 }
 
-/** Whether somebody deletes the task's sandbox under it. */
+/** Whether the Sandbox object was deleted while the task uses it. */
 export async function findDeletion(
   client: Pick<KubeClient, 'find'>,
   task: Stored<AgentTask>,

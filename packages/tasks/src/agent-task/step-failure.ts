@@ -66,7 +66,7 @@ function statusIn({ details }: TaskError): { status?: Partial<AgentTaskStatus> }
 export function judgeFailure(step: StepName, error: unknown, failures: number): StepFailure | undefined {
   const message = error instanceof Error ? error.message : String(error)
   const code = errorCode(error) ?? ''
-  // Whoever fills the disk is ended within seconds: until then nothing that was written is given up.
+  // The node evicts the sandbox that fills the disk within seconds; a step that fails before that can still succeed.
   if (fullDisk.has(code) && failures < maxDiskFullFailures) return undefined
   if (step === 'push' && code === 'PushFailed' && failures < maxPushFailures) return undefined
   if (error instanceof TaskError && isTaskCause(error.code))

@@ -85,7 +85,7 @@ export function createAttemptService(options: AttemptOptions): AttemptService & 
         try {
           return await create(retry.request, undefined, { name, retry, group, continues: task.spec.continues })
         } catch (error) {
-          // Somebody picked at the same moment: what they picked decides.
+          // Another request picked at the same moment: what that one picked decides.
           if (!isAlreadyExists(error)) throw error
         }
       }

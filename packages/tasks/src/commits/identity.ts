@@ -2,7 +2,7 @@ import { type GitIdentity, parseGitIdentity } from '@corral/protocol'
 import type { AgentTask } from '@corral/resources'
 import type { Git } from '../git/git.js'
 
-/** Who commits where nobody says: no person, and nobody's address. */
+/** The identity of commits where none is configured: no person, and an address that is not in use. */
 export const corralIdentity: GitIdentity = { name: 'Corral', email: 'corral@localhost' }
 
 /** Who the commits of a task name. */
@@ -11,7 +11,7 @@ export function identitiesOf({ spec }: Pick<AgentTask, 'spec'>): { author: GitId
 }
 
 /**
- * Who git would commit as for the user of this process, in the repository at `path` or anywhere; undefined where nobody
+ * Who git would commit as for the user of this process, in the repository at `path` or anywhere; undefined where none
  * is configured. Only what was written down counts: git would otherwise make an address of user and host name.
  */
 export async function configuredIdentity(git: Git, path: string | undefined): Promise<GitIdentity | undefined> {
@@ -24,7 +24,7 @@ export async function configuredIdentity(git: Git, path: string | undefined): Pr
       const identity = parseGitIdentity(stdout.trim().replace(/ \d+ [+-]\d{4}$/, ''))
       if (identity) return identity
     } catch {
-      // Not configured here, or a repository git does not look into: the next place, or nobody.
+      // Not configured here, or a repository git does not look into: the next place, or none.
     }
   }
   return undefined

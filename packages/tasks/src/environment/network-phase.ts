@@ -43,7 +43,7 @@ export async function enterPhase(
   phase: NetworkPhase,
   signal: AbortSignal,
 ): Promise<PhaseNetwork> {
-  // Where set-up may reach nothing, nobody may, and nothing was opened.
+  // Where set-up may reach nothing, the agent may neither: there is nothing to close.
   if (ports.hasEgressByName === false || egressOf(task, 'setup').length === 0) return { hasPackages: false }
   const wanted = egressOf(task, phase).join(', ')
   if (!(await ask(ports, task, wanted))) return { hasPackages: false }

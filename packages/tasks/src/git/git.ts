@@ -33,7 +33,7 @@ const droppedVariables = new Set([
 ])
 
 /**
- * A git whose environment asks nobody and runs nothing of the repositories it touches. `globalConfig` is a file that
+ * A git whose environment never prompts and runs nothing of the repositories it touches. `globalConfig` is a file that
  * includes the user's own configuration, so the user's credential helpers and ssh settings apply.
  */
 export function createGit(base: { globalConfig: string; env: Readonly<Record<string, string | undefined>> }): Git {

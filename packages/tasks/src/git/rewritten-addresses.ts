@@ -1,6 +1,6 @@
 import { type Git, GitError } from './git-process.js'
 
-/** Shorter ones are words such as `git`, which name nobody. */
+/** Shorter ones are words such as `git`, which name no user. */
 const minSecretLength = 4
 
 /**

@@ -52,7 +52,7 @@ export type HoldMove =
 export function holdMove({ task, hasClaim, isSandboxLost, isOverLimit, now }: HoldWorld): HoldMove {
   const leftMs = holdLeftMs(task, now)
   if (leftMs === undefined) return { move: 'none' }
-  // A follow-up has it, or somebody deleted it.
+  // A follow-up took it over, or a user deleted it.
   if (!hasClaim) return { move: 'let-go', reason: 'gone' }
   if (isSandboxLost) return { move: 'let-go', reason: 'lost' }
   if (isOverLimit) return { move: 'let-go', reason: 'limit' }

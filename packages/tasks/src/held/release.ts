@@ -33,7 +33,7 @@ export async function releaseSandbox(
     try {
       return await noteLetGo(client, task, 'released')
     } catch (error) {
-      if (!isConflict(error)) throw error // somebody wrote meanwhile: read again
+      if (!isConflict(error)) throw error // a conflicting write: read again
     }
   }
 }

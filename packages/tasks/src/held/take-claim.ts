@@ -22,7 +22,7 @@ export function takenClaim(held: Stored<SandboxClaim>, task: Stored<AgentTask>, 
   }
 }
 
-/** One write passes the sandbox on. Where somebody else wrote first it is refused, and the next pass looks again. */
+/** One write passes the sandbox on. After a conflicting write it is refused, and the next pass reads again. */
 export async function takeClaim(
   held: Stored<SandboxClaim>,
   task: Stored<AgentTask>,

@@ -9,7 +9,7 @@ export type Seen = Omit<TaskServiceOptions, 'client'> & { client: TaskClient; pl
 
 /**
  * The request with the provider it will have, so that a later change of the default moves no task, and the options as they
- * are seen from there. `Invalid` for a provider nobody added.
+ * are seen from there. `Invalid` for a provider that was not added.
  */
 export async function placedRequest(
   request: CompleteTaskRequest,

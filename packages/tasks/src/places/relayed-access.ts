@@ -30,7 +30,7 @@ interface Relay {
 
 /**
  * Sandboxes of a cluster that cannot reach the platform: their daemons listen for the broker's port inside and pass every
- * connection out over a line that the platform opened.
+ * connection out over one that the platform opened.
  */
 export function relayedSandboxAccess(options: RelayOptions): SandboxAccess & { close(): Promise<void> } {
   const { client, namespace, port } = options

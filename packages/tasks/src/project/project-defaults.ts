@@ -30,7 +30,7 @@ const plainSettings = [
 
 /**
  * A request with what its project gives: the request wins field by field, the options of one and the same agent are put
- * together, and instructions are said one after the other. Throws `Invalid` where nobody names a repository.
+ * together, and instructions are said one after the other. Throws `Invalid` where neither names a repository.
  */
 export function withProject(name: string, settings: ProjectSettings, request: CreateTaskRequest): CompleteTaskRequest {
   const repo = request.repo ?? settings.repo

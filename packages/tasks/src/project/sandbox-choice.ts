@@ -56,7 +56,7 @@ async function runtimeOf(
   }
 }
 
-/** Refuses a tier that is weaker than the task asks for, and one that nobody knows. */
+/** Refuses a tier that is weaker than the task asks for, and one that is not known. */
 export function checkTier(minimum: CreateTaskRequest['minimum_tier'], tier: string | undefined): void {
   if (minimum === undefined || (tier !== undefined && isAsStrong(tier, minimum))) return
   if (tier !== undefined)

@@ -241,8 +241,8 @@ async function ensureBareRepository(git: Git, directory: string, commit: string,
 
 /**
  * Puts the packs and loose objects of many fetches together: every fetch leaves some, and each git that reads the mirror
- * looks through all of them. The caller holds the mirror's lock, so no fetch and no bundle is under way. Whoever else reads
- * it goes on: objects are only put elsewhere, the unreachable ones too, and git looks for them again. Not vital: a failure
+ * looks through all of them. The caller holds the mirror's lock, so no fetch and no bundle is under way. Other
+ * readers go on: objects are only put elsewhere, the unreachable ones too, and git looks for them again. Not vital: a failure
  * leaves the mirror as it is.
  */
 async function packTogether(

@@ -16,7 +16,7 @@ export interface PushCheck {
   branch: string
   /** Whether the work goes on top of the branch it starts from. */
   isBaseBranch: boolean
-  /** The base, then commits of former attempts: a branch that stands at one of them is not somebody else's. */
+  /** The base, then commits of former attempts: a branch that stands at one of them holds no work of others. */
   own: readonly [base: string, ...more: string[]]
   signal: AbortSignal
 }

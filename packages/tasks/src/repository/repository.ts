@@ -88,7 +88,7 @@ export interface PrepareRequest {
   newBranch?: string
   /** Directory of the task, outside every sandbox. */
   taskDirectory: string
-  /** Commits of this task and the ones it repeats: a branch that stands at one of them is not somebody else's. */
+  /** Commits of this task and the ones it repeats: a branch that stands at one of them holds no work of others. */
   ownCommits?: readonly string[]
   /** The base commit an earlier attempt recorded: it wins over a branch that moved meanwhile. */
   baseCommit?: string

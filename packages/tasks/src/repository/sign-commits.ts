@@ -15,7 +15,7 @@ export interface SignRequest {
   signal: AbortSignal
 }
 
-/** A helper that asks for a passphrase nobody sees shall not hold a task for long. */
+/** A signing helper may wait for a passphrase that no user can type: the task fails after this time. */
 const timeoutMs = 60_000
 const maxCommits = 1_000
 

@@ -42,7 +42,7 @@ export interface TaskResultsOptions {
   bringHome?: BringHome | undefined
 }
 
-/** Files that are listed; a change of more is one nobody reads file by file. */
+/** Files that are listed; a longer list is too large for one answer. */
 const maxFiles = 10_000
 
 export function createTaskResults({ getTask, records, trees, bringHome }: TaskResultsOptions): TaskResults {

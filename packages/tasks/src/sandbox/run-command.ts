@@ -16,7 +16,7 @@ export interface RunCommandOptions {
   timeoutCode?: string
   onOutput?: (stream: 'stdout' | 'stderr', data: Uint8Array) => Promise<void>
   maxOutputBytes?: number
-  /** The command may run again when nobody saw how it ended: its sandbox was restarted under it. */
+  /** The command may run again when its exit code is lost because the sandbox restarted. */
   isRepeatable?: boolean
 }
 

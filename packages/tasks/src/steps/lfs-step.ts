@@ -30,7 +30,7 @@ export async function placeLfsObjects(
 
 /**
  * Takes the contents of a result's Git LFS files into the record of the task; what it already has is not taken again. A
- * content that nobody has is a warning: the file may have been copied from a commit whose contents only the server has.
+ * content that neither has is a warning: the file may have been copied from a commit whose contents only the server has.
  */
 export async function takeLfsObjects(context: StepContext, pointers: readonly LfsPointer[]): Promise<TaskWarning[]> {
   const { record } = context

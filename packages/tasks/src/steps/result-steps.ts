@@ -99,7 +99,7 @@ async function acceptFiles(context: StepContext, error: unknown): Promise<Accept
   return { ...accepted, warnings: [...collected.warnings, ...accepted.warnings] }
 }
 
-/** What is not part of the result is kept unread: a bundle is a file until somebody fetches from it. */
+/** What is not part of the result is kept unread: a bundle is only a file until a user fetches from it. */
 async function takeKeptBundle(context: StepContext, { kept }: CollectedWork): Promise<void> {
   if (!kept) return
   const { daemon } = await context.openSandbox()

@@ -20,7 +20,7 @@ import type { Workspace } from '../sandbox/workspace.js'
 /** What work in a sandbox may touch, be it that of a task or a build, which is one without an agent. */
 export interface SandboxContext {
   readonly task: Stored<AgentTask>
-  /** Opens the line to the task's sandbox; closed by the runner when the step ends. */
+  /** Opens the connection to the task's sandbox; the runner closes it when the step ends. */
   openSandbox(): Promise<SandboxSession>
   findWorkspace(): Promise<Workspace>
   /** What is kept of the task outside every sandbox. */

@@ -66,7 +66,7 @@ function stateOf(task: Stored<AgentTask>): {
   const { status, spec } = task
   const hasResult = status?.commit !== undefined && status.outcome !== 'no_changes'
   if (hasResult) {
-    // The name of a branch that was not pushed may be somebody else's: the work goes to one of its own.
+    // A branch of that name in the repository may hold work of others, since ours was not pushed: the work goes to another.
     const branch = status.pushed ? branchOf(task) : undefined
     return { commit: status.commit, branch, newBranch: branch }
   }

@@ -9,7 +9,7 @@ import {
 /** On the claim of a build: the environment it is for. */
 const environmentLabel = 'corral.dev/environment'
 
-/** The last resort against a sandbox nobody looks after any more. */
+/** The claim's shutdown time deletes the sandbox of a build whose controller is gone. */
 const shutdownMs = 3 * 60 * 60_000
 
 /** The claim of a build's sandbox, owned by the environment. */

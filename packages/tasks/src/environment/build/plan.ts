@@ -78,7 +78,7 @@ export const buildLimits: {
   provisioningMs: number
   /** Sandboxes a build may lose. */
   attempts: number
-  /** How long the sandbox of a failed build is kept, for whoever wants to look. */
+  /** How long the sandbox of a failed build is kept for a user to look into. */
   keepFailedMs: number
   /** A sandbox that is away for this long is lost. */
   graceMs: number

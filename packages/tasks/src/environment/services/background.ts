@@ -119,7 +119,7 @@ async function waitReady(
   } finally {
     over.abort()
     await Promise.allSettled([ready, ended])
-    // Where it ended first, nobody waits for the port any more.
+    // Where it ended first, the wait for the port ends too.
     const waiting = await daemon.findProcess(readyId).catch(() => undefined)
     if (waiting && !waiting.exit) await daemon.signal(readyId, 'SIGKILL', { timeoutMs: 5_000 }).catch(() => undefined)
   }

@@ -5,7 +5,7 @@ const postgresPort = 5432
 
 /**
  * In: VERSION (empty for the newest) POSTGRES_USER POSTGRES_DB POSTGRES_PASSWORD PORT DATA. The database is made before the
- * server listens, so that whoever reaches the server finds it. What is kept for a task alone need not reach the disk.
+ * server listens, so that every client that connects finds it. What is kept for a task alone need not reach the disk.
  */
 const postgresScript = `set -eu
 bin=
