@@ -33,7 +33,7 @@ const placement = (of: string): object => ({
 
 /** A list of the values, longer by another one where a collector of traces is named. */
 const traced = (list: string, more: string, endpoint: string): object =>
-  structure(`(concat ${list} (ternary ${more} list (ne .Values.tracing.${endpoint} "")))`)
+  structure(`(ternary (concat ${list} ${more}) ${list} (ne .Values.tracing.${endpoint} ""))`)
 const collector = (endpoint: string): string =>
   `(list (dict "name" "OTEL_EXPORTER_OTLP_ENDPOINT" "value" .Values.tracing.${endpoint}))`
 

@@ -2,6 +2,7 @@ import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import { type AgentTask, isFinalPhase, type Stored } from '@corral/resources'
 import { promControllerMetrics } from '@corral/runtime'
 import {
+  adoptRestoredRecords,
   type Broker,
   brokeredTask,
   createGit,
@@ -60,6 +61,7 @@ export async function startControllerPart(
     new AgentSandboxClient({ client, namespace, ...(options.connection ? { connection: options.connection } : {}) }),
   )
 
+  await adoptRestoredRecords({ client, namespace, directory: directory.tasks })
   const controller = electTaskController(
     {
       client,
