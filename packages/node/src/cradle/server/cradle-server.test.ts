@@ -10,7 +10,7 @@ import { CradleServer } from './cradle-server.js'
 import type { PodHost } from './pod-host.js'
 
 const cell = { podUid: 'uid', container: 'main', attempt: 1 }
-const exit = { exitCode: 0, startedAt: '', finishedAt: '' }
+const exit = { exitCode: 0, oomKilled: false, startedAt: '', finishedAt: '' }
 
 /** A server whose only cell takes attachments, and how to open a connection to it. */
 async function served() {
