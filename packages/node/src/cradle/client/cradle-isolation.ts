@@ -195,14 +195,21 @@ export class CradleIsolation implements Isolation {
   }
 
   async #findOrStart(): Promise<CradleClient> {
-    const hungAtMs = Date.now() + hungCradleMs
-    for (;;) {
+    const beganMs = Date.now()
+    for (let isKilled = false; ; ) {
       const client = (await this.#find()) ?? (await this.#start())
       if (client) return client
       // There is one that does not answer: it starts, it ends, or it hangs.
-      if (Date.now() > hungAtMs) {
+      const waitedMs = Date.now() - beganMs
+      if (waitedMs > hungCradleMs && !isKilled) {
         this.#log.error('the cradle does not answer and is killed')
         killCradle(this.#cradleDirectory)
+        isKilled = true
+      } else if (waitedMs > 2 * hungCradleMs) {
+        throw new IsolationError(
+          'CradleUnavailable',
+          'another process is the cradle of this directory and does not answer',
+        )
       }
       await new Promise((next) => setTimeout(next, nextLookMs))
     }
