@@ -247,6 +247,34 @@ describe('names that would be taken for something else', () => {
     expect(await taskCount()).toBe(before)
   })
 
+  it.each([
+    { field: 'template', name: '../x' },
+    { field: 'template', name: 'default/../../x' },
+    { field: 'pool', name: '..%2fx' },
+    { field: 'pool', name: 'Default' },
+  ])('the $field $name, for which a task would wait without end, is refused both ways', async ({ field, name }) => {
+    const before = await taskCount()
+    const body = { repo: 'https://code.example/a.git', task: 'x', sandbox: { [field]: name } }
+    expect(await post(JSON.stringify(body))).toMatchObject({
+      status: 422,
+      text: expect.stringContaining(`sandbox.${field}: must be the name of a ${field}`),
+    })
+    await expect(
+      client.create(AgentTasks, agentTask({ url: '/srv/a' }, { sandbox: { [field]: name } })),
+    ).rejects.toMatchObject({
+      code: 'Invalid',
+      message: expect.stringContaining(`spec.sandbox.${field}: Invalid value`),
+    })
+    expect(await taskCount()).toBe(before)
+  })
+
+  it.each(['template', 'pool'])('the %s small-1.2 is taken both ways', async (field) => {
+    const sandbox = { [field]: 'small-1.2' }
+    const body = { repo: 'https://code.example/a.git', task: 'x', sandbox }
+    expect(await post(JSON.stringify(body))).toMatchObject({ status: 201 })
+    await expect(client.create(AgentTasks, agentTask({ url: '/srv/a' }, { sandbox }))).resolves.toBeDefined()
+  })
+
   it('a label of an ordinary name is kept', async () => {
     const body = { repo: 'https://code.example/a.git', task: 'x', labels: { 'team.example/owner': 'a' } }
     const { id } = JSON.parse((await post(JSON.stringify(body))).text) as { id: string }

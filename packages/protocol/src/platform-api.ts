@@ -37,7 +37,8 @@ export const setSecretRequestSchema = z.strictObject({
   value: z
     .string()
     .min(1)
-    .max(64 * 1024),
+    .max(64 * 1024)
+    .refine((value) => !value.includes('\0'), 'must not contain a NUL character'),
 })
 
 export const sandboxInfoSchema = z.object({

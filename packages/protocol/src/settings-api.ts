@@ -12,7 +12,13 @@ const budget = taskBudgetSchema.shape
 
 const fields = {
   /** A context of the kubeconfig; the current one without it. For `kubernetes` alone. */
-  context: z.string().min(1).max(253).optional(),
+  context: z
+    .string()
+    .min(1)
+    .max(253)
+    // It is printed where the platform starts.
+    .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, 'must not contain letters that cannot be seen')
+    .optional(),
   /** The context's without it. For `kubernetes` alone. */
   namespace: z
     .string()

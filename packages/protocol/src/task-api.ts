@@ -37,6 +37,12 @@ export const branchNameSchema = z
     if (problem) context.addIssue({ code: 'custom', message: problem })
   })
 
+const kubeName = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/
+
+/** With another name no object could be made, and the task would wait for it without end. */
+const objectName = (what: string): z.ZodString =>
+  z.string().min(1).max(253).regex(kubeName, `must be the name of ${what}`)
+
 /** Text that becomes an argument, a file name or an environment variable, none of which can hold a NUL. */
 export const plainText = (max: number): z.ZodString =>
   z
@@ -180,8 +186,8 @@ const taskRequestFields = z.strictObject({
   setup_egress: z.array(egressRuleSchema).max(taskLimits.egressRules).optional(),
   sandbox: z
     .strictObject({
-      pool: z.string().min(1).max(253).optional(),
-      template: z.string().min(1).max(253).optional(),
+      pool: objectName('a pool').optional(),
+      template: objectName('a template').optional(),
       /** The provider of the sandbox, where it is not the platform's default one. */
       provider: sandboxProviderNameSchema.optional(),
     })
@@ -226,11 +232,7 @@ const taskRequestFields = z.strictObject({
   /** False: set up from nothing, whatever the environment of the repository has built. */
   use_snapshot: z.boolean().optional(),
   /** RuntimeClass of the pod; a pool whose template has it is used where `sandbox` names none. */
-  runtime_class_name: z
-    .string()
-    .max(253)
-    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be the name of a RuntimeClass')
-    .optional(),
+  runtime_class_name: z.string().max(253).regex(kubeName, 'must be the name of a RuntimeClass').optional(),
   /** The weakest isolation tier the task may run on. */
   minimum_tier: z.enum(isolationTiers).optional(),
 })

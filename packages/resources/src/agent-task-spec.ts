@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { answerSchema } from './agent-task-input.js'
-import { dateTime, int32, int64 } from './schema-parts.js'
+import { dateTime, int32, int64, objectName } from './schema-parts.js'
 import { agentSchema, branchName, checkSchema, gitIdentitySchema, repositorySchema } from './task-parts.js'
 import {
   askPolicies,
@@ -78,8 +78,8 @@ const specFields = {
     .describe('What the task may spend on models; over it the agent is ended and its work kept.'),
   sandbox: z
     .object({
-      pool: z.string().exactOptional().describe('SandboxWarmPool to claim from.'),
-      template: z.string().exactOptional().describe('SandboxTemplate to start from; not together with a pool.'),
+      pool: objectName().exactOptional().describe('SandboxWarmPool to claim from.'),
+      template: objectName().exactOptional().describe('SandboxTemplate to start from; not together with a pool.'),
       provider: z
         .string()
         .max(63)

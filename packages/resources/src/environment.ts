@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { conditionSchema, dateTime, int32, int64, typeMeta } from './schema-parts.js'
+import { conditionSchema, dateTime, int32, int64, objectName, typeMeta } from './schema-parts.js'
 import { branchName, repositorySchema } from './task-parts.js'
 import { buildStates } from './task-words.js'
 
@@ -17,8 +17,8 @@ export const environmentSpecSchema = z
       .describe('Path of the environment file in the repository; .corral/environment.yaml where unset.'),
     sandbox: z
       .object({
-        pool: z.string().exactOptional().describe('SandboxWarmPool to claim from.'),
-        template: z.string().exactOptional().describe('SandboxTemplate to start from; not together with a pool.'),
+        pool: objectName().exactOptional().describe('SandboxWarmPool to claim from.'),
+        template: objectName().exactOptional().describe('SandboxTemplate to start from; not together with a pool.'),
       })
       .exactOptional()
       .describe('Where builds run; the pool "default" where unset.'),

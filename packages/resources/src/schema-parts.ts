@@ -14,6 +14,13 @@ export const int64 = () => z.int().meta({ format: 'int64' })
 /** An RFC 3339 instant, any offset, as Kubernetes accepts it. */
 export const dateTime = () => z.string().refine(isTime, 'must be an RFC 3339 date-time').meta({ format: 'date-time' })
 
+/** The name of another object. One that no object can have would be waited for without end. */
+export const objectName = () =>
+  z
+    .string()
+    .max(253)
+    .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/)
+
 export const stringMap = () => z.record(z.string(), z.string())
 
 /** A value of a Kubernetes type by its OpenAPI name, checked against the field table. */

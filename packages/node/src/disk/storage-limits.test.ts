@@ -48,6 +48,12 @@ describe('the limits of a pod', () => {
       exceeds: 'Usage of EmptyDir volume "v" exceeds the limit "5Mi".',
     },
     {
+      when: 'it has more files than a pod may have that says nothing',
+      pod: plain,
+      has: usage(0, {}, 1_048_577),
+      exceeds: 'Pod inode usage exceeds the limit 1048576.',
+    },
+    {
       when: 'it has too many files',
       pod: { ...plain, metadata: { annotations: { 'corral.dev/inodes': '100' } } },
       has: usage(0, {}, 101),
