@@ -81,7 +81,7 @@ export class SandboxPorts {
     return translated(async () => {
       const deadlineMs = performance.now() + timeoutMs
       for (;;) {
-        if (await this.#accepts(port, signal)) return
+        if ((await this.#listens(port, signal)) && (await this.#accepts(port, signal))) return
         if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
         if (performance.now() > deadlineMs) {
           throw new SandboxError(
@@ -92,6 +92,24 @@ export class SandboxPorts {
         await new Promise((resolve) => setTimeout(resolve, pollMs))
       }
     }, signal)
+  }
+
+  /**
+   * By the kernel's own list, where our daemon can read it. Nobody listening is then certain, which a tunnel to a busy sandbox
+   * tells too late to tell it from an open port.
+   */
+  async #listens(port: number, signal: AbortSignal | undefined): Promise<boolean> {
+    const runtime = await this.#link.runtime(signal)
+    if (runtime.kind !== 'corral') return true
+    let text = ''
+    try {
+      const { events } = runtime.start({ argv: ['cat', '/proc/net/tcp', '/proc/net/tcp6'] })
+      for await (const event of events) if (event.type === 'data') text += Buffer.from(event.data).toString('latin1')
+    } catch (error) {
+      const failure = toSandboxError(error, signal)
+      if (failure.code !== 'CommandNotFound') throw failure
+    }
+    return !text.includes('local_address') || listenersIn(text).has(port)
   }
 
   /** A tunnel is granted before the port is asked: only a connection that stays open a moment, or speaks, was accepted. */
@@ -119,6 +137,12 @@ export class SandboxPorts {
       return false
     }
   }
+}
+
+/** Ports with a listener in `/proc/net/tcp` and its like: state 0A. */
+export function listenersIn(table: string): Set<number> {
+  const rows = table.matchAll(/^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A /gm)
+  return new Set([...rows].map(([, port = '']) => Number.parseInt(port, 16)))
 }
 
 function checkPort(port: number): void {
