@@ -44,7 +44,7 @@ export function packPublicPackages(root: string, target: string): PackedPackage[
 
 /**
  * Unpacks the tarballs into a project of its own, in which every package finds the dependencies it declares and no others, and
- * imports each. Throws with the package and the reason where one cannot be imported or leans on a private package.
+ * imports each, and requires each as CommonJS does. Throws with the package and the reason where one cannot be imported or leans on a private package.
  */
 export function checkPackedPackages(root: string, packed: readonly PackedPackage[]): void {
   const project = mkdtempSync(join(tmpdir(), 'corral-packed-'))
@@ -66,11 +66,16 @@ export function checkPackedPackages(root: string, packed: readonly PackedPackage
     }
     const entries = packed.flatMap(({ name, exports }) => Object.keys(exports).map((entry) => join(name, entry)))
     for (const name of entries.filter((entry) => !entry.endsWith('.json'))) {
-      const script = `const all = await import(${JSON.stringify(name)}); if (Object.keys(all).length === 0) throw new Error('it exports nothing')`
-      try {
-        run(process.execPath, ['--input-type=module', '--eval', script], project)
-      } catch (error) {
-        throw new Error(`${name} does not work once it is installed: ${(error as Error).message}`)
+      const check = `if (Object.keys(all).length === 0) throw new Error('it exports nothing')`
+      for (const [type, load] of [
+        ['module', `const all = await import(${JSON.stringify(name)})`],
+        ['commonjs', `const all = require(${JSON.stringify(name)})`],
+      ]) {
+        try {
+          run(process.execPath, ['--no-warnings', `--input-type=${type}`, '--eval', `${load}; ${check}`], project)
+        } catch (error) {
+          throw new Error(`${name} does not work from ${type} once it is installed: ${(error as Error).message}`)
+        }
       }
     }
   } finally {

@@ -205,7 +205,8 @@ git -c user.name=t -c user.email=t@example.com commit -qam change && git rev-par
     expect(await sandbox.status()).toMatchObject({ phase: 'Running', isReady: true, operatingMode: 'Running' })
     expect(await sandbox.metrics()).toMatchObject({ processes: expect.any(Number) })
     expect((await sandbox.metrics()).memoryUsageBytes).toBeGreaterThan(1_000_000)
-    expect(Array.isArray(await sandbox.events())).toBe(true)
+    const events = await sandbox.events()
+    expect(events.map(({ reason }) => reason)).toContain('Started')
     const end = await sandbox.extend(7_200_000)
     const claim = await client.claims.get(sandbox.claimName ?? '')
     expect(Date.parse(claim.spec.lifecycle?.shutdownTime ?? '')).toBeGreaterThanOrEqual(end.getTime() - 1000)
@@ -213,7 +214,7 @@ git -c user.name=t -c user.email=t@example.com commit -qam change && git rev-par
 })
 
 it('the health of a platform is told in full', async () => {
-  expect(await client.healthCheck()).toMatchObject({
+  expect(await client.healthCheck({ timeoutMs: 120_000 })).toMatchObject({
     healthy: true,
     crdVersions: { 'agents.x-k8s.io': expect.arrayContaining(['v1beta1']) },
     controllerInstalled: true,
@@ -221,7 +222,7 @@ it('the health of a platform is told in full', async () => {
     warmPools: expect.arrayContaining([expect.objectContaining({ name: 'default' })]),
   })
   const elsewhere = new AgentSandboxClient({ kubeconfigPath: platform.kubeconfig, namespace: 'nowhere' })
-  const { healthy, problems } = await elsewhere.healthCheck()
+  const { healthy, problems } = await elsewhere.healthCheck({ timeoutMs: 120_000 })
   expect([healthy, problems.find(({ check }) => check === 'namespaceExists')?.remedy]).toEqual([
     false,
     'Create namespace "nowhere".',
@@ -324,17 +325,14 @@ describe("upstream's images", () => {
 })
 
 describe('a sandbox that dies', () => {
-  const lost = async (use: (dying: OwnedSandbox, kill: () => Promise<void>) => Promise<void>): Promise<number> => {
+  const lost = async (use: (dying: OwnedSandbox, kill: () => Promise<void>) => Promise<void>): Promise<void> => {
     const kube = await platform.kube()
     await using dying = await client.sandboxes.create({ pool: 'default' })
-    let killedAtMs = 0
     await use(dying, async () => {
       const pod = (await dying.status()).podName
       await kube.delete(SandboxClaims, { name: dying.claimName!, namespace })
       await kube.delete(Pods, { name: pod, namespace }, { gracePeriodSeconds: 0 }).catch(() => {})
-      killedAtMs = performance.now()
     })
-    return performance.now() - killedAtMs
   }
 
   it('ends a command with a typed error', async () => {

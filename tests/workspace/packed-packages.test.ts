@@ -31,7 +31,7 @@ describe('the packages people install', () => {
     ])
   })
 
-  it('can be imported where only their declared dependencies are installed', () => {
+  it('can be imported, and required by CommonJS, where only their declared dependencies are installed', () => {
     expect(() => checkPackedPackages(root, packed)).not.toThrow()
   })
 

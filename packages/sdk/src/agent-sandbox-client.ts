@@ -81,7 +81,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   }
 
   /** What of the API is there. Rejects only when there is no usable configuration. */
-  async healthCheck(options: { signal?: AbortSignal } = {}): Promise<ClusterHealth> {
+  async healthCheck(options: { signal?: AbortSignal; timeoutMs?: number } = {}): Promise<ClusterHealth> {
     const kube = await translated(() => this.#kube(), options.signal)
     return checkHealth(kube, this.#options.namespace ?? kube.defaultNamespace, options)
   }

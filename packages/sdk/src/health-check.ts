@@ -58,19 +58,24 @@ const needed = [
 const DaemonSetKind = defineKind<KubeObject>('apps/v1', 'DaemonSet', 'daemonsets')
 const enforcing = /^(calico-node|cilium|antrea-agent|weave-net|kube-router|canal|ovnkube-node)/
 
-/** Looks at the cluster, every look by itself and within five seconds. Never rejects: what fails is told as a problem. */
+/** Looks at the cluster, every look by itself and within `timeoutMs`, five seconds without it. Never rejects: what fails is told as a problem. */
 export async function checkHealth(
   kube: KubeClient,
   namespace: string,
-  options: { signal?: AbortSignal } = {},
+  options: { signal?: AbortSignal; timeoutMs?: number } = {},
 ): Promise<ClusterHealth> {
+  const { timeoutMs = checkTimeoutMs } = options
   const problems: HealthProblem[] = []
   const look = async <T>(check: string, remedy: string, fallback: T, call: (signal: AbortSignal) => Promise<T>) => {
-    const limit = AbortSignal.timeout(checkTimeoutMs)
+    const limit = AbortSignal.timeout(timeoutMs)
     try {
       return await call(options.signal ? anySignal([options.signal, limit]) : limit)
     } catch (error) {
-      problems.push({ check, message: limit.aborted ? 'no answer within 5 s' : reasonOf(error), remedy })
+      problems.push({
+        check,
+        message: limit.aborted ? `no answer within ${timeoutMs / 1000} s` : reasonOf(error),
+        remedy,
+      })
       return fallback
     }
   }

@@ -210,8 +210,10 @@ export class AgentSandboxProvider implements SandboxProvider {
             ports: [{ name: 'daemon', containerPort: 8888, protocol: 'TCP' as const }],
             resources: { limits: limitsOf, requests: { cpu: '100m' } },
             readinessProbe: { httpGet: { path: '/healthz', port: 8888 }, periodSeconds: 1, timeoutSeconds: 5 },
+            volumeMounts: [{ name: 'workspace', mountPath: '/workspace' }],
           },
         ],
+        volumes: [{ name: 'workspace', emptyDir: {} }],
       },
     }
   }
