@@ -1,3 +1,4 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type CreateTaskRequest, TasksClient, type TaskView } from '@corral/protocol'
 import { gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
 import type { Browser, Page } from 'playwright-core'
@@ -169,6 +170,25 @@ describe.skipIf(!chromiumPath)('decisions in a browser', () => {
     expect(next.task).toContain('cart.txt:3-4')
     expect(next.task).toContain('  > three\n  > four\n  In capitals, both')
     await waitUntil('the follow-up ends', async () => isEnded(await platform.api.get(next.id)))
+  })
+
+  it('a change is merged into the work tree it came from; one with changes of its own is refused and stays', async () => {
+    const command = 'echo three >> cart.txt'
+    const id = await create('home', '', { task: 'Extend', agent: { name: 'command', command } })
+    await platform.api.untilEnded(id)
+    const [cart, mine] = [`${platform.directory}/home/cart.txt`, `${platform.directory}/home/mine.txt`]
+    writeFileSync(mine, 'mine\n')
+    await page.goto(`${platform.url}/review?task=${id}`)
+    await page.locator('.file-diff').first().waitFor()
+    await page.keyboard.press('m')
+    const merge = page.getByRole('button', { name: /^Merge into/ })
+    await merge.click()
+    await page.locator('.take-home .problem', { hasText: '1 file not committed' }).waitFor()
+    expect(readFileSync(cart, 'utf8')).toBe('one\ntwo\n')
+    rmSync(mine)
+    await merge.click()
+    await page.locator('.toast', { hasText: 'Merged into' }).waitFor()
+    expect(readFileSync(cart, 'utf8')).toBe('one\ntwo\nthree\n')
   })
 
   it('limits that were saved hold for the next task, and a change of somebody else is not written over', async () => {

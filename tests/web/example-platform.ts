@@ -24,6 +24,7 @@ type Given = Partial<TaskView> & Pick<TaskView, 'id' | 'status' | 'task'>
 
 const view = (given: Given, ageSeconds: number): TaskView => ({
   repo: '/src/shop',
+  project: 'shop',
   base_branch: 'main',
   agent: { name: 'claude', model: 'claude-sonnet-4-5' },
   timeout_seconds: 3600,

@@ -174,6 +174,16 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     await page.locator('.terminal-place').click()
     await page.keyboard.type('echo again-$MARK\n')
     await page.locator('.xterm-rows', { hasText: 'again-kept-42' }).waitFor()
+    const columns = async (mark: string): Promise<number> => {
+      await page.keyboard.type(`echo ${mark}-$(stty size | cut -d' ' -f2).\n`)
+      const wanted = new RegExp(`${mark}-(\\d+)\\.`)
+      await page.locator('.xterm-rows', { hasText: wanted }).waitFor()
+      return Number(wanted.exec(await page.locator('.xterm-rows').innerText())?.[1])
+    }
+    const wide = await columns('wide')
+    await page.setViewportSize({ width: 900, height: 760 })
+    await waitUntil('the terminal is narrower', async () => (await columns(`now${Date.now()}`)) < wide)
+    await page.setViewportSize({ width: 1280, height: 760 })
   })
 
   it('resizes a pool, as kubectl sees it', async () => {

@@ -9,8 +9,8 @@ export function smallPng(source: Buffer): Buffer {
   const counts = new Map<number, number>()
   for (const colour of pixels) counts.set(colour, (counts.get(colour) ?? 0) + 1)
   const palette = [...counts].sort((one, other) => other[1] - one[1]).map(([colour]) => colour)
-  const kept = spread(palette)
-  const places = new Map(palette.map((colour) => [colour, nearest(kept, colour)]))
+  const taken = spread(palette)
+  const places = new Map(palette.map((colour) => [colour, nearest(taken, colour)]))
   const rows = Buffer.alloc((width + 1) * height)
   for (let y = 0; y < height; y += 1)
     for (let x = 0; x < width; x += 1)
@@ -22,7 +22,7 @@ export function smallPng(source: Buffer): Buffer {
   return Buffer.concat([
     signature,
     chunk('IHDR', header),
-    chunk('PLTE', Buffer.from(kept.flatMap((colour) => [colour >> 16, (colour >> 8) & 255, colour & 255]))),
+    chunk('PLTE', Buffer.from(taken.flatMap((colour) => [colour >> 16, (colour >> 8) & 255, colour & 255]))),
     chunk('IDAT', deflateSync(rows, { level: 9 })),
     chunk('IEND', Buffer.alloc(0)),
   ])
@@ -30,16 +30,19 @@ export function smallPng(source: Buffer): Buffer {
 
 const signature = Buffer.from([137, 80, 78, 71, 13, 10, 26, 10])
 
-/** Up to 256 colours: the most frequent ones that are not almost the same as one that is already taken. */
+/** The colours of areas and shadows, which are many pixels each, are kept as they are. */
+const kept = 176
+
+/** Up to 256 colours: the most frequent ones, and of the others those that are not almost the same as one that is taken. */
 function spread(colours: readonly number[]): number[] {
-  for (let step = 0; ; step += 2) {
-    const kept: number[] = []
-    for (const colour of colours) {
-      if (kept.some((other) => distance(other, colour) <= step)) continue
-      kept.push(colour)
-      if (kept.length > 256) break
+  for (let step = 2; ; step += 2) {
+    const taken = colours.slice(0, kept)
+    for (const colour of colours.slice(kept)) {
+      if (taken.some((other) => distance(other, colour) <= step)) continue
+      taken.push(colour)
+      if (taken.length > 256) break
     }
-    if (kept.length <= 256) return kept
+    if (taken.length <= 256) return taken
   }
 }
 
@@ -76,8 +79,8 @@ function decode(source: Buffer): { width: number; height: number; pixels: Uint32
     const from = y * (stride + 1)
     const row = unfiltered(data[from] as number, data.subarray(from + 1, from + 1 + stride), above, channels)
     for (let x = 0; x < width; x += 1) {
-      const [red = 0, green = 0, blue = 0] = row.subarray(x * channels, x * channels + 3)
-      pixels[y * width + x] = (red << 16) | (green << 8) | blue
+      const at = x * channels
+      pixels[y * width + x] = ((row[at] as number) << 16) | ((row[at + 1] as number) << 8) | (row[at + 2] as number)
     }
     above = row
   }

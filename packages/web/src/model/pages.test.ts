@@ -6,7 +6,7 @@ import { matches } from './filter.js'
 import { highlight, languageOf } from './highlight.js'
 import { stagesOf } from './stages.js'
 import { hasEnded, repositoryName, statusWord } from './status-words.js'
-import { days, usageBy } from './usage.js'
+import { days, successOf, usageBy } from './usage.js'
 
 describe('a draft of a task', () => {
   const draft = { ...emptyDraft, repo: ' /repo ', task: 'Do it' }
@@ -184,6 +184,17 @@ describe('usage', () => {
       ['b', 1, 2, 0],
       ['a', 2, 1, 1],
     ])
+  })
+
+  it.each<[string, TaskSummary['status'][], string]>([
+    ['a task that still runs is neither a success nor a failure', ['SUCCEEDED', 'FAILED', 'RUNNING', 'QUEUED'], '50 %'],
+    ['nothing has ended yet', ['RUNNING'], '–'],
+  ])('says how many succeeded: %s', (_, statuses, words) => {
+    const [row] = usageBy(
+      statuses.map((status) => ({ ...task('a', 1), status })),
+      () => 'all',
+    )
+    expect(row && successOf(row)).toBe(words)
   })
 
   it('has every day, those without a task too', () => {

@@ -1,8 +1,11 @@
 import type { TaskSummary } from '@corral/protocol'
+import { hasEnded } from './status-words.js'
 
 export interface UsageRow {
   readonly name: string
   readonly tasks: number
+  /** Of the tasks, those that are over. */
+  readonly ended: number
   readonly succeeded: number
   readonly inputTokens: number
   readonly outputTokens: number
@@ -23,6 +26,7 @@ export function usageBy(tasks: Iterable<TaskSummary>, nameOf: (task: TaskSummary
     rows.set(name, {
       name,
       tasks: row.tasks + 1,
+      ended: row.ended + (hasEnded(task.status) ? 1 : 0),
       succeeded: row.succeeded + (task.status === 'SUCCEEDED' ? 1 : 0),
       inputTokens: row.inputTokens + (usage?.input_tokens ?? 0),
       outputTokens: row.outputTokens + (usage?.output_tokens ?? 0),
@@ -36,6 +40,10 @@ export function usageBy(tasks: Iterable<TaskSummary>, nameOf: (task: TaskSummary
   )
 }
 
+/** The part of the tasks that are over that succeeded, in words; a dash while none is over. */
+export const successOf = ({ ended, succeeded }: Pick<UsageRow, 'ended' | 'succeeded'>): string =>
+  ended === 0 ? '–' : `${Math.round((100 * succeeded) / ended)} %`
+
 /** Tasks of each of the last days, the oldest first, those without one included. */
 export function days(tasks: Iterable<TaskSummary>, count: number, nowMs: number): { day: string; row: UsageRow }[] {
   const byDay = new Map(usageBy(tasks, ({ created_at }) => created_at.slice(0, 10)).map((row) => [row.name, row]))
@@ -48,6 +56,7 @@ export function days(tasks: Iterable<TaskSummary>, count: number, nowMs: number)
 const emptyRow: UsageRow = {
   name: '',
   tasks: 0,
+  ended: 0,
   succeeded: 0,
   inputTokens: 0,
   outputTokens: 0,

@@ -133,8 +133,7 @@ function Waiting({ task, last }: { task: TaskSummary | TaskView; last: string | 
   return (
     <p class="working-line">
       <span class="spinner" aria-hidden="true" />
-      {words}
-      {quietMs > 15_000 && task.status === 'RUNNING' && <span class="soft">, quiet for {duration(quietMs)}</span>}
+      {quietMs > 15_000 && task.status === 'RUNNING' ? `${words}, quiet for ${duration(quietMs)}` : words}
     </p>
   )
 }

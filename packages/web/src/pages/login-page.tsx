@@ -57,6 +57,7 @@ export function LoginPage(): JSX.Element {
           <input
             type="password"
             name="token"
+            autofocus
             autocomplete="current-password"
             required
             value={token}

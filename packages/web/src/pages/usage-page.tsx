@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { repositoryName } from '../model/status-words.js'
 import { count, duration, money } from '../model/time-words.js'
-import { days, usageBy } from '../model/usage.js'
+import { days, successOf, usageBy } from '../model/usage.js'
 import { Empty, Loading } from '../parts/basics.js'
 import { now } from '../state/clock.js'
 import { areTasksKnown, tasks } from '../state/stream.js'
@@ -51,7 +51,7 @@ export function UsagePage(): JSX.Element {
               <Total
                 name="Tasks"
                 value={count(total.tasks)}
-                note={`${Math.round((100 * total.succeeded) / total.tasks)} % succeeded`}
+                note={total.ended > 0 ? `${successOf(total)} of ${total.ended} ended succeeded` : 'none has ended yet'}
               />
               <Total
                 name="Tokens"
@@ -120,7 +120,7 @@ export function UsagePage(): JSX.Element {
                     <tr key={row.name}>
                       <th scope="row">{row.name}</th>
                       <td class="right">{count(row.tasks)}</td>
-                      <td class="right">{Math.round((100 * row.succeeded) / row.tasks)} %</td>
+                      <td class="right">{successOf(row)}</td>
                       <td class="right">{count(row.inputTokens)}</td>
                       <td class="right">{count(row.outputTokens)}</td>
                       <td class="right">{duration(row.agentMs)}</td>
