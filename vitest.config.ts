@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { NoSkips } from './scripts/no-skips.js'
 
@@ -16,8 +17,8 @@ const shared = [
 
 export default defineConfig({
   test: {
-    // Two even on two cores: most suites wait for processes of their own.
-    maxWorkers: 2,
+    // Twice the cores: most suites wait for processes of their own half of their time.
+    maxWorkers: Math.max(4, availableParallelism()),
     reporters: ['default', ['json', { outputFile: 'test-report/report.json' }], ...(isCi ? [new NoSkips()] : [])],
     projects: [
       project('shared', { include: shared, isolate: false }),

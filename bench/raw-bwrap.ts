@@ -35,7 +35,6 @@ export function prepareRawBwrap(directory: string): RawBwrap {
     homeSource: at('home'),
     tmpSource: at('tmp'),
     disableUserns: true,
-    asPid1: true,
     unshareNet: true,
   })
   const drop = isRoot ? ['setpriv', `--reuid=${hostUid}`, `--regid=${hostUid}`, '--clear-groups', '--'] : []

@@ -18,6 +18,8 @@ interface PlatformReady {
 }
 
 const namespace = 'default'
+/** Longer than the longest pauses of a pod that is stopped for its forks, so that the moments between them count. */
+const spanMs = 30_000
 
 /** What one sandbox can try to take from the others, each in a pod of its own; all of them at once. */
 const attacks: Record<string, string> = {
@@ -47,14 +49,14 @@ async function main(): Promise<void> {
       await startPod(client, 'victim', 'sleep 100000')
       await execTimes(client, 20)
       progress('quiet')
-      const quiet = await execTimes(client, rounds)
+      const quiet = await execTimes(client, rounds, spanMs)
       const quietPosts = await postTasks(platform.ready, posts)
       const processesBefore = processCount()
       for (const [name, script] of Object.entries(attacks)) await startPod(client, name, script)
       progress('waiting for every attack to reach its limit')
       await until('every attack has reached its limit', () => allHit(client, processesBefore))
       progress('under attack')
-      const attacked = await execTimes(client, rounds)
+      const attacked = await execTimes(client, rounds, spanMs)
       const attackedPosts = await postTasks(platform.ready, posts)
       recorder.note(
         `the fork bomb had ${processCount() - processesBefore} processes; the others had reached their limits`,
@@ -187,10 +189,11 @@ async function hasHit(client: KubeClient, name: string): Promise<boolean> {
 
 const processCount = (): number => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length
 
-/** How long a command in the victim takes, through the API as kubectl does it. */
-async function execTimes(client: KubeClient, rounds: number): Promise<number[]> {
+/** How long a command in the victim takes, through the API as kubectl does it; as many as `rounds`, and for `spanMs`. */
+async function execTimes(client: KubeClient, rounds: number, spanMs = 0): Promise<number[]> {
   const times: number[] = []
-  for (let round = 0; round < rounds; round += 1) {
+  const begin = performance.now()
+  for (let round = 0; round < rounds || performance.now() - begin < spanMs; round += 1) {
     const before = performance.now()
     const child = await client.exec({ namespace, name: 'victim' }, { command: ['true'] })
     const { exitCode } = await child.exited

@@ -5,7 +5,7 @@ import { Recorder } from './common/result-file.js'
 import { withScratch } from './common/scratch.js'
 import { largeData } from './web-large-data.js'
 import { liveEvents } from './web-live-events.js'
-import { fileSizes } from './web-sizes.js'
+import { sizesOfFiles } from './web-sizes.js'
 import { subscriptions } from './web-subscriptions.js'
 
 /**
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   if (!chromiumPath) throw new Error('there is no Chromium: node scripts/chromium.mjs installs it on Debian as root')
   const options = readBenchOptions()
   const recorder = new Recorder('web', options)
-  await part(options, 'sizes', async () => fileSizes(recorder))
+  await part(options, 'sizes', async () => sizesOfFiles(recorder))
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
   const browser = await chromium.launch({
     executablePath: chromiumPath,

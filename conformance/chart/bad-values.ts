@@ -31,5 +31,6 @@ export const badValues: readonly (readonly [what: string, values: object, names:
     'autoscaling.enabled needs externalMetrics.enabled',
   ],
   ['an unknown end of tasks', { drain: { tasks: 'maybe' } }, "at '/drain/tasks'"],
+  ['a collector that is no address', { tracing: { endpoint: 'otel-collector:4318' } }, "at '/tracing/endpoint'"],
   ['a Secret name in capitals', { server: { existingSecret: 'Mine' } }, "at '/server/existingSecret'"],
 ]

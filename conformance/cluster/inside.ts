@@ -3,13 +3,15 @@ import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { startScriptedModel } from '@corral/testing'
+import { startScriptedModel, startTraceCollector } from '@corral/testing'
 import { nodeAddress } from '../../tools/oracle/index.js'
+import { startCollector } from '../../tools/otlp/collector.js'
 import { proofOfConcept } from '../controller/harness/proof-of-concept.js'
 import { requestsOf } from './harness/audit.js'
 import { bootCluster, type RealCluster, smallValues, surroundings, version } from './harness/boot.js'
 import { openCluster } from './harness/cluster.js'
 import { Report } from './harness/report.js'
+import { backupSteps } from './steps/backup.js'
 import { claudeScript, claudeSteps } from './steps/claude.js'
 import { gvisorSteps } from './steps/gvisor.js'
 import { helmOf, installSteps } from './steps/install.js'
@@ -19,6 +21,7 @@ import { permissionSteps } from './steps/permissions.js'
 import { rolloutSteps, uninstallSteps } from './steps/rollout.js'
 import { scalingSteps } from './steps/scaling.js'
 import { taskSteps } from './steps/tasks.js'
+import { tracingSteps } from './steps/tracing.js'
 import { upstreamSteps } from './steps/upstream.js'
 
 const { values: flags } = parseArgs({
@@ -63,10 +66,13 @@ async function rows(report: Report, { plane, helm: helmProgram }: RealCluster): 
   const cluster = openCluster({ kubeconfig, directory, namespace: 'corral', image: `corral:${version}` })
   const helm = helmOf(helmProgram, cluster)
   await using model = await startScriptedModel(claudeScript, { host: nodeAddress })
+  await using collector = await startTraceCollector({ host: nodeAddress })
+  const controllersCollector = await startCollector(nodeAddress)
   try {
     await cluster.apply(...surroundings(plane))
     const values = join(directory, 'values.json')
-    writeFileSync(values, JSON.stringify(smallValues(model.url)))
+    const tracing = { endpoint: collector.url, grpcEndpoint: controllersCollector.url }
+    writeFileSync(values, JSON.stringify(smallValues(model.url, tracing)))
     if (!(await report.row(installSteps(cluster, helm, values)))) return
     await report.row(taskSteps(cluster))
     await report.row(rolloutSteps(cluster))
@@ -75,13 +81,16 @@ async function rows(report: Report, { plane, helm: helmProgram }: RealCluster): 
     if (withoutGvisor === undefined) await report.row(gvisorSteps(cluster))
     else for (const { title } of gvisorSteps(cluster)) report.notRun(title, withoutGvisor)
     await report.row(monitoringSteps(cluster))
+    await report.row(tracingSteps(cluster, { collector, controllersCollector }))
     await report.row(scalingSteps(cluster, helm, values))
     // Before the controllers are taken away: their roles go first then, and their last requests are refused.
     await report.row(permissionSteps(cluster, () => requestsOf(plane)))
     await report.row(upstreamSteps(cluster, helm, values))
+    await report.row(backupSteps(cluster, helm, values))
     await report.row(uninstallSteps(cluster, helm))
     await report.row(localClusterSteps(cluster, helmProgram, withoutGvisor === undefined))
   } finally {
     await cluster.close()
+    await controllersCollector.close()
   }
 }

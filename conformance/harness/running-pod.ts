@@ -23,6 +23,8 @@ export async function runningPod(t: Context, name: string, spec: object = {}): P
     command: ['node', '-e', program],
     stdin: true,
     ports: [{ name: 'http', containerPort: 8080 }],
+    // Running is not listening: without it a port-forward on a busy machine finds nothing there.
+    readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
   }
   await t.create(await t.core('pods'), {
     metadata: { name, labels: { app: name } },

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What every local cluster has in common, once a kubeconfig exists. Sourced, not run.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"

@@ -31,6 +31,12 @@ const placement = (of: string): object => ({
   ...optional('affinity', `${of}.affinity`),
 })
 
+/** A list of the values, longer by another one where a collector of traces is named. */
+const traced = (list: string, more: string, endpoint: string): object =>
+  structure(`(ternary (concat ${list} ${more}) ${list} (ne .Values.tracing.${endpoint} ""))`)
+const collector = (endpoint: string): string =>
+  `(list (dict "name" "OTEL_EXPORTER_OTLP_ENDPOINT" "value" .Values.tracing.${endpoint}))`
+
 /** The values of an installation as expressions over the values of the chart. */
 const chartValues: InstallValues = {
   namespace,
@@ -48,11 +54,13 @@ const chartValues: InstallValues = {
     storage: optional('storageClassName', '.Values.server.persistence.storageClassName'),
     resources: structure('.Values.server.resources'),
     placement: placement('.Values.server'),
-    extraEnv: structure('.Values.server.extraEnv'),
+    extraEnv: traced('.Values.server.extraEnv', collector('endpoint'), 'endpoint'),
   },
   controllers: {
     resources: structure('.Values.controllers.resources'),
     placement: placement('.Values.controllers'),
+    isTracing: expression('ne .Values.tracing.grpcEndpoint ""'),
+    extraEnv: traced('list', collector('grpcEndpoint'), 'grpcEndpoint'),
   },
   sandbox: {
     image: image('.Values.sandbox.image'),
@@ -66,8 +74,8 @@ const chartValues: InstallValues = {
   networkPolicy: {
     httpFrom: structure('.Values.networkPolicy.httpFrom'),
     metricsFrom: structure('.Values.networkPolicy.metricsFrom'),
-    serverEgressPorts: structure('.Values.networkPolicy.serverEgressPorts'),
-    apiServerPorts: structure('.Values.networkPolicy.apiServerPorts'),
+    serverEgressPorts: traced('.Values.networkPolicy.serverEgressPorts', '.Values.tracing.ports', 'endpoint'),
+    apiServerPorts: traced('.Values.networkPolicy.apiServerPorts', '.Values.tracing.ports', 'grpcEndpoint'),
   },
 }
 
@@ -159,7 +167,7 @@ const drain = {
               `--timeout=${expression('.Values.drain.timeoutSeconds')}`,
               `--tasks=${expression('.Values.drain.tasks')}`,
             ],
-            env: chartValues.server.extraEnv,
+            env: structure('.Values.server.extraEnv'),
           },
         ],
       },

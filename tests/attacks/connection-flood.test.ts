@@ -1,14 +1,18 @@
 import { createServer, type Server } from 'node:http'
+import { bubblewrapIsolation } from '@corral/node'
+import { egressRefusedAnnotation } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Cell, NetworkReport, PodPlan } from '../../packages/node/src/isolation/isolation.js'
 import {
   compiledSupervisor,
   hasBubblewrap,
+  nodeWithOpenFiles,
   openWorkbench,
   until,
   type Variant,
   type Workbench,
 } from '../../packages/node/src/isolation/workbench.test-suite.js'
+import { isReady, nodeUnderTest } from '../node/node-under-test.js'
 
 const variants: { variant: Variant; isHere: boolean }[] = [
   { variant: 'bubblewrap + compiled supervisor', isHere: hasBubblewrap && compiledSupervisor() !== undefined },
@@ -186,4 +190,40 @@ describe.each(variants)('a flood of connections from one sandbox ($variant)', ({
       guardMs,
     )
   })
+})
+
+describe.skipIf(!hasBubblewrap)('what is told of a flood of connections (bubblewrap installed)', () => {
+  it(
+    'an event of the pod names the limit once, an annotation counts what was refused; a pod within it has neither',
+    async () => {
+      const broker = createServer((_request, response) => response.end('served'))
+      await new Promise<void>((resolve) => broker.listen(0, '127.0.0.1', resolve))
+      const { port } = broker.address() as { port: number }
+      await using node = await nodeUnderTest(
+        (dataDir) => bubblewrapIsolation({ dataDir, nodePath: nodeWithOpenFiles(dataDir, 512) }),
+        { services: [{ names: ['corral-broker'], port: 8787, target: { host: '127.0.0.1', port } }] },
+      )
+      const spec = { containers: [{ name: 'main', image: 'busybox', command: ['sleep', '600'] }] }
+      for (const name of ['calm', 'flood']) await node.create(name, spec)
+      for (const name of ['calm', 'flood']) await node.until(name, isReady)
+      await node.run('calm', ['sh', '-c', flooding(20, true)])
+      await node.run('flood', ['sh', '-c', flooding(floodSize, true)])
+      const refused = (pod: { metadata: { annotations?: Record<string, string> | undefined } }): number => {
+        const value = pod.metadata.annotations?.[egressRefusedAnnotation]
+        return value === undefined ? 0 : (JSON.parse(value) as { refusedConnections: number }).refusedConnections
+      }
+      await node.until('flood', (pod) => refused(pod) > floodSize / 2)
+      const told = async (name: string): Promise<string[]> =>
+        (await node.events(name)).flatMap(({ reason, message }) => (reason === 'ConnectionsRefused' ? message : []))
+      await expect
+        .poll(() => told('flood'), { timeout: guardMs })
+        .toContainEqual(expect.stringMatching(/^the pod has more than \d+ connections open at once/))
+      expect(new Set(await told('flood')).size).toBe((await told('flood')).length)
+      expect(await told('calm')).toEqual([])
+      expect(refused(await node.until('calm', isReady))).toBe(0)
+      broker.closeAllConnections()
+      broker.close()
+    },
+    guardMs,
+  )
 })

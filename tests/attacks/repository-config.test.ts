@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -248,6 +249,55 @@ describe('what the .git/config of a local repository names is not run', () => {
       expect(ran(), 'control: git itself runs it').toBe(true)
     }
   })
+})
+
+/** The settings that are taken over, with values of their own: a program's name would only be a wrong one. */
+const storage =
+  /^(core\.(bare|worktree|compression|logallrefupdates|repositoryformatversion|sharedrepository)|extensions\..*|include.*|.*\.(hiderefs|fsckobjects|maxinputsize)|receive\.deny.*)$/i
+
+/** What git calls a setting that may name a program, or an address or place that leads to one. */
+const programs =
+  /(ask|browser|clean|client|cmd|command|driver|editor|exec|external|file|helper|hook|insteadof|monitor|pack|pager|path|process|program|proxy|push|run|server|smtp|smudge|ssh|textconv|tool|update|url|uri|vcs|viewer)/i
+
+it('every key of git’s own list that could name a program does, for every name it can be about, and nothing runs', async () => {
+  const known = git(directory, 'help', '--config').split('\n')
+  const keys = known.filter(
+    (key) => /^[a-z]+\.[^_']*[a-z*>]$/i.test(key) && !storage.test(key) && (programs.test(key) || /\.\*$/.test(key)),
+  )
+  expect(keys).toEqual(expect.arrayContaining(['core.sshCommand', 'gpg.<format>.program', 'filter.<driver>.smudge']))
+  // Names that git or this repository uses, so that what is set is also about something.
+  const names = ['origin', 'main', 'work', 'x', 'fetch', 'ssh']
+  const settings = keys.flatMap((key) =>
+    (/[<*]/.test(key) ? names : ['']).map((name) => key.replaceAll(/<[^>]+>|\*/g, name)),
+  )
+  const { path, base } = makeRepository()
+  const own = readFileSync(join(path, '.git/config'), 'utf8')
+  const write = (kept: readonly string[]): void => {
+    const lines = kept.map((setting) => {
+      const [first = '', ...rest] = setting.split('.')
+      const last = rest.pop() ?? ''
+      return section(rest.length > 0 ? `${first} "${rest.join('.')}"` : first, `${last} = ${program}`)
+    })
+    writeFileSync(join(path, '.git/config'), own + lines.join(''))
+  }
+  // What git does not even read with such a value (a switch, a number) names no program.
+  let kept = settings
+  for (;;) {
+    write(kept)
+    const { status, stderr } = spawnSync('git', ['rev-parse', '--git-dir'], { cwd: path, encoding: 'utf8' })
+    if (status === 0) break
+    const refused = /for '([^']+)'/.exec(stderr)?.[1] ?? /'([^']+\.[^']+)'/.exec(stderr)?.[1]?.toLowerCase()
+    const rest = kept.filter((setting) => setting.toLowerCase() !== refused?.toLowerCase())
+    expect(rest.length, stderr).toBeLessThan(kept.length)
+    kept = rest
+  }
+  ran()
+  const published = await runTask(path, base)
+  expect(ran(), 'the program ran').toBe(false)
+  expect(readFileSync(join(path, '.git/refs/heads/work'), 'utf8').trim()).toBe(published)
+  // The control: the same file makes git itself run it, or refuse to work at all.
+  const { status } = spawnSync('git', ['status'], { cwd: path, env: author })
+  expect(ran() || status !== 0).toBe(true)
 })
 
 const author = {

@@ -21,7 +21,7 @@ const used = new Set<object>()
 const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 /** What a new user reads first; the rest in full size, as CI runs it. */
 const pages = pagesToPaste(root)
-  .filter((page) => isFull || page === 'README.md' || page.startsWith('examples/'))
+  .filter((page) => isFull || page === 'README.md')
   .filter((page) => {
     const missing = missingFor(page)
     if (missing.length > 0) process.stderr.write(`${page} is left out: this machine has no ${missing.join(', ')}\n`)

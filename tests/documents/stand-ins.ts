@@ -47,7 +47,7 @@ export const standIns: readonly StandIn[] = [
     as: 'leave out',
   },
   {
-    when: /corral (install|server drain)/,
+    when: /corral (install|server (drain|restore))/,
     reason: 'needs a cluster; tests/install has the API of one',
     as: 'leave out',
   },

@@ -19,6 +19,7 @@ let server: DaemonServer
 let client: AgentSandboxClient
 let sandbox: SandboxHandle
 const lines = new Set<Socket>()
+let dialled = 0
 let cuts = 0
 
 /** A cluster of one sandbox, whose port-forward leads to a daemon of this process. */
@@ -46,6 +47,7 @@ function cluster() {
       const socket = connect(server.port!, '127.0.0.1')
       socket.on('error', () => {})
       await new Promise((resolve, reject) => socket.once('connect', resolve).once('close', reject))
+      dialled += 1
       lines.add(socket)
       socket.once('close', () => lines.delete(socket))
       return {
@@ -79,6 +81,7 @@ beforeEach(async () => {
   client = new AgentSandboxClient({ client: cluster(), namespace: 'default' })
   sandbox = await client.sandboxes.get('box')
   cuts = 0
+  dialled = 0
 })
 afterEach(async () => {
   sandbox.detach()
@@ -145,4 +148,53 @@ describe('connections cut at random', () => {
     expect(await sandbox.exec(['echo', 'again'])).toMatchObject({ stdout: 'again\n' })
     expect(await readFile(log, 'utf8')).toBe('ran\n')
   })
+})
+
+describe('commands one after the other', () => {
+  it('go over one connection, also after a command that could not start', async () => {
+    for (let count = 0; count < 5; count += 1) expect((await sandbox.exec(['echo', 'x'])).stdout).toBe('x\n')
+    await expect(Promise.resolve(sandbox.exec(['no-such-program']))).rejects.toMatchObject({ code: 'CommandNotFound' })
+    await expect(Promise.resolve(sandbox.exec(['true'], { cwd: '/none' }))).rejects.toMatchObject({
+      code: 'WorkingDirectoryMissing',
+    })
+    expect((await sandbox.exec(['sh', '-c', 'echo x; exit 4'])).exitCode).toBe(4)
+    expect(dialled).toBe(1)
+  })
+
+  it('find another where theirs ended while nobody used it', async () => {
+    await sandbox.exec(['true'])
+    for (const line of lines) line.destroy()
+    await expect.poll(() => lines.size).toBe(0)
+    expect((await sandbox.exec(['echo', 'again'])).stdout).toBe('again\n')
+  })
+
+  it('that are given up halfway leave nothing of their output to the next', async () => {
+    for await (const chunk of sandbox.exec(['yes']).stdout) {
+      expect(chunk.length).toBeGreaterThan(0)
+      break
+    }
+    const results = await Promise.all(['a', 'b', 'c'].map((word) => sandbox.exec(['echo', word])))
+    expect(results.map(({ stdout }) => stdout)).toEqual(['a\n', 'b\n', 'c\n'])
+  })
+
+  it('are started while they say nothing, and can be written to and killed', async () => {
+    const silent = sandbox.exec(['sleep', '1000'])
+    await silent.kill()
+    expect(await silent).toMatchObject({ exitCode: 143 })
+    const cat = sandbox.exec(['cat'], { stdin: true })
+    await cat.write('said')
+    await cat.end()
+    expect((await cat).stdout).toBe('said')
+  })
+})
+
+it('a connection that asks for commands in another way is closed, and the daemon goes on', async () => {
+  const stranger = connect(server.port!, '127.0.0.1')
+  const answer: Buffer[] = []
+  stranger.on('data', (chunk) => answer.push(chunk))
+  stranger.write('CONNECT processes:8888 HTTP/1.1\r\nhost: x\r\n\r\n')
+  await expect.poll(() => String(Buffer.concat(answer))).toMatch(/^HTTP\/1\.1 200 .*x-corral-boot: \S+\r\n\r\n$/is)
+  stranger.write(Uint8Array.of(0, 0, 0, 2, 0x7b, 0x7d))
+  await new Promise((resolve) => stranger.once('close', resolve))
+  expect((await sandbox.exec(['echo', 'on'])).stdout).toBe('on\n')
 })

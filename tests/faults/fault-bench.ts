@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { anySignal, type TaskEvent, type TaskView } from '@corral/protocol'
-import { AgentTasks, findCondition, isConditionTrue, Pods, SandboxClaims, Sandboxes } from '@corral/resources'
+import { AgentTasks, findCondition, SandboxClaims } from '@corral/resources'
 import {
   bareRemote,
   cradlePid,
@@ -16,6 +16,7 @@ import {
   temporaryDirectory,
   waitUntil,
 } from '@corral/testing'
+import { type PoolState, readPoolState } from './pool-state.js'
 
 export const faults = [
   'main',
@@ -47,7 +48,10 @@ export const warmSandboxes = 2
 
 const setup = 'echo preparing; sleep 0.5'
 /** Every run of the agent leaves a line of its own before and after a while. */
-export const command = 'echo run >> runs.txt; echo working; sleep 1; echo end >> runs.txt'
+const commandOf = (seconds: number): string =>
+  `echo run >> runs.txt; echo working; sleep ${seconds}; echo end >> runs.txt`
+/** Longer than the fault takes to come on a busy machine: an agent that it ends must not be faster. */
+const endlessSeconds = 600
 
 /** An agent of the Agent Client Protocol that plans first, and does the same once its plan is approved. */
 const planningAgent = String.raw`
@@ -85,8 +89,11 @@ export interface FaultBench extends AsyncDisposable {
   readonly platform: PlatformProcess
   readonly remote: GitFixture
   readonly server: GitServer
-  /** Creates a task and waits until it is at the stage, with whatever can be held there held. */
-  taskAt(stage: Stage): Promise<string>
+  /**
+   * Creates a task and waits until it is at the stage, with whatever can be held there held. An agent that the coming
+   * fault ends does not end by itself before.
+   */
+  taskAt(stage: Stage, coming?: Fault): Promise<string>
   /** Does the harm, and starts again what a person would start again: main. */
   strike(fault: Fault, id: string): Promise<void>
   /** Lets go of what `taskAt` held. */
@@ -112,7 +119,8 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
   let isQueueHeld = false
 
   const request = { repo: `${server.url}/project.git`, task: 'Count', setup }
-  const create = (): Promise<string> => platform.api.create({ ...request, agent: { name: 'command', command } })
+  const create = (seconds = 1): Promise<string> =>
+    platform.api.create({ ...request, agent: { name: 'command', command: commandOf(seconds) } })
   let planned: string | undefined
 
   const restart = async (): Promise<void> => {
@@ -144,7 +152,7 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
   }
   const conditionAt: Partial<Record<Stage, string>> = { 'sandbox ready': 'SandboxReady', collecting: 'AgentFinished' }
 
-  const taskAt = async (stage: Stage): Promise<string> => {
+  const taskAt: FaultBench['taskAt'] = async (stage, coming) => {
     over = new AbortController()
     const signal = anySignal([over.signal, AbortSignal.timeout(hangMs)])
     if (stage === 'queued') {
@@ -176,7 +184,8 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
           : stage === 'pushing'
             ? asked(/^POST .*git-receive-pack$/, signal)
             : undefined
-    const id = await create()
+    const isEnded = coming !== undefined && expectedEnd(coming, stage) === 'what was on disk'
+    const id = await create(isEnded ? endlessSeconds : 1)
     await (reached ?? printed(id, stage === 'set-up' ? 'preparing' : 'working', signal))
     return id
   }
@@ -251,20 +260,23 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
     platform,
     remote,
     server,
-    create,
+    create: () => create(),
     taskAt,
     strike,
     release,
     async untilHealthy() {
       const kube = await platform.kube()
-      await waitUntil('the pool is healthy and nothing is left of tasks', async () => {
-        const claims = await kube.list(SandboxClaims, { namespace: 'corral' })
-        const sandboxes = await kube.list(Sandboxes, { namespace: 'corral' })
-        const pods = await kube.list(Pods, { namespace: 'corral' })
-        const areReady = sandboxes.items.every(({ status }) => isConditionTrue(status?.conditions, 'Ready'))
-        const counts = [claims.items.length, sandboxes.items.length, pods.items.length]
-        return areReady && counts.join() === [0, warmSandboxes, warmSandboxes].join()
-      })
+      let seen: PoolState | undefined
+      const lastSeen = (): string => `${JSON.stringify(seen, undefined, 2)}\n${platform.output().slice(-8_000)}`
+      await waitUntil(
+        'the pool is healthy and nothing is left of tasks',
+        async () => {
+          seen = await readPoolState(kube)
+          const counts = [seen.claims.length, seen.sandboxes.length, seen.pods.length]
+          return seen.areReady && counts.join() === [0, warmSandboxes, warmSandboxes].join()
+        },
+        { lastSeen },
+      )
     },
     async [Symbol.asyncDispose]() {
       over.abort()

@@ -66,7 +66,7 @@ interface Row {
 const rows: Row[] = [
   { when: 'a build has begun', moment: inState('Starting'), full: true },
   { when: 'its sandbox is there', moment: inState('Running'), full: true },
-  { when: 'set-up runs', moment: settingUp },
+  { when: 'set-up runs', moment: settingUp, full: true },
   { when: 'the snapshot is being sealed', moment: sealing },
   { when: 'the build is recorded', moment: inState('Succeeded'), full: true },
   { when: 'the snapshot is being attached', moment: attaching },

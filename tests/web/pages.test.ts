@@ -110,6 +110,8 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
     await dialog.getByLabel('Repository').fill('')
     await page.getByLabel('What should be done').fill('Say what was asked')
     await page.keyboard.press('Control+Enter')
+    // The next page would take the request with it.
+    await dialog.waitFor({ state: 'detached' })
     await open('/?project=shop', '.row')
     expect(await page.locator('.row').allInnerTexts()).toEqual([expect.stringContaining('Say what was asked')])
 
@@ -152,9 +154,9 @@ describe.skipIf(!chromiumPath)('in a browser, page by page', () => {
   it('shows cause, hint and last output of a failure, and retries it', async () => {
     const { page } = tab
     await open(`/tasks/${ids.failed}`, '.failure-card')
-    const card = await page.locator('.failure-card').innerText()
-    expect(card).toContain('AgentFailed')
-    expect(card).toContain('npm error code ERESOLVE')
+    // The cause is in the task, the last lines come with its log.
+    await page.locator('.failure-card', { hasText: 'npm error code ERESOLVE' }).waitFor()
+    expect(await page.locator('.failure-card').innerText()).toContain('AgentFailed')
     await page.keyboard.press('r')
     await page.waitForURL((url) => url.pathname.startsWith('/tasks/') && !url.pathname.includes(ids.failed))
   })

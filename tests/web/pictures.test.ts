@@ -1,13 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessibilityProblems, chromiumPath, startBrowser } from './browser.js'
 import { exampleNow, examplePlatform } from './example-platform.js'
 import { pictureDifference, pictureThreshold } from './picture-differences.js'
 import { type Picture, pictures } from './picture-list.js'
 import { openScripted, type ScriptedTab, scriptedOrigin } from './scripted-page.js'
+import { smallPng } from './small-png.js'
 
 /**
  * Every page as a picture, both themes, wide and narrow, beside the committed one. The fonts are the interface's own; the
@@ -52,33 +53,38 @@ describe.skipIf(!chromiumPath)('every page, as it was looked at', () => {
     'S2-M2: %s looks as it did, and breaks no rule of WCAG 2.2 AA',
     async (name, picture) => {
       const differing: string[] = []
-      for (const { colorScheme, width, hasRules } of variants) {
-        const tab = tabs.get(`${colorScheme} ${width}`)
+      for (const variant of variants) {
+        const { colorScheme, width, hasRules } = variant
+        const own = picture.platform && (await openScripted(browser, picture.platform, { ...variant, now: exampleNow }))
+        await own?.page.goto(scriptedOrigin)
+        const tab = own ?? tabs.get(`${colorScheme} ${width}`)
         if (!tab) throw new Error('the tab was not opened')
-        const file = `${name}-${colorScheme}-${width}.png`
         await show(tab, picture)
+        const file = `${name}-${colorScheme}-${width}.png`
         const problems = hasRules && !isWriting ? await accessibilityProblems(tab.page) : []
+        if (isComparable) problems.push(...(await differencesOf(tab.page, file)))
         differing.push(...problems.map((problem) => `${file}: ${problem}`))
-        if (!isComparable) continue
-        const taken = await tab.page.screenshot({ animations: 'disabled', caret: 'hide' })
-        if (isWriting) {
-          writeFileSync(join(directory, file), taken)
-          continue
-        }
-        if (!existsSync(join(directory, file))) {
-          process.stderr.write(`pictures: ${file} is not committed: it is not compared\n`)
-          continue
-        }
-        const difference = await pictureDifference(tab.page, taken, readFileSync(join(directory, file)))
-        if (difference <= pictureThreshold.pixels) continue
-        mkdirSync('test-report/pictures', { recursive: true })
-        writeFileSync(join('test-report/pictures', file), taken)
-        differing.push(`${file}: ${(difference * 100).toFixed(2)} % of its pixels; see test-report/pictures`)
+        await own?.context.close()
       }
       expect(differing).toEqual([])
     },
   )
 })
+
+/** How the page differs from its picture; writes the picture where that was asked for. */
+async function differencesOf(page: Page, file: string): Promise<string[]> {
+  const taken = await page.screenshot({ animations: 'disabled', caret: 'hide' })
+  if (isWriting) {
+    writeFileSync(join(directory, file), smallPng(taken))
+    return []
+  }
+  if (!existsSync(join(directory, file))) return ['there is no such picture: CORRAL_WRITE_PICTURES=1 writes it']
+  const difference = await pictureDifference(page, taken, readFileSync(join(directory, file)))
+  if (difference <= pictureThreshold.pixels) return []
+  mkdirSync('test-report/pictures', { recursive: true })
+  writeFileSync(join('test-report/pictures', file), taken)
+  return [`${(difference * 100).toFixed(2)} % of its pixels; see test-report/pictures`]
+}
 
 /** Tabs in which something was done: what is open or typed there goes with the next load. */
 const touched = new WeakSet<ScriptedTab>()

@@ -83,6 +83,11 @@ export async function ensurePrometheus(): Promise<{ prometheus: string; promtool
   return { prometheus: join(root, 'usr/bin/prometheus'), promtool: join(root, 'usr/bin/promtool') }
 }
 
+/** Debian's judge of shell scripts. */
+export async function ensureShellcheck(): Promise<string> {
+  return join(await unpacked('shellcheck', ['shellcheck']), 'usr/bin/shellcheck')
+}
+
 async function unpacked(place: string, names: readonly string[]): Promise<string> {
   const root = join(oracleCache(), place)
   if (existsSync(root)) return root

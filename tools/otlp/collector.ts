@@ -26,8 +26,8 @@ export interface Collector {
   close(): Promise<void>
 }
 
-/** Listens on loopback and keeps every span it is sent. */
-export async function startCollector(): Promise<Collector> {
+/** Listens on loopback, or where it is told, and keeps every span it is sent. */
+export async function startCollector(host = '127.0.0.1'): Promise<Collector> {
   const spans: CollectedSpan[] = []
   const strays: string[] = []
   const sessions = new Set<ServerHttp2Session>()
@@ -49,10 +49,10 @@ export async function startCollector(): Promise<Collector> {
       stream.end(Buffer.from([0, 0, 0, 0, 0])) // one frame, not compressed, with an empty message
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
   const { port } = server.address() as AddressInfo // a listening TCP server has one
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${host}:${port}`,
     spans,
     strays,
     close: () =>

@@ -81,37 +81,44 @@ export async function bootCluster({ hasGvisor, audited }: BootOptions): Promise<
   }
 }
 
+/** A volume on the disk of the node; with a claim, for that one alone. */
+export function volumeIn(directory: string, name: string, claim?: { namespace: string; name: string }): object {
+  const path = volumePath(directory, name)
+  mkdirSync(path, { recursive: true })
+  chmodSync(path, 0o777)
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name },
+    spec: {
+      capacity: { storage: '20Gi' },
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Retain',
+      hostPath: { path },
+      ...(claim ? { claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', ...claim } } : {}),
+    },
+  }
+}
+
+/** Where it lies. */
+export const volumePath = (directory: string, name: string): string => join(directory, 'volumes', name)
+
 /** What a cluster has before anybody installs anything: storage and runtimes. */
 export function surroundings({ directory }: ControlPlane): object[] {
-  const volume = (name: string): object => {
-    const path = join(directory, 'volumes', name)
-    mkdirSync(path, { recursive: true })
-    chmodSync(path, 0o777)
-    return {
-      apiVersion: 'v1',
-      kind: 'PersistentVolume',
-      metadata: { name },
-      spec: {
-        capacity: { storage: '20Gi' },
-        accessModes: ['ReadWriteOnce'],
-        persistentVolumeReclaimPolicy: 'Retain',
-        hostPath: { path },
-      },
-    }
-  }
   // One for each installation: a volume that was used is not given to another claim.
   return [
-    ...['first', 'second', 'third'].map(volume),
+    ...['first', 'second', 'third', 'fourth'].map((name) => volumeIn(directory, name)),
     { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'gvisor' }, handler: 'gvisor' },
   ]
 }
 
 /** Values of the chart: two cores hold ten sandboxes only if each asks for little. */
-export function smallValues(modelUrl: string): object {
+export function smallValues(modelUrl: string, tracing: object = {}): object {
   const small = { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '2Gi' } }
   return {
     server: { maxTasks: 12, resources: small, extraEnv: [{ name: 'ANTHROPIC_BASE_URL', value: modelUrl }] },
     controllers: { resources: small },
     sandbox: { warm: 2, resources: small },
+    tracing,
   }
 }

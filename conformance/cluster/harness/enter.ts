@@ -3,7 +3,12 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { findKubectl } from '@corral/testing'
 import { ensureOracle, findGo, nodeObstacles } from '../../../tools/oracle/index.js'
-import { ensureNodePackages, ensurePacketFilter, ensurePrometheus } from '../../../tools/oracle/node-packages.js'
+import {
+  ensureNodePackages,
+  ensurePacketFilter,
+  ensurePrometheus,
+  ensureShellcheck,
+} from '../../../tools/oracle/node-packages.js'
 
 const root = join(import.meta.dirname, '../../..')
 const tsxLoader = createRequire(import.meta.url).resolve('tsx')
@@ -31,6 +36,7 @@ export async function enterCluster(script: string, args: readonly string[]): Pro
     await ensureNodePackages()
     await ensurePacketFilter()
     await ensurePrometheus()
+    await ensureShellcheck()
     const images = await ended('npm', ['run', '--silent', 'images', '--', '--agent', 'claude'])
     if (images !== 0) return images
   }

@@ -4,7 +4,8 @@ import { portForward, runProgram, waitUntil } from '@corral/testing'
 import type { Cluster } from '../harness/cluster.js'
 import type { Step } from '../harness/report.js'
 
-const chart = join(import.meta.dirname, '../../../deploy/helm/corral')
+const root = join(import.meta.dirname, '../../..')
+const chart = join(root, 'deploy/helm/corral')
 
 /** Helm as a person runs it. */
 export type Helm = (...args: string[]) => Promise<string>
@@ -103,6 +104,17 @@ export function installSteps(cluster: Cluster, helm: Helm, valuesFile: string): 
       title: 'helm test runs a task from a repository to a branch',
       async run() {
         match(await helm('test', 'corral', '--timeout', '5m'), /Phase:\s+Succeeded/)
+        return undefined
+      },
+    },
+    {
+      title: 'S4-P3.6: the check of network policies sees that the network of this node enforces none',
+      async run() {
+        const env = { ...process.env, KUBECONFIG: cluster.kubeconfig }
+        const script = join(root, 'scripts/cluster/check-policies.sh')
+        const { code, stdout, stderr } = await runProgram('bash', [script, namespace], { env, timeoutMs: 600_000 })
+        match(`${stdout}${stderr}`, /NOT ENFORCED: a pod that may not ask the server got an answer/)
+        equal(code, 1)
         return undefined
       },
     },

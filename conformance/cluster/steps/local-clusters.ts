@@ -1,7 +1,8 @@
 import { equal, match } from 'node:assert/strict'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { findKubectl, runProgram } from '@corral/testing'
+import { ensureShellcheck } from '../../../tools/oracle/node-packages.js'
 import type { Cluster } from '../harness/cluster.js'
 import type { Step } from '../harness/report.js'
 
@@ -25,6 +26,15 @@ export function localClusterSteps(cluster: Cluster, helmProgram: string, hasGvis
   const script = (name: string, verb: string) =>
     runProgram('bash', [join(root, 'scripts/cluster', name), verb], { env, timeoutMs: 900_000 })
   return [
+    {
+      title: 'S2-X1: shellcheck has nothing to say of the scripts for clusters',
+      async run() {
+        const scripts = readdirSync(join(root, 'scripts/cluster')).map((name) => join('scripts/cluster', name))
+        const { code, stdout } = await runProgram(await ensureShellcheck(), ['-x', ...scripts], { cwd: root })
+        equal(code, 0, stdout)
+        return `${scripts.length} scripts`
+      },
+    },
     {
       title: `S2-D5 S2-X1 S2-S3${hasGvisor ? ' S2-P4' : ''}: scripts/cluster/minikube.sh up leads to a task that helm test runs${hasGvisor ? ' in gVisor' : ''}`,
       async run() {

@@ -158,8 +158,9 @@ export function taskSteps(cluster: Cluster): Step[] {
         const pod = (
           await kubectl('get', 'pods', '-l', 'app=corral', '-o', 'jsonpath={.items[0].metadata.name}')
         ).trim()
-        for (const path of [`pod/${pod}`, 'sandboxwarmpool/default', 'sandboxtemplate/default'])
-          match(await read(`/objects/${path}`), /metadata:/)
+        const sandbox = await kubectl('get', 'sandboxclaim', held.id, '-o', 'jsonpath={.status.sandbox.name}')
+        const shown = [`pod/${pod}`, 'sandboxwarmpool/default', 'sandboxtemplate/default', `sandbox/${sandbox}`]
+        for (const path of shown) match(await read(`/objects/${path}`), /metadata:/)
         equal((await api.request('PATCH', '/pools/default', { body: { replicas: 2 } })).status, 200)
         const { id } = (await post(`/tasks/${held.id}/messages`, { task: 'once more' })) as { id: string }
         const next = succeeded(await api.untilEnded(id))
@@ -184,6 +185,20 @@ export function taskSteps(cluster: Cluster): Step[] {
         )
         ok(task.branch)
         equal((await api.request('DELETE', `/projects/${name}`)).status < 300, true)
+        return undefined
+      },
+    },
+    {
+      title: 'an environment is asked for, shown and removed; a cluster keeps no snapshot of it',
+      async run() {
+        const made = await api.request('POST', '/environments', { body: { repo: repo.url, ref: 'main' } })
+        ok(made.status < 300, made.text)
+        const { name } = made.json as { name: string }
+        for (const path of ['/environments', `/environments/${name}`])
+          match((await api.request('GET', path)).text, new RegExp(name))
+        const again = await api.request('POST', `/environments/${name}/build`, { body: { no_cache: true } })
+        ok(again.status < 300, again.text)
+        ok((await api.request('DELETE', `/environments/${name}`)).status < 300)
         return undefined
       },
     },

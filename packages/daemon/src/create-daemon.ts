@@ -8,6 +8,7 @@ import {
   fileOperationSchema,
   processIdSchema,
   runnerTaskSchema,
+  type StartProcessRequest,
   sandboxBindingSchema,
   signalRequestSchema,
   startProcessRequestSchema,
@@ -18,6 +19,7 @@ import { failureResponse } from './failure-response.js'
 import { fileOperation } from './file-operations.js'
 import { outputResponse } from './output-stream.js'
 import { servePath } from './path-routes.js'
+import type { ProcessHandle } from './process-handle.js'
 import { ProcessRegistry } from './process-registry.js'
 import { bodyChunks, check, queryFlag, queryNumber, readJson } from './request-input.js'
 import { ReversePorts } from './reverse-ports.js'
@@ -45,7 +47,11 @@ export interface DaemonOptions {
 export interface Daemon {
   readonly processes: ProcessRegistry
   readonly reversePorts: ReversePorts
+  /** Names this life of the daemon. */
+  readonly boot: string
   fetch(request: Request): Promise<Response>
+  /** Starts a process or joins the one with this id; `boot` is the life the request is meant for, any without it. */
+  openProcess(id: string, request: StartProcessRequest, boot: string | undefined): Promise<ProcessHandle>
   /** Whether the runner works on a task. */
   readonly hasTask: boolean
   /** Ends all processes, the stubborn ones after `graceMs`. */
@@ -61,10 +67,20 @@ export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
   const workMs = options.runnerWorkMs ?? 2_000
   const runner = new Runner({ workDir, workMs, clock, log, onFinished: options.onRunnerFinished })
   const reversePorts = new ReversePorts(log)
-  const app = routes({ processes, runner, reversePorts }, defaultCwd, log)
+  const boot = randomUUID()
+  const openProcess: Parts['openProcess'] = async (id, request, meantFor) => {
+    if (runner.isLatched) throw new CorralError('TaskAlreadyAccepted', 'this sandbox works on a runner task')
+    if (meantFor && meantFor !== boot && !(await processes.find(id))) {
+      throw new CorralError('ProcessLost', 'the daemon has started anew since this request was made')
+    }
+    return processes.startOrJoin(id, request)
+  }
+  const app = routes({ processes, runner, reversePorts, boot, openProcess }, defaultCwd, log)
   return {
     processes,
     reversePorts,
+    boot,
+    openProcess: async (...call) => (await openProcess(...call)).handle,
     // Before the router: it matches decoded paths and stops at a line end, which a file name may contain.
     fetch: async (request) => (await servePath(request, log)) ?? app.fetch(request),
     get hasTask() {
@@ -82,14 +98,19 @@ interface Parts {
   readonly processes: ProcessRegistry
   readonly runner: Runner
   readonly reversePorts: ReversePorts
+  readonly boot: string
+  openProcess(
+    id: string,
+    request: StartProcessRequest,
+    boot: string | undefined,
+  ): Promise<{ handle: ProcessHandle; isNew: boolean }>
 }
 
-function routes({ processes, runner, reversePorts }: Parts, workDir: string, log: Logger): Hono {
+function routes({ processes, runner, reversePorts, boot, openProcess }: Parts, workDir: string, log: Logger): Hono {
   const app = new Hono()
   app.onError((error) => failureResponse(error, log))
   app.notFound((c) => errorResponse('NotFound', `there is no route ${c.req.method} ${c.req.path}`))
 
-  const boot = randomUUID()
   app.get('/healthz', (c) => c.text('ok', 200, { [bootHeader]: boot }))
   app.post('/task', async (c) => {
     const task = await readJson(c.req.raw, runnerTaskSchema, 'BadRequest')
@@ -102,12 +123,7 @@ function routes({ processes, runner, reversePorts }: Parts, workDir: string, log
   app.put('/v1/processes/:id', async (c) => {
     const id = check(c.req.param('id'), processIdSchema)
     const request = await readJson(c.req.raw, startProcessRequestSchema)
-    if (runner.isLatched) throw new CorralError('TaskAlreadyAccepted', 'this sandbox works on a runner task')
-    const meantFor = c.req.header(bootHeader)
-    if (meantFor && meantFor !== boot && !(await processes.find(id))) {
-      throw new CorralError('ProcessLost', 'the daemon has started anew since this request was made')
-    }
-    const { handle, isNew } = await processes.startOrJoin(id, request)
+    const { handle, isNew } = await openProcess(id, request, c.req.header(bootHeader))
     if (queryFlag(new URL(c.req.url).searchParams.get('attach'), 'attach')) {
       return outputResponse(handle, 0, true, c.req.raw.signal)
     }

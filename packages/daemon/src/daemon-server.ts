@@ -3,9 +3,10 @@ import { rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { CorralError, type ErrorCode, errorBody, reverseHost } from '@corral/protocol'
+import { bootHeader, CorralError, type ErrorCode, errorBody, processLineHost, reverseHost } from '@corral/protocol'
 import { getRequestListener } from '@hono/node-server'
 import type { Daemon } from './create-daemon.js'
+import { serveProcessLine } from './process-line.js'
 
 /** Where to listen: a TCP port (0 = any) on an address, or a unix socket. */
 export type ListenTarget = { readonly port: number; readonly host?: string } | { readonly socket: string }
@@ -26,7 +27,7 @@ export interface ServeOptions {
 
 /** Serves the daemon. Rejects when the address cannot be had; a socket file left by a dead daemon is replaced. */
 export async function serveDaemon(
-  daemon: Pick<Daemon, 'fetch'> & Partial<Pick<Daemon, 'reversePorts'>>,
+  daemon: Pick<Daemon, 'fetch'> & Partial<Pick<Daemon, 'reversePorts' | 'openProcess' | 'boot'>>,
   target: ListenTarget,
   options: ServeOptions = {},
 ): Promise<DaemonServer> {
@@ -43,12 +44,18 @@ export async function serveDaemon(
   )
   // Node counts them no longer among the server's connections, but waits for them all the same.
   const lines = new Set<Duplex>()
-  server.on('connect', (request: IncomingMessage, line: Duplex) => {
+  server.on('connect', (request: IncomingMessage, line: Duplex, early: Buffer) => {
+    if (early.length > 0) line.unshift(early)
     line.on('error', () => undefined)
     lines.add(line)
     line.once('close', () => lines.delete(line))
     const reason = options.refuse?.(request)
     if (reason) return refuseLine(line, 401, 'Unauthorized', reason)
+    if (request.url?.startsWith(`${processLineHost}:`) && daemon.openProcess) {
+      const { openProcess } = daemon
+      line.write(`HTTP/1.1 200 Ready\r\n${bootHeader}: ${daemon.boot}\r\n\r\n`)
+      return serveProcessLine(line, (id, start, boot) => openProcess(id, start, boot))
+    }
     const port = Number(new RegExp(`^${reverseHost}:(\\d{1,5})$`).exec(request.url ?? '')?.[1])
     if (!daemon.reversePorts || !(port >= 1 && port <= 65_535))
       return refuseLine(line, 400, 'BadRequest', `CONNECT takes ${reverseHost}:PORT`)

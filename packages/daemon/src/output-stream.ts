@@ -5,16 +5,22 @@ import { pullStream } from './pull-stream.js'
 
 const heartbeatMs = 10_000
 
+export interface FrameReader {
+  /** The next frame as bytes; undefined at the end. */
+  next(): Promise<Uint8Array | undefined>
+  dispose(): Promise<void>
+}
+
 /**
  * The output from `offset` as frames. Following, it stays open until the process has ended and all output is sent; a
- * quiet process sends heartbeats. A reader that stops reading stops the stream, and holds one chunk.
+ * quiet process sends heartbeats.
  */
-export async function outputResponse(
+export async function outputFrames(
   handle: ProcessHandle,
   offset: number,
   follow: boolean,
   signal: AbortSignal,
-): Promise<Response> {
+): Promise<FrameReader> {
   const length = handle.record().output_bytes
   if (offset > length) {
     throw new CorralError('OffsetOutOfRange', `offset ${offset} lies beyond the ${length} bytes of output`)
@@ -24,16 +30,10 @@ export async function outputResponse(
   const closed = AbortSignal.any([gone.signal, signal])
   let sentTo = offset
   let isDone = false
-  let isFresh = follow
   /** Read behind a gap, which is told first. */
   let behindGap: OutputChunk | undefined
 
   const next = async (): Promise<Uint8Array | undefined> => {
-    if (isFresh) {
-      // The first frame at once: some servers send nothing, not even the status, before there is a body.
-      isFresh = false
-      return encodeOutputFrame({ type: 'heartbeat', offset: sentTo })
-    }
     while (!isDone && !closed.aborted) {
       // Read before the cursor: output that was there when the end was seen is sent before the end.
       const { exit, output_bytes } = handle.record()
@@ -66,5 +66,23 @@ export async function outputResponse(
     gone.abort()
     await cursor.close()
   }
-  return new Response(pullStream(next, dispose), { headers: { 'content-type': outputContentType } })
+  return { next, dispose }
+}
+
+/** The same as the body of an answer. A reader that stops reading stops the stream, and holds one chunk. */
+export async function outputResponse(
+  handle: ProcessHandle,
+  offset: number,
+  follow: boolean,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { next, dispose } = await outputFrames(handle, offset, follow, signal)
+  let isFresh = follow
+  const first = async (): Promise<Uint8Array | undefined> => {
+    if (!isFresh) return next()
+    // The first frame at once: some servers send nothing, not even the status, before there is a body.
+    isFresh = false
+    return encodeOutputFrame({ type: 'heartbeat', offset })
+  }
+  return new Response(pullStream(first, dispose), { headers: { 'content-type': outputContentType } })
 }

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CorralError, daemonLimits, type ProcessRecord, type StartProcessRequest } from '@corral/protocol'
@@ -101,7 +102,7 @@ export class ProcessRegistry {
     const { env: base, clock, log } = this.#options
     const env = { ...base, ...this.#boundEnv, ...request.env }
     const cwd = request.cwd ?? this.#options.defaultCwd
-    await requireDirectory(cwd)
+    requireDirectory(cwd)
     requireProgram(request.argv[0]!, env.PATH ?? '', cwd)
 
     const directory = join(this.#options.directory, id)
@@ -164,9 +165,17 @@ async function endProcess(handle: ProcessHandle, graceMs: number): Promise<void>
   }
 }
 
-async function requireDirectory(cwd: string): Promise<void> {
-  const found = await stat(cwd).catch(() => undefined)
-  if (!found?.isDirectory()) throw new CorralError('WorkingDirectoryMissing', `"${cwd}" is not a directory`)
+function requireDirectory(cwd: string): void {
+  if (!isDirectory(cwd)) throw new CorralError('WorkingDirectoryMissing', `"${cwd}" is not a directory`)
+}
+
+/** Not by way of the thread pool, which costs a command more than the look itself. */
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false // not there, or not ours to look at
+  }
 }
 
 function requireProgram(name: string, path: string, cwd: string): void {

@@ -50,7 +50,7 @@ export async function runDaemon(env: NodeJS.ProcessEnv, argv: readonly string[] 
     const end = await Promise.race([finished, stopped])
     if (typeof end === 'string') log.info('stopping', { signal: end, hasTask: daemon.hasTask })
     await daemon.terminate(processGraceMs)
-    await upstream?.close()
+    await upstream?.close(connectionGraceMs)
     await server.close(connectionGraceMs)
     await daemon.close()
     return typeof end === 'number' ? end : daemon.hasTask ? 1 : 0

@@ -23,7 +23,8 @@ export interface SandboxdOptions {
 export interface SandboxdServer {
   readonly restPort: number
   readonly grpcPort: number
-  close(): Promise<void>
+  /** Calls under way have `graceMs` to answer: the exit of a command that was just ended is one of those answers. */
+  close(graceMs?: number): Promise<void>
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
@@ -46,11 +47,12 @@ export async function serveSandboxd(options: SandboxdOptions): Promise<SandboxdS
   const rest = createServer({ requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 60_000 }, guarded)
   let servers: Promise<GrpcServers> | undefined
   const sockets = new Set<Socket>()
+  const calls = new CallsUnderWay()
   const grpc = createTcpServer((socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())
-    servers ??= grpcServers(options)
+    servers ??= grpcServers(options, calls)
     void passOn(socket, servers).catch((error: unknown) => {
       options.log.error('gRPC connection failed', { error: String(error) })
       socket.destroy()
@@ -60,15 +62,41 @@ export async function serveSandboxd(options: SandboxdOptions): Promise<SandboxdS
   return {
     restPort: portOf(rest),
     grpcPort: portOf(grpc),
-    async close() {
+    async close(graceMs = 0) {
       isStopping = true
       const closed = Promise.all([once(rest, 'close'), once(grpc, 'close')])
       rest.close()
       grpc.close()
+      await calls.done(graceMs)
       rest.closeAllConnections()
       for (const socket of sockets) socket.destroy()
       await closed
     },
+  }
+}
+
+/** Answers that are not sent to their end yet. */
+class CallsUnderWay {
+  readonly #open = new Set<object>()
+  #onDone: (() => void) | undefined
+
+  add(response: { once(event: 'close', listener: () => void): unknown }): void {
+    this.#open.add(response)
+    response.once('close', () => {
+      this.#open.delete(response)
+      if (this.#open.size === 0) this.#onDone?.()
+    })
+  }
+
+  async done(graceMs: number): Promise<void> {
+    if (this.#open.size === 0 || graceMs <= 0) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, graceMs)
+      this.#onDone = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   }
 }
 
@@ -123,14 +151,14 @@ function reopened(socket: Socket, first: Buffer): Duplex {
   return duplex
 }
 
-async function grpcServers(options: SandboxdOptions): Promise<GrpcServers> {
+async function grpcServers(options: SandboxdOptions, calls: CallsUnderWay): Promise<GrpcServers> {
   const [{ connectNodeAdapter }, { Code, ConnectError }, { processService }, http2] = await Promise.all([
     import('@connectrpc/connect-node'),
     import('@connectrpc/connect'),
     import('./sandboxd-processes.js'),
     import('node:http2'),
   ])
-  const handler = connectNodeAdapter({
+  const answer = connectNodeAdapter({
     routes: processService(options.processes, options.root),
     interceptors: [
       (next) => (request) => {
@@ -140,6 +168,10 @@ async function grpcServers(options: SandboxdOptions): Promise<GrpcServers> {
       },
     ],
   })
+  const handler: typeof answer = (request, response) => {
+    calls.add(response)
+    answer(request, response)
+  }
   return { http1: createServer(handler), http2: http2.createServer({}, handler) }
 }
 

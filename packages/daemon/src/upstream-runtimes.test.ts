@@ -259,6 +259,40 @@ describe("sandboxd's processes", () => {
   })
 })
 
+describe('the end of the daemon', () => {
+  const client = () =>
+    createClient(ProcessService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${sandboxd.grpcPort}` }))
+
+  it.each([
+    { what: 'one that goes when it is asked', command: 'echo up; sleep 1000', exitCode: 143 },
+    { what: 'one that does not', command: 'trap "" TERM; echo up; while :; do sleep 0.05; done', exitCode: 137 },
+  ])('94: is told to whoever follows a command as its exit: $what', async ({ command, exitCode }) => {
+    const config = { command: ['sh', '-c', command] }
+    const ends: number[] = []
+    let ended: Promise<void> | undefined
+    for await (const { event } of client().start({ config })) {
+      // What `runDaemon` does when it gets a signal.
+      if (event.case === 'stdout') ended = daemon.terminate(100).then(() => sandboxd.close(60_000))
+      if (event.case === 'exit') ends.push(event.value.exitCode)
+    }
+    await ended
+    expect(ends).toEqual([exitCode])
+  })
+
+  it('94: finds no two commands under one id, however many start at once', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 30 }, async () => {
+        const found: number[] = []
+        for await (const { event } of client().start({ config: { command: ['true'] } })) {
+          if (event.case === 'init') found.push(event.value.processId)
+        }
+        return found[0]
+      }),
+    )
+    expect(new Set(ids).size).toBe(30)
+  })
+})
+
 describe('tokens of the daemon', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const check = {

@@ -26,6 +26,9 @@ export interface PodSetPorts extends Omit<PodWorkerPorts, 'isUidInUse'> {
   policies(): readonly NetworkPolicy[]
 }
 
+const forksRefused =
+  'processes of this pod fail to start others over and over, because it has as many as it may have; it is stopped for up to ten seconds at a time, so that others can work'
+
 /** The pods of this node, one worker each, and the numbers they hold. */
 export class PodSet implements StreamTargets {
   readonly #workers = new Map<string, PodWorker>()
@@ -91,6 +94,12 @@ export class PodSet implements StreamTargets {
     const worker = this.#workers.get(report.podUid)
     if (worker) this.#refusals.report(worker.pod, report)
     else if (this.#records.has(report.podUid)) this.#earlyReports.set(report.podUid, report)
+  }
+
+  /** A pod does little but fail to start processes, and is stopped for moments. */
+  braked(podUid: string): void {
+    const pod = this.#workers.get(podUid)?.pod
+    if (pod) this.ports.events.event(pod, 'Warning', 'ForksRefused', forksRefused)
   }
 
   /** The kernel ended processes of a pod. */

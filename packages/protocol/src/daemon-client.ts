@@ -27,7 +27,7 @@ import {
   type TreeEntry,
   treeEntrySchema,
 } from './daemon-files-api.js'
-import { followOutput, type OutputEvent, type ReadOutputOptions } from './output-reader.js'
+import { type FrameSource, followOutput, type OutputEvent, type ReadOutputOptions } from './output-reader.js'
 import { readLines } from './read-lines.js'
 import { boundedText, failureOf, wrapFailure } from './response-failure.js'
 
@@ -136,7 +136,7 @@ export class DaemonClient {
   /** Reads a process that `open` starts or joins; with `open` absent, one that runs. */
   follow(
     id: string,
-    open: (signal: AbortSignal) => Promise<Response | undefined>,
+    open: (signal: AbortSignal) => Promise<Response | FrameSource | undefined>,
     options: ReadOutputOptions = {},
   ): AsyncIterable<OutputEvent> {
     return followOutput(

@@ -247,6 +247,24 @@ export const errorCodes = {
     'The new branch of the request is checked out in the repository, where git lets nobody else write it.',
     'Choose another name for the new branch, or check another one out.',
   ),
+  ApplyNotPossible: row(
+    409,
+    false,
+    'The change cannot be brought into this work tree.',
+    'The message says why; take it in a shell with `corral task apply`.',
+  ),
+  WorkTreeDirty: row(
+    409,
+    false,
+    'The work tree has changes that are not committed.',
+    'Commit or stash them, then try again.',
+  ),
+  MergeConflict: row(
+    409,
+    false,
+    'Both sides changed the same lines.',
+    'Nothing was changed; merge it in a shell with `corral task apply --3way`.',
+  ),
   LfsUnavailable: row(
     422,
     false,

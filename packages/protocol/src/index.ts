@@ -144,7 +144,7 @@ export {
   outputContentType,
   outputHeaderBytes,
 } from './output-frames.js'
-export type { OutputEvent, ReadOutputOptions } from './output-reader.js'
+export type { FrameSource, OutputEvent, ReadOutputOptions } from './output-reader.js'
 export {
   type AgentInfo,
   agentListSchema,
@@ -164,6 +164,7 @@ export {
   setSecretRequestSchema,
   shownKinds,
 } from './platform-api.js'
+export { encodeLineMessage, type LineMessage, LineMessages, processLineHost } from './process-line.js'
 export {
   type CreateProjectRequest,
   createProjectRequestSchema,
@@ -183,8 +184,13 @@ export { ProjectsClient } from './projects-client.js'
 export { credentialHint, credentialInUrl, redactUrls } from './repository-credentials.js'
 export { boundedText, failureOf, wrapFailure } from './response-failure.js'
 export {
+  type AppliedChange,
+  type ApplyHow,
+  type ApplyRequest,
   type Artifact,
   type ArtifactList,
+  appliedChangeSchema,
+  applyRequestSchema,
   artifactLimits,
   artifactListSchema,
   artifactSchema,

@@ -11,17 +11,40 @@ const data = (offset: number, text: string): OutputFrame => ({
   data: new TextEncoder().encode(text),
 })
 
+/** Output in one piece where it follows on: a reader gets it in the pieces in which it came. */
+function joined(frames: readonly OutputFrame[]): OutputFrame[] {
+  const whole: OutputFrame[] = []
+  for (const frame of frames) {
+    const last = whole.at(-1)
+    const follows =
+      last?.type === 'data' &&
+      frame.type === 'data' &&
+      last.stream === frame.stream &&
+      last.offset + last.data.length === frame.offset
+    if (follows) whole[whole.length - 1] = { ...last, data: Uint8Array.from([...last.data, ...frame.data]) }
+    else whole.push(frame)
+  }
+  return whole
+}
+
 describe('output frames', () => {
   it('are read as they were written, however the bytes are cut', () => {
+    const offset = fc.nat({ max: 2 ** 31 - 1 })
     const frame: fc.Arbitrary<OutputFrame> = fc.oneof(
       fc.record({
         type: fc.constant('data' as const),
         stream: fc.constantFrom('stdout' as const, 'stderr' as const),
-        offset: fc.maxSafeNat(),
+        offset,
         data: fc.uint8Array({ maxLength: 300 }),
       }),
-      fc.record({ type: fc.constant('heartbeat' as const), offset: fc.maxSafeNat() }),
-      fc.record({ type: fc.constant('exit' as const), offset: fc.maxSafeNat(), exit: fc.constant(exit) }),
+      fc.record({ type: fc.constant('heartbeat' as const), offset }),
+      fc.record({
+        type: fc.constant('failure' as const),
+        offset,
+        code: fc.constant('NotFound'),
+        message: fc.string(),
+      }),
+      fc.record({ type: fc.constant('exit' as const), offset, exit: fc.constant(exit) }),
     )
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 20 }), fc.integer({ min: 1, max: 400 }), (frames, size) => {
@@ -33,7 +56,7 @@ describe('output frames', () => {
             read.push(next.type === 'data' ? { ...next, data: Uint8Array.from(next.data) } : next)
           }
         }
-        expect(read).toEqual(frames)
+        expect(joined(read)).toEqual(joined(frames))
         expect(decoder.isComplete).toBe(true)
       }),
     )
@@ -42,6 +65,7 @@ describe('output frames', () => {
   it.each([
     { what: 'a frame that is too long', bytes: [1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0] },
     { what: 'an unknown kind', bytes: [9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] },
+    { what: 'a failure that is none', bytes: [6, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0x7b, 0x7d] },
     { what: 'an exit that is none', bytes: [3, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0x7b, 0x7d] },
   ])('refuse $what', ({ bytes }) => {
     expect(() => new OutputDecoder().push(Uint8Array.from(bytes))).toThrow(

@@ -1,6 +1,7 @@
 import { anySignal } from './any-signal.js'
 import { CorralError } from './corral-error.js'
 import { daemonRoutes, type ProcessExitRecord } from './daemon-api.js'
+import { isErrorCode } from './error-codes.js'
 import { OutputDecoder, type OutputFrame, type OutputStream } from './output-frames.js'
 import { wrapFailure } from './response-failure.js'
 
@@ -26,7 +27,14 @@ export interface ReadOutputOptions {
   confirm?: { readonly everyBytes: number; readonly send: (offset: number) => void } | undefined
 }
 
-type Open = (path: string, signal: AbortSignal) => Promise<Response>
+/** Frames that come another way than as the body of an answer. */
+export interface FrameSource {
+  readonly frames: AsyncIterable<OutputFrame>
+  /** Ends the frames early. */
+  cancel(): void
+}
+
+type Open = (path: string, signal: AbortSignal) => Promise<Response | FrameSource>
 
 /** A line silent for longer than this is dead: the daemon sends a heartbeat every 10 s. */
 const silenceMs = 35_000
@@ -49,6 +57,9 @@ export async function* followOutput(open: Open, id: string, options: ReadOutputO
         lastHeardMs = performance.now()
         pauseMs = 20
         if (frame.type === 'heartbeat') continue
+        if (frame.type === 'failure') {
+          throw new CorralError(isErrorCode(frame.code) ? frame.code : 'InternalError', frame.message)
+        }
         if (frame.offset !== offset) {
           throw new CorralError('ProtocolViolation', `output at ${frame.offset} where ${offset} was expected`)
         }
@@ -86,6 +97,18 @@ async function* readOnce(
   try {
     const ended = signal ? anySignal([signal, silence.signal]) : silence.signal
     const response = await open(`${daemonRoutes.output(id)}?offset=${offset}&follow=${follow}`, ended)
+    if ('frames' in response) {
+      stop = () => response.cancel()
+      ended.addEventListener('abort', stop, { once: true })
+      for await (const frame of response.frames) {
+        clearTimeout(timer)
+        yield frame
+        if (frame.type === 'exit') return
+        timer = setTimeout(() => silence.abort(), silenceMs)
+      }
+      if (signal?.aborted) throw new CorralError('Aborted', 'the call was aborted')
+      return
+    }
     if (!response.body) return
     const reader = response.body.getReader()
     // The answer may belong to a request that knows nothing of our signals.

@@ -45,5 +45,26 @@ export type Artifact = z.infer<typeof artifactSchema>
 export const artifactListSchema = z.object({ artifacts: z.array(artifactSchema) })
 export type ArtifactList = z.infer<typeof artifactListSchema>
 
+/** How a change comes into a work tree: merged into the branch that is checked out, or as edits that are not committed. */
+export const applyHowSchema = z.enum(['merge', 'edits'])
+export type ApplyHow = z.infer<typeof applyHowSchema>
+
+/** `POST /tasks/{id}/apply`. */
+export const applyRequestSchema = z.strictObject({ how: applyHowSchema })
+export type ApplyRequest = z.infer<typeof applyRequestSchema>
+
+export const appliedChangeSchema = z.object({
+  how: applyHowSchema,
+  /** The directory on the platform's machine that has the change now. */
+  work_tree: z.string(),
+  /** The branch that is checked out there. */
+  branch: z.string(),
+  /** Where it stands now. */
+  commit: z.string(),
+  /** Nothing else was on the branch since the task began: no merge commit was made. */
+  fast_forward: z.boolean(),
+})
+export type AppliedChange = z.infer<typeof appliedChangeSchema>
+
 /** What an artifact may weigh. */
 export const artifactLimits = { paths: 50, fileBytes: 64 * 1024 * 1024, totalBytes: 256 * 1024 * 1024 } as const

@@ -31,7 +31,10 @@ import {
 } from './platform-api.js'
 import { type ClientCalls, ProjectsClient } from './projects-client.js'
 import {
+  type AppliedChange,
+  type ApplyRequest,
   type ArtifactList,
+  appliedChangeSchema,
   artifactListSchema,
   type ChangedFiles,
   changedFilesSchema,
@@ -145,6 +148,12 @@ export class TasksClient {
   /** Several attempts side by side. */
   group(name: string, options: TaskCallOptions = {}): Promise<GroupView> {
     return this.#json('GET', `/groups/${encodeURIComponent(name)}`, groupViewSchema, options)
+  }
+
+  /** Brings the change into the work tree of its repository on the platform's machine; refused where it cannot be whole. */
+  apply(id: string, request: ApplyRequest, options: TaskCallOptions = {}): Promise<AppliedChange> {
+    const call = { timeoutMs: 5 * 60_000, ...options }
+    return this.#json('POST', `${pathOf(id)}/apply`, appliedChangeSchema, call, { body: JSON.stringify(request) })
   }
 
   /** Gives an attempt the branch that was asked for: answers the task that pushes it. */

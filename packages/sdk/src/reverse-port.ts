@@ -91,7 +91,7 @@ class ParkedLines implements ReversePort {
     let line: ByteStreamSocket | undefined
     try {
       line = this.#tracked(new ByteStreamSocket(await this.#dial(signal)))
-      const isParked = await this.#park(line)
+      const isParked = await this.#parkInTime(line)
       this.#settle?.resolve()
       const parkedMs = performance.now()
       if (!isParked || !(await this.#isTaken(line))) {
@@ -117,6 +117,13 @@ class ParkedLines implements ReversePort {
       this.#failures += 1
       await pause(Math.min(longestPauseMs, 100 * 2 ** this.#failures), signal)
     }
+  }
+
+  /** A line that is not answered breaks, and what waits for it fails. */
+  async #parkInTime(line: ByteStreamSocket): Promise<true> {
+    const timer = setTimeout(() => line.destroy(), parkMs)
+    timer.unref()
+    return await this.#park(line).finally(() => clearTimeout(timer))
   }
 
   async #park(line: ByteStreamSocket): Promise<true> {
@@ -175,6 +182,10 @@ class ParkedLines implements ReversePort {
 }
 
 const maxHeadBytes = 8_192
+/** A refusal is a few words; the daemon that sends it may be another program by now. */
+const maxRefusalBytes = 65_536
+/** How long the daemon may take to answer, its refusal included. */
+const parkMs = 30_000
 
 /** The answer up to its empty line; what follows stays in the line. */
 async function readHead(line: ByteStreamSocket): Promise<string> {
@@ -191,7 +202,13 @@ async function readHead(line: ByteStreamSocket): Promise<string> {
 
 async function refusal(line: ByteStreamSocket, head: string): Promise<SandboxError> {
   const chunks: Buffer[] = []
-  for await (const chunk of line) chunks.push(chunk as Buffer)
+  let bytes = 0
+  for await (const chunk of line) {
+    chunks.push(chunk as Buffer)
+    bytes += (chunk as Buffer).length
+    if (bytes > maxRefusalBytes)
+      throw new SandboxError('ProtocolViolation', 'the daemon refuses the port without an end')
+  }
   const text = Buffer.concat(chunks).toString('utf8')
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1])
   try {

@@ -5,7 +5,7 @@ import { ByteStreamSocket } from './byte-stream-socket.js'
 import { type ConnectionOptions, openTransport } from './connection/connection-options.js'
 import type { SandboxTransport } from './connection/sandbox-transport.js'
 import { type CorralRuntime, corralRuntime } from './runtime/corral-runtime.js'
-import { detectRuntime } from './runtime/detect-runtime.js'
+import { type Detected, detectRuntime } from './runtime/detect-runtime.js'
 import { legacyRuntime } from './runtime/legacy-runtime.js'
 import { podExecRuntime } from './runtime/pod-exec-runtime.js'
 import type { RuntimeKind, SandboxRuntime } from './runtime/sandbox-runtime.js'
@@ -75,7 +75,7 @@ export class SandboxLink {
   }
 
   async open(signal?: AbortSignal): Promise<OpenLink> {
-    if (this.#isClosed) throw new SandboxError('Aborted', `the handle of sandbox "${this.#ref.name}" was detached`)
+    if (this.#isClosed) throw this.#detached()
     if (!this.#open) {
       const opening = this.#connect(signal)
       this.#open = opening
@@ -93,6 +93,8 @@ export class SandboxLink {
 
   /** Looks why a line broke. Resolves when trying again makes sense; rejects when the sandbox is not there any more. */
   async diagnose(failure: Error): Promise<void> {
+    // Without this a call of a handle that was detached tries again until its own time is over.
+    if (this.#isClosed) throw this.#detached(failure)
     const open = await this.#open?.catch(() => undefined)
     const kube = await this.#kube()
     const { name, namespace } = this.#ref
@@ -136,6 +138,10 @@ export class SandboxLink {
     this.reset()
   }
 
+  #detached(cause?: Error): SandboxError {
+    return new SandboxError('Aborted', `the handle of sandbox "${this.#ref.name}" was detached`, { cause })
+  }
+
   async #connect(signal?: AbortSignal): Promise<OpenLink> {
     const kube = await this.#kube()
     const { connection } = this.#options
@@ -151,11 +157,23 @@ export class SandboxLink {
     const close = () => transport.close()
     const base = { transport, podName, close }
     if (wanted === 'pod-exec') return { ...base, runtime: podExec() }
-    const found = wanted ? { kind: wanted, boot: '' } : await detectRuntime(transport, { signal, authorize })
+    const { authorization } = this
+    const found: Detected | undefined = wanted
+      ? { kind: wanted, boot: '' }
+      : await detectRuntime(transport, { signal, authorize, authorization })
     const fetch = authorize(transport.fetchTo(found?.kind === 'sandboxd' ? 8080 : daemonPort))
     switch (found?.kind) {
-      case 'corral':
-        return { ...base, runtime: corralRuntime(new DaemonClient({ fetch }), found.boot, onCut) }
+      case 'corral': {
+        const { lines } = found
+        return {
+          ...base,
+          runtime: corralRuntime(new DaemonClient({ fetch }), found.boot, onCut, lines),
+          close: () => {
+            lines?.close()
+            transport.close()
+          },
+        }
+      }
       case 'legacy':
         return { ...base, runtime: legacyRuntime(fetch, onCut) }
       case 'sandboxd': {

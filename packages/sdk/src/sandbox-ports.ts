@@ -1,5 +1,6 @@
 import type { KubeClient } from '@corral/kube'
 import { type ListenPortOptions, listenPort, type PortListener } from '@corral/kube'
+import type { ByteStream } from '@corral/ports'
 import { daemonPort } from '@corral/protocol'
 import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
@@ -7,6 +8,9 @@ import type { SandboxLink } from './sandbox-link.js'
 
 const pollMs = 100
 const settleMs = 250
+/** A port that nothing listens on. */
+const closedPort = 1
+const controlTimeoutMs = 10_000
 
 /** Ports inside a sandbox. */
 export class SandboxPorts {
@@ -94,22 +98,26 @@ export class SandboxPorts {
     }, signal)
   }
 
-  /** A tunnel is granted before the port is asked: only a connection that stays open a moment, or speaks, was accepted. */
+  /**
+   * A tunnel is granted before the port is asked, and how long a refusal takes depends on how busy the way is. So a port
+   * counts as open when its connection speaks, or outlives one to a closed port that was dialled after it.
+   */
   async #accepts(port: number, signal: AbortSignal | undefined): Promise<boolean> {
     const { transport } = await this.#link.open(signal)
-    if (!transport.dial) {
+    const { dial } = transport
+    if (!dial) {
       const answer = await transport
         .fetchTo(port)('http://sandbox/', { method: 'HEAD' })
         .catch(() => undefined)
       return answer !== undefined && answer.status !== 502 && answer.status !== 504
     }
     try {
-      const stream = await transport.dial(port, signal)
+      const stream = await dial(port, signal)
       const first = stream[Symbol.asyncIterator]().next()
       try {
-        const quiet = new Promise<'open'>((resolve) => setTimeout(() => resolve('open'), settleMs))
-        const outcome = await Promise.race([first, quiet])
-        return outcome === 'open' || !outcome.done
+        const outlived = refusalOf(() => dial(closedPort, signal)).then(() => after(settleMs))
+        const outcome = await Promise.race([first, outlived])
+        return outcome === undefined || !outcome.done
       } finally {
         first.catch(() => {})
         stream.destroy()
@@ -119,6 +127,22 @@ export class SandboxPorts {
       return false
     }
   }
+}
+
+/** Resolves when a connection ends, at the latest after a while: something may listen there after all. */
+async function refusalOf(dial: () => Promise<ByteStream>): Promise<void> {
+  const stream = await dial().catch(() => undefined)
+  if (!stream) return
+  const timer = setTimeout(() => stream.destroy(), controlTimeoutMs)
+  await stream[Symbol.asyncIterator]()
+    .next()
+    .catch(() => undefined)
+  clearTimeout(timer)
+  stream.destroy()
+}
+
+function after(delayMs: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs, undefined))
 }
 
 function checkPort(port: number): void {

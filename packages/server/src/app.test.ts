@@ -37,6 +37,9 @@ beforeEach(() => {
     },
     decide: async () => view,
     group: async (name) => ({ name, branch: 'b', tasks: [view] }),
+    apply: async () => {
+      throw new Error('no work tree')
+    },
     pick: async () => ({ task: view, isReplay: false }),
     release: async () => view,
     answer: async () => view,
@@ -207,6 +210,7 @@ describe('reading', () => {
       '/tasks',
       '/tasks/{id}',
       '/tasks/{id}/answers',
+      '/tasks/{id}/apply',
       '/tasks/{id}/approve',
       '/tasks/{id}/artifacts',
       '/tasks/{id}/artifacts/{name}',

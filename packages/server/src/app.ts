@@ -1,4 +1,4 @@
-import type { Logger } from '@corral/ports'
+import type { Logger, SpanSink } from '@corral/ports'
 import { CorralError, issueWords, reservedLabels, type SessionView } from '@corral/protocol'
 import type { EnvironmentService, ProjectService, TaskService } from '@corral/tasks'
 import { OpenAPIHono } from '@hono/zod-openapi'
@@ -37,6 +37,7 @@ import {
   taskLogsRoute,
   taskMessageRoute,
 } from './task-routes.js'
+import { traceparentFor, traceRequests } from './trace-requests.js'
 import { type WebFiles, webPages } from './web-files.js'
 import { addWebHandlers } from './web-handlers.js'
 
@@ -60,6 +61,8 @@ export interface AppOptions {
   /** What is wrong with the disk of the platform, while something is: new tasks are refused then. */
   diskProblem?: (() => string | undefined) | undefined
   registry: Registry
+  /** Hears of every request that changes something. */
+  spans?: SpanSink | undefined
   version: string
   log: Logger
 }
@@ -83,6 +86,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const access = options.access ?? createAccess({ token: options.token })
   if (options.web) app.use('*', webPages(options.web, access.isHost))
   app.use('*', compressJson)
+  app.use('*', traceRequests(options.spans))
   app.use('*', gateMiddleware(access.gate, access.sessions))
   const countBody = bodyLimit({
     maxSize: maxBodyBytes,
@@ -120,8 +124,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     refuseWhenFull()
     const reserved = reservedLabelIn(await context.req.json())
     if (reserved) throw new CorralError('Invalid', `labels.${reserved}: its name is reserved and cannot be a label`)
-    const key = context.req.header('idempotency-key')
-    const { task, isReplay, group } = await tasks.create(context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    const { task, isReplay, group } = await tasks.create(context.req.valid('json'), originOf(context))
     if (isReplay) context.header('idempotent-replay', 'true')
     context.header('location', `/tasks/${task.id}`)
     const attempts = group ? { group: group.name, tasks: group.tasks } : {}
@@ -144,18 +147,16 @@ export function createApp(options: AppOptions): OpenAPIHono {
   app.openapi(cancelTaskRoute, async (context) => context.json(await tasks.cancel(context.req.valid('param').id), 202))
   app.openapi(retryTaskRoute, async (context) => {
     refuseWhenFull()
-    const key = context.req.header('idempotency-key')
     const { id } = context.req.valid('param')
-    const { task, isReplay } = await tasks.retry(id, context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    const { task, isReplay } = await tasks.retry(id, context.req.valid('json'), originOf(context))
     if (isReplay) context.header('idempotent-replay', 'true')
     context.header('location', `/tasks/${task.id}`)
     return context.json({ id: task.id, status: task.status }, 201)
   })
   app.openapi(taskMessageRoute, async (context) => {
     refuseWhenFull()
-    const key = context.req.header('idempotency-key')
     const { id } = context.req.valid('param')
-    const answer = await tasks.message(id, context.req.valid('json'), key ? { idempotencyKey: key } : {})
+    const answer = await tasks.message(id, context.req.valid('json'), originOf(context))
     if ('delivery' in answer) return context.json(answer, 202)
     const { task, isReplay } = answer
     if (isReplay) context.header('idempotent-replay', 'true')
@@ -225,6 +226,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
     },
   })
   return app
+}
+
+/** What a request says besides its body. */
+function originOf(context: Context): { idempotencyKey?: string; traceparent: string | undefined } {
+  const key = context.req.header('idempotency-key')
+  return { ...(key ? { idempotencyKey: key } : {}), traceparent: traceparentFor(context) }
 }
 
 /** Schemas pass over `__proto__`, so that its value is lost without a word; what was sent still has it. */

@@ -70,7 +70,9 @@ function signed(token: string, purpose: string, atMs: number): string {
 
 /** When it was signed; undefined where the signature is not ours. */
 function signedTime(token: string, purpose: string, value: string): number | undefined {
-  const [time = '', random = '', given = ''] = value.split('.')
+  const [time = '', random = '', given = '', ...more] = value.split('.')
+  // One code has one spelling: with more behind it a code that was used would pass for another one.
+  if (more.length > 0) return undefined
   const wanted = signature(token, purpose, `${time}.${random}`)
   if (!timingSafeEqual(digest(given), digest(wanted))) return undefined
   return Number.parseInt(time, 36)

@@ -39,6 +39,9 @@ beforeAll(async () => {
     retry: async () => ({ task: view, isReplay: false }),
     decide: async () => view,
     group: async (name) => ({ name, branch: 'b', tasks: [view] }),
+    apply: async () => {
+      throw new Error('no work tree')
+    },
     pick: async () => ({ task: view, isReplay: false }),
     release: async () => view,
     answer: async () => view,

@@ -1,4 +1,10 @@
-import { artifactListSchema, changedFilesSchema, fileRefSchema } from '@corral/protocol'
+import {
+  appliedChangeSchema,
+  applyRequestSchema,
+  artifactListSchema,
+  changedFilesSchema,
+  fileRefSchema,
+} from '@corral/protocol'
 import type { TaskService } from '@corral/tasks'
 import { createRoute, type OpenAPIHono, z } from '@hono/zod-openapi'
 import { byteStream } from './byte-stream.js'
@@ -45,6 +51,17 @@ const taskFileRoute = createRoute({
   responses: { 200: { description: 'The bytes of the file.', content: bytes }, ...errors },
 })
 
+const taskApplyRoute = createRoute({
+  method: 'post',
+  path: '/tasks/{id}/apply',
+  summary: 'Bring the change into the work tree of its repository',
+  description:
+    'Where the repository lies on the machine of the platform: merged into the branch that is checked out, or as edits that are not committed. A work tree with changes of its own, on another branch or with a conflict is refused, and stays as it is.',
+  security,
+  request: { params: id, body: { required: true, ...json(applyRequestSchema, 'How') } },
+  responses: { 200: json(appliedChangeSchema, 'What the work tree has now.'), ...errors },
+})
+
 const taskArtifactsRoute = createRoute({
   method: 'get',
   path: '/tasks/{id}/artifacts',
@@ -78,6 +95,9 @@ export function addResultRoutes(app: OpenAPIHono, tasks: TaskService): void {
     const { sizeBytes, content } = await tasks.file(taskId, { path, ref, signal, ...part })
     return byteStream(content, download('application/octet-stream', { 'x-corral-size': String(sizeBytes) })) as never
   })
+  app.openapi(taskApplyRoute, async (context) =>
+    context.json(await tasks.apply(context.req.valid('param').id, context.req.valid('json').how), 200),
+  )
   app.openapi(taskArtifactsRoute, async (context) =>
     context.json({ artifacts: await tasks.artifacts(context.req.valid('param').id) }, 200),
   )

@@ -1,5 +1,5 @@
 import { createInformer, type Informer, type KubeClient } from '@corral/kube'
-import type { Clock, Logger, SnapshotStore } from '@corral/ports'
+import type { Clock, Logger, SnapshotStore, SpanSink } from '@corral/ports'
 import { type AgentTask, AgentTasks, Pods, SandboxClaims, type Stored } from '@corral/resources'
 import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQueue } from '@corral/runtime'
 import { agentOf, providerNameOf } from './agent-spec.js'
@@ -44,6 +44,7 @@ import type { Step, StepContext, StepOutcome } from './steps/step.js'
 import { takeOverStep } from './steps/take-over-step.js'
 import { TaskError } from './task-error.js'
 import type { TaskMetrics } from './task-metrics.js'
+import { taskSpans, tracedStep } from './tracing/task-spans.js'
 
 export interface TaskControllerOptions {
   client: KubeClient
@@ -78,6 +79,8 @@ export interface TaskControllerOptions {
   /** Told whenever it changes: how long sandboxes of tasks are needed should this process go away; undefined for none. */
   onSandboxesNeeded?(until: Date | undefined): void
   metrics?: TaskMetrics & { controller?: ControllerMetrics }
+  /** Hears of tasks that ended and of each run of a step. */
+  spans?: SpanSink | undefined
   clock: Clock
   log: Logger
 }
@@ -231,7 +234,8 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     records: options.records,
     steps: runner,
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
-      looks.step(task).then((seen) => {
+      tracedStep({ task, step, spans: options.spans, clock }, async () => {
+        const seen = await looks.step(task)
         // Snapshots are of this platform's own nodes.
         const builds = seen.place ? undefined : environments?.builds
         return withEviction(
@@ -247,7 +251,10 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
     isHeldOverLimit: (uid) => heldLimit.isOver(uid),
     usageOf: (uid) => options.usage.total(uid),
     budgetRefusalOf: (uid) => options.usage.budgetRefusal(uid),
-    finished: (task, code) => options.metrics?.finished(task, code),
+    finished(task, code) {
+      options.metrics?.finished(task, code)
+      if (options.spans) for (const span of taskSpans(task, code, clock.now())) options.spans(span)
+    },
     isolation: options.isolation,
     hasEgressByName: options.hasEgressByName ?? true,
     clock,

@@ -5,6 +5,7 @@ import { taskFinalizer } from './agent-task/plan.js'
 import { groupLabel } from './attempts/group.js'
 import { checksRequest, checksSpec } from './checks/check-request.js'
 import { acceptedAtAnnotation } from './task-page.js'
+import { parseTraceparent, traceAnnotations } from './tracing/trace-context.js'
 
 /** What a task has beside its request. */
 export interface TaskIdentity {
@@ -19,6 +20,8 @@ export interface TaskIdentity {
   group?: AgentTask['spec']['group'] | undefined
   /** See `acceptedAtAnnotation`. */
   acceptedAt: string
+  /** The span of the request, where somebody traces it. */
+  traceparent?: string | undefined
 }
 
 /** The object a request becomes. */
@@ -36,7 +39,10 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
       name: identity.name,
       namespace: identity.namespace,
       finalizers: [taskFinalizer],
-      annotations: { [acceptedAtAnnotation]: identity.acceptedAt },
+      annotations: {
+        [acceptedAtAnnotation]: identity.acceptedAt,
+        ...traceAnnotations(parseTraceparent(identity.traceparent)),
+      },
       ...(Object.keys(labels).length > 0 ? { labels } : {}),
     },
     spec: {

@@ -35,6 +35,7 @@ import { completeRequest, withDefaults } from './project/project-request.js'
 import { sandboxWithRuntime } from './project/sandbox-choice.js'
 import type { TaskRecord, TaskRecords } from './records/task-records.js'
 import { checkAgent, checkCapabilities, checkRequest, identityFor } from './request-checks.js'
+import type { BringHome } from './results/bring-home.js'
 import { createTaskResults, type TaskResults } from './results/task-results.js'
 import type { TreeReader } from './results/tree-reader.js'
 import { createTaskDecisions, type TaskDecisions } from './task-decisions.js'
@@ -49,13 +50,21 @@ import { followUpOf } from './thread/follow-up.js'
 import { deliveryOf, withMessage } from './thread/queued-messages.js'
 import { takeBranch } from './thread/take-branch.js'
 
+/** What a request says besides what it asks for. */
+export interface RequestOptions {
+  /** A repeat with the same key answers the first one's task. */
+  idempotencyKey?: string | undefined
+  /** The span it is answered in: what becomes of the task is told below it. */
+  traceparent?: string | undefined
+}
+
 /** Tasks as people and tools see them. Every call names a task by its id; `TaskNotFound` where there is none. */
 export interface TaskService extends TaskResults, AttemptService, HeldService, TaskDecisions {
   /**
    * Accepts a task, or all of several attempts, of which `task` is the first. With the same `idempotencyKey` a repeat
    * answers the first one's task.
    */
-  create(request: CreateTaskRequest, options?: { idempotencyKey?: string }): Promise<CreatedTask>
+  create(request: CreateTaskRequest, options?: RequestOptions): Promise<CreatedTask>
   get(id: string): Promise<TaskView>
   list(options?: {
     status?: TaskPhase
@@ -69,7 +78,7 @@ export interface TaskService extends TaskResults, AttemptService, HeldService, T
   retry(
     id: string,
     request?: RetryTaskRequest,
-    options?: { idempotencyKey?: string },
+    options?: RequestOptions,
   ): Promise<{ task: TaskView; isReplay: boolean }>
   /**
    * A message to an ended task: a new task that goes on from it, with the agent's session. The named one stays. To one that
@@ -78,7 +87,7 @@ export interface TaskService extends TaskResults, AttemptService, HeldService, T
   message(
     id: string,
     message: TaskMessageRequest,
-    options?: { idempotencyKey?: string },
+    options?: RequestOptions,
   ): Promise<{ task: TaskView; isReplay: boolean } | MessageDelivery>
   /**
    * Takes an ended task away, with its record; with `force` one that runs is cancelled first and its work kept. The
@@ -122,6 +131,8 @@ export interface TaskServiceOptions {
   defaults?(): Promise<Pick<CreateTaskRequest, 'timeout_seconds' | 'limits' | 'runtime_class_name'>>
   /** Reads files of results; absent: only their patches are known. */
   trees?: TreeReader
+  /** Brings changes into work trees of this machine; absent: the server has none. */
+  bringHome?: BringHome | undefined
   /** Whether git of this machine has git-lfs; absent where that is not known. */
   hasGitLfs?(): Promise<boolean>
   metrics?: TaskMetrics
@@ -160,7 +171,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   const create = async (
     wanted: CompleteTaskRequest,
     idempotencyKey: string | undefined,
-    { name = nameFor(idempotencyKey), retry, continues, group, asked = wanted }: Beginning = {},
+    { name = nameFor(idempotencyKey), retry, continues, group, asked = wanted, traceparent }: Beginning = {},
   ): Promise<CreatedTask> => {
     // An agent that makes no sense is told before the repository is asked for anything.
     agentSpecOf(wanted.agent ?? options.defaultAgent)
@@ -180,6 +191,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       continues,
       group,
       acceptedAt,
+      traceparent,
     })
     try {
       const stored = await client.create(AgentTasks, task)
@@ -203,7 +215,10 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
       : {}
 
   /** A repeat finds its task also when the project has changed or gone since. */
-  const createAsked = async (asked: CreateTaskRequest, idempotencyKey: string | undefined): Promise<CreatedTask> => {
+  const createAsked = async (
+    asked: CreateTaskRequest,
+    { idempotencyKey, traceparent }: RequestOptions,
+  ): Promise<CreatedTask> => {
     if (asked.project !== undefined && idempotencyKey !== undefined) {
       const name = asked.attempts ? attemptName(groupNameFor(idempotencyKey), 1) : nameFor(idempotencyKey)
       const first = await client.find(AgentTasks, { namespace, name })
@@ -211,17 +226,19 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
         return { task: taskView(first), isReplay: true, ...(await siblingsOf(first, undefined)) }
     }
     const request = withDefaults(await completeRequest(client, namespace, asked), await options.defaults?.())
-    return asked.attempts ? attempts.create(request, asked, idempotencyKey) : create(request, idempotencyKey, { asked })
+    return asked.attempts
+      ? attempts.create(request, asked, { idempotencyKey, traceparent })
+      : create(request, idempotencyKey, { asked, traceparent })
   }
 
   const sendToEnded = async (
     former: Stored<AgentTask>,
     message: TaskMessageRequest,
-    { name, idempotencyKey }: { name: string; idempotencyKey?: string | undefined },
+    { name, idempotencyKey, traceparent }: { name: string } & RequestOptions,
   ): Promise<{ task: TaskView; isReplay: boolean }> => {
     const isBranchFree = !message.new_branch && (await takeBranch(client, former, name))
     const { request, continues } = followUpOf(former, message, { isBranchFree })
-    return create(request, idempotencyKey, { name, continues })
+    return create(request, idempotencyKey, { name, continues, traceparent })
   }
 
   /** A task that ends meanwhile changes, so that the write is refused and its end is seen. */
@@ -256,7 +273,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
   })
 
   return {
-    create: (request, { idempotencyKey } = {}) => createAsked(request, idempotencyKey),
+    create: (request, asked = {}) => createAsked(request, asked),
     async get(id) {
       const task = await getTask(id)
       return taskView(task, queueOf(task))
@@ -281,7 +298,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
         ),
       )
     },
-    async retry(id, wanted = {}, { idempotencyKey } = {}) {
+    async retry(id, wanted = {}, { idempotencyKey, traceparent } = {}) {
       const task = await getTask(id)
       const retry = retryOf(task, wanted)
       const { group, continues } = task.spec
@@ -290,14 +307,14 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
         throw new TaskError('RetryNotPossible', `task ${id} only pushes the attempt ${task.spec.retryOf ?? ''}`, {
           hint: `Pick it again: \`corral task pick ${task.spec.retryOf ?? 'ID'}\`.`,
         })
-      return create(retry.request, idempotencyKey, { retry, continues, group })
+      return create(retry.request, idempotencyKey, { retry, continues, group, traceparent })
     },
-    async message(id, message, { idempotencyKey } = {}) {
+    async message(id, message, { idempotencyKey, traceparent } = {}) {
       const name = nameFor(idempotencyKey)
       const former = await getTask(id)
       const isQueued = former.spec.messages?.some((queued) => queued.id === name) === true
       if (!isFinished(former) || isQueued) return queueMessage(former, message, name)
-      return sendToEnded(former, message, { name, idempotencyKey })
+      return sendToEnded(former, message, { name, idempotencyKey, traceparent })
     },
     async remove(id, { force } = {}) {
       const task = await getTask(id)
@@ -329,7 +346,7 @@ export function createTaskService(options: TaskServiceOptions): TaskService {
     pick: attempts.pick,
     release: async (id) => taskView(await releaseSandbox(client, () => getTask(id))),
     ...createTaskDecisions({ client, getTask }),
-    ...createTaskResults({ getTask, records, trees: options.trees }),
+    ...createTaskResults({ getTask, records, trees: options.trees, bringHome: options.bringHome }),
   }
 }
 
@@ -341,6 +358,7 @@ interface Beginning {
   group?: AgentTask['spec']['group'] | undefined
   /** The request as it came, where a project added to it. */
   asked?: CreateTaskRequest
+  traceparent?: string | undefined
 }
 
 /** Without a beginning the request alone, as it was before there were any. */

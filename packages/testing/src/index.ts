@@ -37,4 +37,5 @@ export {
   taskApi,
 } from './platform/task-api.js'
 export { type TemporaryDirectory, temporaryDirectory } from './platform/temporary-directory.js'
+export { type ReceivedSpan, startTraceCollector, type TraceCollector } from './platform/trace-collector.js'
 export { hangMs, type WaitOptions, waitUntil } from './platform/wait-until.js'

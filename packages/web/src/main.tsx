@@ -2,11 +2,9 @@ import './styles/main.css'
 import { effect, type Signal } from '@preact/signals'
 import { type ComponentChildren, type JSX, render } from 'preact'
 import { LoginPage } from './pages/login-page.js'
-import { TaskPage } from './pages/task-page.js'
 import { TasksPage } from './pages/tasks-page.js'
 import { Empty, Loading } from './parts/basics.js'
 import { lazy } from './parts/lazy.js'
-import { NewTask } from './parts/new-task.js'
 import { areKeysShown, isNewTaskOpen, isPaletteOpen } from './parts/overlays.js'
 import { KeyHelp, Palette } from './parts/palette.js'
 import { needsYou, Shell } from './parts/shell.js'
@@ -14,8 +12,14 @@ import { loadAgents } from './state/agents.js'
 import { loadSession, session } from './state/api.js'
 import { onKey, useKeys } from './state/keys.js'
 import { followLinks, go, route } from './state/location.js'
-import { startStream } from './state/stream.js'
+import './state/notices.js'
+import { areTasksKnown, startStream } from './state/stream.js'
 
+const TaskPage = lazy(async () => (await import('./pages/task-page.js')).TaskPage)
+const NewTask = lazy(
+  async () => (await import('./parts/new-task.js')).NewTask,
+  () => null,
+)
 const ReviewPage = lazy(async () => (await import('./pages/review-page.js')).ReviewPage)
 const SandboxesPage = lazy(async () => (await import('./pages/sandboxes-page.js')).SandboxesPage)
 const PoolPage = lazy(async () => (await import('./pages/sandboxes-page.js')).PoolPage)
@@ -47,7 +51,7 @@ function App(): JSX.Element {
     <>
       <Shell>{page()}</Shell>
       <Palette />
-      <NewTask />
+      {isNewTaskOpen.value && <NewTask />}
       <KeyHelp />
     </>
   )
@@ -119,6 +123,18 @@ async function start(): Promise<void> {
   if (isLogin) session.value = null
   else await loadSession()
 }
+
+// With the first request, not after the answer that says who is signed in.
+if (route.peek().page === 'task') TaskPage.preload()
+effect(() => {
+  // What people open next from the list is there when they do.
+  if (!areTasksKnown.value) return
+  const whenIdle = window.requestIdleCallback ?? ((work: () => void) => setTimeout(work, 200))
+  whenIdle(() => {
+    TaskPage.preload()
+    NewTask.preload()
+  })
+})
 
 effect(() => {
   if (session.value) loadAgents().catch(() => undefined) // the form works without the list

@@ -10,6 +10,7 @@ import type { ServerCommandOptions } from '../platform/run-server.js'
 import type { TaskPart } from '../platform/task-platform.js'
 import { packageCacheOption } from './common.js'
 import { addDrainCommand } from './drain.js'
+import { addRestoreCommand } from './restore.js'
 
 /** `http,controller` in any order; at least one. */
 function parseParts(text: string): TaskPart[] {
@@ -138,4 +139,5 @@ export function addPartCommands(program: Command): void {
     .addOption(logLevel())
     .action(async (options: ServerCommandOptions) => (await import('../platform/run-server.js')).runServer(options))
   addDrainCommand(server)
+  addRestoreCommand(server)
 }

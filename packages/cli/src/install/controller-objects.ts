@@ -9,6 +9,11 @@ export const controllerLabels: { app: string } = { app: name }
 export function controllerObjects(values: InstallValues): object[] {
   const { namespace, controllers } = values
   const account = { name, namespace }
+  const probe = (path: string, periodSeconds: number): object => ({
+    httpGet: { path, port: 'health' },
+    periodSeconds,
+    timeoutSeconds: 5,
+  })
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels: controllerLabels } },
     roleObject(name, corePermissions),
@@ -42,13 +47,19 @@ export function controllerObjects(values: InstallValues): object[] {
                 name,
                 image: values.image,
                 imagePullPolicy: values.pullPolicy,
-                args: ['controller', '--extensions', '--leader-elect=true'],
+                args: [
+                  ...['controller', '--extensions', '--leader-elect=true'],
+                  `--enable-tracing=${String(controllers.isTracing)}`,
+                ],
+                env: controllers.extraEnv,
                 ports: [
                   { name: 'metrics', containerPort: 8080, protocol: 'TCP' },
                   { name: 'health', containerPort: 8081, protocol: 'TCP' },
                 ],
-                livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 10, timeoutSeconds: 5 },
-                readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 10, timeoutSeconds: 5 },
+                // Without it the pod counts as ready only ten seconds after the first look, which comes too early.
+                startupProbe: { ...probe('/readyz', 1), failureThreshold: 120 },
+                livenessProbe: probe('/healthz', 10),
+                readinessProbe: probe('/readyz', 10),
                 resources: controllers.resources,
                 securityContext: restrictedContainer,
               },

@@ -28,7 +28,13 @@ export interface InstallValues {
     placement: object
     extraEnv: Leaf
   }
-  controllers: { resources: Leaf; placement: object }
+  controllers: {
+    resources: Leaf
+    placement: object
+    /** `true` where they export traces, to where the variables say. */
+    isTracing: Leaf
+    extraEnv: Leaf
+  }
   sandbox: {
     image: Leaf
     pullPolicy: Leaf
@@ -77,6 +83,8 @@ export const defaultValues: InstallValues = {
   controllers: {
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '1Gi' } },
     placement: {},
+    isTracing: false,
+    extraEnv: [],
   },
   sandbox: {
     image: 'corral/daemon:0.1.0',

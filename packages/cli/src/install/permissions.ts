@@ -62,11 +62,7 @@ export const serverPermissions: readonly Permission[] = [
   { group: 'corral.dev', resource: 'agenttasks/status', verbs: ['update'] },
   { group: 'corral.dev', resource: 'environments', verbs: ['create', 'delete', 'get', 'list', 'patch'] },
   { group: 'corral.dev', resource: 'projects', verbs: ['create', 'delete', 'get', 'list', 'update'] },
-  {
-    group: EXTENSIONS,
-    resource: 'sandboxclaims',
-    verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
-  },
+  { group: EXTENSIONS, resource: 'sandboxclaims', verbs: ['create', 'delete', 'get', 'list', 'update', 'watch'] },
   { group: EXTENSIONS, resource: 'sandboxwarmpools', verbs: ['create', 'get', 'list', 'patch'] },
   { group: EXTENSIONS, resource: 'sandboxtemplates', verbs: ['get'] },
   { group: AGENTS, resource: 'sandboxes', verbs: ['get', 'list'] },

@@ -103,7 +103,8 @@ export function serverDeployment(values: InstallValues): object {
                 { name: 'broker', containerPort: broker, protocol: 'TCP' },
                 { name: 'metrics', containerPort: metrics, protocol: 'TCP' },
               ],
-              startupProbe: { ...probe('/healthz', 2), failureThreshold: 60 },
+              // Every second until it answers once: a rollout waits for this, and readiness is asked for less often.
+              startupProbe: { ...probe('/readyz', 1), failureThreshold: 120 },
               readinessProbe: probe('/readyz', 5),
               livenessProbe: probe('/healthz', 10),
               resources: server.resources,

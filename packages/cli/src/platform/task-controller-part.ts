@@ -2,6 +2,7 @@ import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import { type AgentTask, isFinalPhase, type Stored } from '@corral/resources'
 import { promControllerMetrics } from '@corral/runtime'
 import {
+  adoptRestoredRecords,
   type Broker,
   brokeredTask,
   createGit,
@@ -50,7 +51,7 @@ export async function startControllerPart(
 ): Promise<TaskControllerPart> {
   const { client, directory, env, clock, log, registry } = options
   const namespace = options.namespace ?? platformNamespace
-  const { records, providers, metrics, places } = shared
+  const { records, providers, metrics, places, spans } = shared
   const tokens = createTaskTokens(options.brokerSecret ?? ensureSecret(directory, 'secrets/broker-token-secret'))
   const usage = createUsageRecord(records.events)
   const prices = filePrices(directory.prices, (problem) => log.error('prices', { problem }))
@@ -60,6 +61,7 @@ export async function startControllerPart(
     new AgentSandboxClient({ client, namespace, ...(options.connection ? { connection: options.connection } : {}) }),
   )
 
+  await adoptRestoredRecords({ client, namespace, directory: directory.tasks })
   const controller = electTaskController(
     {
       client,
@@ -90,6 +92,7 @@ export async function startControllerPart(
       hasEgressByName: options.hasEgressByName ?? true,
       ...(options.onSandboxesNeeded ? { onSandboxesNeeded: options.onSandboxesNeeded } : {}),
       metrics: { ...metrics, controller: promControllerMetrics(registry) },
+      spans,
       clock,
       log,
     },

@@ -11,6 +11,7 @@ import {
   terminalSocket,
 } from '@corral/server'
 import {
+  createBringHome,
   createEnvironmentService,
   createGit,
   createProjectService,
@@ -40,7 +41,7 @@ export async function startHttpPart(
 ): Promise<HttpServer> {
   const { client, registry, log } = options
   const namespace = options.namespace ?? platformNamespace
-  const { records, providers, metrics, places } = shared
+  const { records, providers, metrics, places, spans } = shared
   const git = createGit({ globalConfig: '/dev/null', env: options.env })
   const tasks = createTaskService({
     client,
@@ -56,6 +57,9 @@ export async function startHttpPart(
     isolation: options.isolation,
     ...(options.findIdentity ? { findIdentity: options.findIdentity } : {}),
     defaults: async () => taskDefaults((await settingsStoreOf(options).read()).settings),
+    ...(options.localRepositories
+      ? { bringHome: createBringHome({ git, ...(options.findIdentity ? { findIdentity: options.findIdentity } : {}) }) }
+      : {}),
     trees: quarantineTreeReader({ confine: options.confine, path: options.env.PATH }),
     hasGitLfs: () => hasGitLfs(git),
     metrics,
@@ -75,6 +79,7 @@ export async function startHttpPart(
     isReady: options.isReady,
     diskProblem: options.diskProblem,
     registry,
+    spans,
     version,
     log,
   })

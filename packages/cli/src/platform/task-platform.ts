@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from '@corral/agent-sandbox-sdk'
 import type { KubeClient } from '@corral/kube'
-import type { Clock, Logger, SnapshotStore } from '@corral/ports'
+import type { Clock, Logger, SnapshotStore, SpanSink } from '@corral/ports'
 import type { GitIdentity, SandboxProviderName, Settings } from '@corral/protocol'
 import type { HttpServer } from '@corral/server'
 import {
@@ -21,6 +21,7 @@ import {
 import type { Registry } from 'prom-client'
 import { chosenProviderName, withChosenProvider } from './chosen-provider.js'
 import type { DataDirectory, Ports } from './data-directory.js'
+import { otlpTarget, startOtlpExporter } from './otlp-spans.js'
 import { settingsStoreOf } from './platform-settings.js'
 import { createSandboxPlaces } from './sandbox-places.js'
 import { startControllerPart, type TaskControllerPart } from './task-controller-part.js'
@@ -91,6 +92,8 @@ export interface TaskShared {
   metrics: TaskMetrics
   places: SandboxPlaces
   providerStore: ProviderStore
+  /** Where spans go; undefined where nobody collects them. */
+  spans: SpanSink | undefined
 }
 
 export interface RunningTaskParts {
@@ -116,7 +119,11 @@ export async function startTaskParts(
   const stop = async (): Promise<void> => {
     for (let next = stops.pop(); next; next = stops.pop()) await next()
   }
-  const { directory, env, clock } = options
+  const { directory, env, clock, log } = options
+  const target = otlpTarget(env)
+  const exporter = target && startOtlpExporter(target, { log })
+  // Stopped last: the other parts tell of what they end.
+  if (exporter) stops.push(() => exporter.close())
   const secrets = fileSecretStore(directory.secrets)
   const isReader = !parts.has('controller')
   let broker: { host: string; port: number } | undefined
@@ -141,6 +148,7 @@ export async function startTaskParts(
     }),
     providers: createModelProviders({ endpoints: fileEndpointStore(directory.endpoints), secrets, env }),
     metrics: promTaskMetrics(options.registry),
+    spans: exporter?.sink,
   }
   stops.push(
     () => shared.records.close(),

@@ -46,6 +46,37 @@ export function describeIsolation(variant: Variant): void {
         expect(await bench.run(shared, 'echo still here')).toMatchObject({ stdout: 'still here\n' })
       })
 
+      it('stays when the rest of its container is ended', async () => {
+        // Seconds that nobody else on the machine sleeps: without a namespace the list shows all processes.
+        const [main, child, apart, beside] = [1, 2, 3, 4].map((last) => 10_000_000 + process.pid * 10 + last)
+        const cell = await bench.start(`sleep ${child} & setsid sleep ${apart} & exec sleep ${main}`)
+        const started = await cell.exec({ ...exec, command: ['sleep', String(beside)] })
+        const sleeping = async (): Promise<number[]> => {
+          const { stdout } = await bench.run(cell, 'ps -e -o args=')
+          return [main, child, apart, beside].flatMap((seconds) =>
+            stdout.includes(`sleep ${seconds}`) ? seconds! : [],
+          )
+        }
+        await until('all of them run', async () => (await sleeping()).length === 4)
+        await cell.halt()
+        expect((await started.exited).exitCode).toBe(137)
+        expect(await sleeping()).toEqual([main])
+        await bench.isolation.releasePod(cell.podUid)
+      })
+
+      it.skipIf(isProcess)(
+        'leaves no dead process in its container when what it left behind ends (the first process of the machine is not ours)',
+        async () => {
+          const cell = await bench.start(`sh -c 'sleep 0.01 & exit 0'; touch /tmp/left; exec sleep 600`)
+          const look = 'test -e /tmp/left && cat /proc/[0-9]*/stat'
+          await until('all have been reaped', async () => {
+            const { stdout } = await bench.run(cell, look)
+            return stdout !== '' && !/ \((sh|sleep)\) Z /.test(stdout) && stdout.split('(sleep)').length === 2
+          })
+          await bench.isolation.releasePod(cell.podUid)
+        },
+      )
+
       it('is refused with a typed error when the command does not exist', async () => {
         const pod = bench.pod()
         await bench.isolation.preparePod(pod)

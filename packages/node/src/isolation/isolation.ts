@@ -183,6 +183,8 @@ export interface Isolation {
   watchNetwork(listener: (report: NetworkReport) => void): void
   /** As `watchNetwork`, for processes that the kernel ends for want of memory; absent where the tier does not count them. */
   watchOomKills?(listener: (report: OomReport) => void): void
+  /** Tells, once for a pod, that it is stopped for moments because its processes fail to start others over and over. */
+  watchBraked?(listener: (podUid: string) => void): void
   /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
   releasePod(podUid: string): Promise<void>
   /** Starts what cells need beside the other parts of the platform, ahead of the first cell. Never throws. */

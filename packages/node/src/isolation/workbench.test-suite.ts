@@ -179,7 +179,7 @@ export function openWorkbench(
 export const cradleOf = (dataDir: string): number => Number(readFileSync(join(dataDir, 'cradle', 'cradle.pid'), 'utf8'))
 
 /** A node that may hold no more than this many descriptors: a machine's limit, made small enough to reach. */
-function nodeWithOpenFiles(dataDir: string, openFiles: number): string {
+export function nodeWithOpenFiles(dataDir: string, openFiles: number): string {
   const path = join(dataDir, 'small-node')
   writeFileSync(path, `#!/bin/sh\nulimit -n ${openFiles}\nexec '${process.execPath}' "$@"\n`, { mode: 0o755 })
   return path

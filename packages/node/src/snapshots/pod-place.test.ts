@@ -12,6 +12,8 @@ const pod: Pod = {
         volumeMounts: [
           mount('work', '/workspace'),
           mount('part', '/workspace/part', { subPath: 'sub' }),
+          mount('part', '/whole', { subPath: 'a/b' }),
+          mount('part', '/out', { subPath: '../../..' }),
           mount('claim', '/data'),
           mount('memory', '/fast'),
           mount('work', '/named', { subPathExpr: '$(X)' }),
@@ -30,7 +32,8 @@ const pod: Pod = {
 it.each([
   { path: '/workspace/repo', place: { root: '/d/volumes/work', relative: 'repo' } },
   { path: '/workspace', place: { root: '/d/volumes/work', relative: '' } },
-  { path: '/workspace/part/x', place: { root: '/d/volumes/part/sub', relative: 'x' } },
+  { path: '/workspace/part/x', place: { root: '/d/volumes/part', relative: 'sub/x' } },
+  { path: '/whole', place: { root: '/d/volumes/part', relative: 'a/b' } },
   { path: '/home/agent', place: { root: '/d/home', relative: '' } },
   { path: '/tmp/a/b', place: { root: '/d/tmp', relative: 'a/b' } },
 ])('$path of a pod is in a directory of its own', ({ path, place }) => {
@@ -43,6 +46,7 @@ it.each([
   { path: '/data/x', code: 'NotMovable' },
   { path: '/fast/x', code: 'NotMovable' },
   { path: '/named', code: 'NotMovable' },
+  { path: '/out/etc', code: 'Invalid' },
 ])('$path of a pod is not: $code', ({ path, code }) => {
   expect(() => podPlace(pod, paths, path)).toThrow(expect.objectContaining({ code }))
 })

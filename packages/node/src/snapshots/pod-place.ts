@@ -20,7 +20,9 @@ export function podPlace(pod: Pod, paths: PodPaths, path: string): PodPlace {
     ...(pod.spec?.containers ?? []).flatMap(({ volumeMounts = [] }) =>
       volumeMounts.map((mount) => ({
         target: posix.resolve('/', mount.mountPath),
-        root: join(join(paths.directory, 'volumes', mount.name), mount.subPath ?? ''),
+        root: join(paths.directory, 'volumes', mount.name),
+        // What lies inside a volume was put there by the pod: it may be a link by now.
+        inside: mount.subPath ?? '',
         volume: pod.spec?.volumes?.find(({ name }) => name === mount.name),
         isUnknown: mount.subPathExpr !== undefined,
       })),
@@ -32,7 +34,15 @@ export function podPlace(pod: Pod, paths: PodPaths, path: string): PodPlace {
   if (!found) throw new SnapshotError('NotFound', `${path} is not in a directory of the pod's own`)
   if ('volume' in found && (found.isUnknown || !isOnOwnDisk(found.volume)))
     throw new SnapshotError('NotMovable', `${path} is on a volume that is not an emptyDir on the disk`)
-  return { root: found.root, relative: posix.relative(found.target, path) }
+  const below = posix.relative(found.target, path)
+  return { root: found.root, relative: 'inside' in found ? insideVolume(found.inside, below) : below }
+}
+
+function insideVolume(subPath: string, below: string): string {
+  const relative = posix.join(subPath, below)
+  if (relative.split('/').includes('..'))
+    throw new SnapshotError('Invalid', `subPath "${subPath}" leads out of its volume`)
+  return relative === '.' ? '' : relative
 }
 
 export function isAtOrBelow(path: string, parent: string): boolean {

@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto'
 import {
   CorralError,
   type DaemonClient,
+  type FrameSource,
   type OutputEvent,
   type ProcessRecord,
   type StartProcessRequest,
 } from '@corral/protocol'
+import type { ProcessLines } from './process-lines.js'
 import type { FileEntry, ProcessEvent, ProcessSpec, RuntimeProcess, SandboxRuntime } from './sandbox-runtime.js'
 
 /** How often the daemon is told what has arrived; well inside the window it holds. */
@@ -31,14 +33,24 @@ export function corralRuntime(
   daemon: DaemonClient,
   boot: string,
   onCut: (failure: CorralError) => Promise<void>,
+  lines?: ProcessLines,
 ): CorralRuntime {
   let currentBoot = boot
 
-  function follow(id: string, open: (signal: AbortSignal) => Promise<Response | undefined>, offset: number) {
+  function follow(
+    id: string,
+    open: (signal: AbortSignal) => Promise<Response | FrameSource | undefined>,
+    offset: number,
+    line: () => { confirm(offset: number): void } | undefined = () => undefined,
+  ) {
     const confirm = {
       everyBytes: confirmEveryBytes,
       // A confirmation that is lost is made up for by the next one.
-      send: (at: number) => void daemon.confirmOutput(id, at).catch(() => {}),
+      send: (at: number) => {
+        const open = line()
+        if (open) open.confirm(at)
+        else void daemon.confirmOutput(id, at).catch(() => {})
+      },
     }
     return translated(daemon.follow(id, open, { offset, onCut, confirm }), id)
   }
@@ -71,32 +83,36 @@ export function corralRuntime(
       const request = startRequest(spec, 'memory')
       let hasAnswer = false
       let attempts = 0
+      let line: (FrameSource & { confirm(offset: number): void }) | undefined
       let settle: { resolve: () => void; reject: (error: unknown) => void }
       const begun = new Promise<void>((resolve, reject) => {
         settle = { resolve, reject }
       })
       begun.catch(() => {})
-      const open = async (signal: AbortSignal): Promise<Response | undefined> => {
+      /** Over a line at first; what a cut has left open is asked over HTTP, which finds it by its id. */
+      const send = async (signal: AbortSignal, isFirst: boolean): Promise<Response | FrameSource> => {
+        line = isFirst ? await lines?.start({ id, request, boot: currentBoot }, signal) : undefined
+        const answer = line ?? (await daemon.openProcess(id, request, { signal, boot: currentBoot }))
+        hasAnswer = true
+        settle.resolve()
+        return answer
+      }
+      const open = async (signal: AbortSignal): Promise<Response | FrameSource | undefined> => {
+        line = undefined
         if (hasAnswer) return undefined
         attempts += 1
         try {
-          const answer = await daemon.openProcess(id, request, { signal, boot: currentBoot })
-          hasAnswer = true
-          settle.resolve()
-          return answer
+          return await send(signal, attempts === 1)
         } catch (error) {
           if (!(error instanceof CorralError && error.code === 'ProcessLost') || attempts > 1) throw error
           // Refused at the first try: it runs nowhere, and may go to the daemon's new life.
           currentBoot = (await daemon.boot({ signal })) ?? ''
-          const answer = await daemon.openProcess(id, request, { signal, boot: currentBoot })
-          hasAnswer = true
-          settle.resolve()
-          return answer
+          return await send(signal, false)
         }
       }
       async function* events() {
         try {
-          yield* follow(id, open, 0)
+          yield* follow(id, open, 0, () => line)
         } catch (error) {
           settle.reject(error)
           throw error

@@ -1,6 +1,7 @@
 import { CorralError, DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
 import type { SandboxTransport } from '../connection/sandbox-transport.js'
 import { SandboxError } from '../sandbox-error.js'
+import { ProcessLines } from './process-lines.js'
 import type { RuntimeKind } from './sandbox-runtime.js'
 
 const sandboxdPort = 8080
@@ -10,27 +11,58 @@ export interface Detected {
   readonly kind: Exclude<RuntimeKind, 'pod-exec'>
   /** Which life of our daemon answered. */
   readonly boot: string
+  /** Where our daemon was found by one. */
+  readonly lines?: ProcessLines | undefined
+}
+
+export interface DetectOptions {
+  readonly signal?: AbortSignal | undefined
+  authorize(fetch: Fetch): Fetch
+  readonly authorization?: (() => Promise<string>) | undefined
 }
 
 /** Asks what listens in the sandbox: our daemon or the legacy runtime on 8888, sandboxd on 8080; undefined for nothing. */
 export async function detectRuntime(
   transport: SandboxTransport,
-  options: { signal?: AbortSignal | undefined; authorize: (fetch: Fetch) => Fetch },
+  options: DetectOptions,
 ): Promise<Detected | undefined> {
-  const { signal } = options
-  const fetch = options.authorize(transport.fetchTo(daemonPort))
+  const { signal, authorize } = options
+  const fetch = authorize(transport.fetchTo(daemonPort))
+  const found = await ourDaemon(transport, fetch, options)
+  if (found !== 'refused') {
+    if (found) return found
+    if (await answers(fetch, '/', signal)) return { kind: 'legacy', boot: '' }
+  }
+  const isSandboxd = await answers(authorize(transport.fetchTo(sandboxdPort)), '/v1/health', signal)
+  return isSandboxd ? { kind: 'sandboxd', boot: '' } : undefined
+}
+
+/** Our daemon, by a line that its first command goes over, or by its health; `refused` where nobody listens. */
+async function ourDaemon(
+  transport: SandboxTransport,
+  fetch: Fetch,
+  { signal, authorization }: DetectOptions,
+): Promise<Detected | 'refused' | undefined> {
+  const { dial } = transport
   try {
+    if (dial) {
+      const lines = new ProcessLines({ dial: (given) => dial(daemonPort, given), authorization })
+      const found = await lines.probe(signal)
+      if (found !== undefined) return { kind: 'corral', boot: found, lines }
+    }
     const boot = await new DaemonClient({ fetch }).boot({ signal })
-    if (boot !== undefined) return { kind: 'corral', boot }
+    return boot === undefined ? undefined : { kind: 'corral', boot }
   } catch (error) {
-    // Answered, but not by our daemon; or nobody is there.
+    if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
     if (error instanceof CorralError && (error.code === 'Aborted' || error.code === 'Unauthorized')) throw error
+    // Answered, but not by our daemon; or nobody is there.
+    return isRefused(error) ? 'refused' : undefined
   }
-  if (await answers(fetch, '/', signal)) return { kind: 'legacy', boot: '' }
-  if (await answers(options.authorize(transport.fetchTo(sandboxdPort)), '/v1/health', signal)) {
-    return { kind: 'sandboxd', boot: '' }
-  }
-  return undefined
+}
+
+/** As a port-forward says it, and as a socket does. */
+function isRefused(error: unknown): boolean {
+  return error instanceof Error && /ECONNREFUSED|connection refused|refused/i.test(error.message)
 }
 
 async function answers(fetch: Fetch, path: string, signal: AbortSignal | undefined): Promise<boolean> {

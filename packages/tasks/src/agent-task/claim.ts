@@ -11,6 +11,8 @@ import {
 } from '@corral/resources'
 import { checksTimeMs } from '../checks/task-checks.js'
 import { egressOf } from '../environment/phase-egress.js'
+import { sandboxTrace } from '../tracing/task-spans.js'
+import { traceAnnotations, traceOf } from '../tracing/trace-context.js'
 import { taskLimits } from './plan.js'
 
 export const taskLabel = 'corral.dev/task'
@@ -30,6 +32,8 @@ export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): Sand
   const egress = egressOf(task, 'setup')
   const holdMs = (task.spec.holdSandboxSeconds ?? defaultHoldSandboxSeconds) * 1000
   const neededMs = taskLimits.provisioningMs + timeoutMs + checksTimeMs(task) + holdMs
+  // Only where somebody traces the task: the controllers join what the claim carries.
+  const annotations = traceAnnotations(traceOf(task) && sandboxTrace(task))
   const shutdownTime = new Date(now.getTime() + neededMs + shutdownSlackMs)
   return {
     apiVersion: 'extensions.agents.x-k8s.io/v1beta1',
@@ -38,6 +42,7 @@ export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): Sand
       name: task.metadata.name,
       namespace: task.metadata.namespace ?? 'default',
       labels: { [taskLabel]: task.metadata.name },
+      ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
       ownerReferences: [
         {
           apiVersion: AgentTasks.apiVersion,

@@ -47,6 +47,7 @@ export interface AttemptOptions {
       name: string
       group: Group
       asked?: CreateTaskRequest
+      traceparent?: string | undefined
       retry?: Retry
       continues?: AgentTask['spec']['continues'] | undefined
     },
@@ -59,20 +60,20 @@ export function createAttemptService(options: AttemptOptions): AttemptService & 
   create(
     request: CompleteTaskRequest,
     asked: CreateTaskRequest,
-    idempotencyKey: string | undefined,
+    origin: { idempotencyKey: string | undefined; traceparent: string | undefined },
   ): Promise<CreatedTask>
 } {
   const { client, namespace, getTask, checkedAgent, checkRequest, create } = options
   const list = async (): Promise<Stored<AgentTask>[]> => (await client.list(AgentTasks, { namespace })).items
   return {
-    async create(request, asked, idempotencyKey) {
+    async create(request, asked, { idempotencyKey, traceparent }) {
       const agents: Group['agents'] = []
       for (const attempt of request.attempts ?? [])
         agents.push(await checkedAgent(attempt.agent ?? request.agent, request))
       const first = firstAttempt(request, { name: options.nameOf(idempotencyKey), agents })
       const branches = agents.map((_, index) => attemptBranch(first.group, index + 1))
       for (const branch of [first.group.branch, ...branches]) await checkRequest({ ...request, new_branch: branch })
-      return create(first.request, idempotencyKey, { name: first.name, group: first.group, asked })
+      return create(first.request, idempotencyKey, { name: first.name, group: first.group, asked, traceparent })
     },
     group: async (name) => groupView(await list(), name),
     async pick(id, { force } = {}) {

@@ -5,6 +5,7 @@ import {
   environmentRequest,
   issueWords,
   laterFields,
+  maxEnvironmentFileBytes,
 } from '@corral/protocol'
 import { load, YAMLException } from 'js-yaml'
 import { TaskError } from '../task-error.js'
@@ -19,6 +20,8 @@ export function parseEnvironmentFile(
   part?: string,
 ): EnvironmentRequest {
   const content = yamlOf(text, name)
+  if (writtenOut(content) > maxWrittenOut)
+    throw invalid(name, `has more than ${maxWrittenOut} letters once what its aliases stand for is written out`)
   const later = Object.keys(laterFields).find((field) => Object.hasOwn(Object(content), field))
   if (later) throw invalid(name, `${later}: ${laterFields[later]}`)
   const read = environmentFileSchema.safeParse(content)
@@ -29,6 +32,28 @@ export function parseEnvironmentFile(
   throw new TaskError('EnvironmentInvalid', `${name} has no part "${part}"`, {
     hint: parts.length > 0 ? `Its parts: ${parts.join(', ')}.` : 'It has no `parts`: leave --part out.',
   })
+}
+
+/** Four times what a file may have: an alias is there to save some repetition. */
+const maxWrittenOut = 4 * maxEnvironmentFileBytes
+
+/**
+ * How long the content is with every alias in full; a file of some lines can stand for gigabytes, all of which would be kept
+ * with the task. Stops soon after the limit. Pure.
+ */
+function writtenOut(content: unknown): number {
+  const waiting = [content]
+  let length = 0
+  while (waiting.length > 0 && length <= maxWrittenOut) {
+    const value = waiting.pop()
+    length += typeof value === 'string' ? value.length + 1 : 1
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, item] of Object.entries(value)) {
+      length += key.length
+      waiting.push(item)
+    }
+  }
+  return length
 }
 
 function yamlOf(text: string, name: string): unknown {

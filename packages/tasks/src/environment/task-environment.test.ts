@@ -113,6 +113,29 @@ describe('parseEnvironmentFile', () => {
       expect.objectContaining({ code: 'EnvironmentInvalid', message: expect.stringMatching(says) }),
     )
   })
+
+  const aliases = (count: number): string =>
+    `version: 1\nenv:\n  A0: &value ${'x'.repeat(1_000)}\n${Array.from({ length: count }, (_, index) => `  A${index + 1}: *value\n`).join('')}`
+
+  it('an alias saves some repetition', () => {
+    expect(Object.keys(parseEnvironmentFile(aliases(50)).env)).toHaveLength(51)
+  })
+
+  it.each([
+    { what: 'one long value under thousands of names', text: aliases(4_000) },
+    {
+      what: 'lists of lists of lists',
+      text: `version: 1\na: &a [x, x, x, x, x, x, x, x]\n${[...'bcdefghijk'].map((name, index) => `${name}: &${name} [${Array(8).fill(`*${'abcdefghij'[index]}`).join(', ')}]`).join('\n')}`,
+    },
+  ])('aliases do not make a small file stand for gigabytes: $what', ({ text }) => {
+    expect(text.length).toBeLessThan(65_536)
+    expect(() => parseEnvironmentFile(text)).toThrow(
+      expect.objectContaining({
+        code: 'EnvironmentInvalid',
+        message: expect.stringContaining('more than 262144 letters once what its aliases stand for is written out'),
+      }),
+    )
+  })
 })
 
 const spec = { repository: { url: '/srv/repo one' }, prompt: 'p', agent: { name: 'command' } }

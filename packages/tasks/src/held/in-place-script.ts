@@ -37,7 +37,7 @@ before=$(git rev-parse --verify --quiet 'HEAD^{commit}') || no "HEAD is no commi
 # An index of its own, which knows the files the result added and what the agent's index knows of the others.
 index=$SCRATCH/in-place-index
 cp -- "$(git rev-parse --git-path index)" "$index" || no "there is no index"
-looks() { env GIT_INDEX_FILE="$index" ${quietGit} "$@"; }
+looks() { GIT_INDEX_FILE="$index" ${quietGit} "$@"; }
 looks read-tree --reset "$BASE_COMMIT" || no "the index cannot be read"
 differs=$(looks diff --name-only --no-renames --no-ext-diff --ignore-submodules=all) || no "the work tree cannot be read"
 rm -f -- "$index"

@@ -1,4 +1,6 @@
 import {
+  type AppliedChange,
+  type ApplyHow,
   type Artifact,
   type ChangedFile,
   type ChangedFiles,
@@ -9,6 +11,7 @@ import type { AgentTask, Stored } from '@corral/resources'
 import type { RecordPart, TaskRecords } from '../records/task-records.js'
 import { TaskError } from '../task-error.js'
 import { artifactNames } from './artifact-names.js'
+import type { BringHome } from './bring-home.js'
 import { type ByteRange, byteRange } from './byte-range.js'
 import { patchFiles } from './patch-files.js'
 import type { TreeFile, TreeReader } from './tree-reader.js'
@@ -24,6 +27,8 @@ export interface TaskResults {
     id: string,
     options: ByteRange & { path: string; ref: FileRef; signal: AbortSignal },
   ): Promise<{ sizeBytes: number; content: AsyncIterable<Uint8Array> }>
+  /** Brings the change into the work tree of its repository on this machine. 409 where it cannot be done whole. */
+  apply(id: string, how: ApplyHow): Promise<AppliedChange>
   artifacts(id: string): Promise<Artifact[]>
   artifact(id: string, name: string): Promise<{ sizeBytes: number; content: AsyncIterable<Uint8Array> }>
 }
@@ -33,12 +38,14 @@ export interface TaskResultsOptions {
   records: Pick<TaskRecords, 'of'>
   /** Absent: files are known by the patch alone. */
   trees?: TreeReader | undefined
+  /** Absent: the server has no work trees. */
+  bringHome?: BringHome | undefined
 }
 
 /** Files that are listed; a longer list is too large for one answer. */
 const maxFiles = 10_000
 
-export function createTaskResults({ getTask, records, trees }: TaskResultsOptions): TaskResults {
+export function createTaskResults({ getTask, records, trees, bringHome }: TaskResultsOptions): TaskResults {
   const recordOf = async (id: string) => records.of((await getTask(id)).metadata.uid)
 
   return {
@@ -71,6 +78,13 @@ export function createTaskResults({ getTask, records, trees }: TaskResultsOption
       if (!found)
         throw missing(id, `has no file "${shown(path)}" in its ${ref === 'base' ? 'base' : 'result'}`, fileHint)
       return { sizeBytes: found.sizeBytes, content: byteRange(found.content, range) }
+    },
+    async apply(id, how) {
+      const task = await getTask(id)
+      if (bringHome) return bringHome.apply(task, how)
+      throw new TaskError('ApplyNotPossible', 'this server has no work trees: it takes remote repositories only', {
+        hint: `Take the change where your clone is: \`corral task apply ${id}\`.`,
+      })
     },
     async artifacts(id) {
       const task = await getTask(id)

@@ -92,7 +92,7 @@ plain_nested() {
 # The repository of a submodule with an index of ours; what it writes goes into our objects.
 inner() {
   (
-    cd -- "$INNER" && env GIT_DIR="$INNER_GIT" GIT_WORK_TREE="$INNER" GIT_OBJECT_DIRECTORY="$G/objects" \\
+    cd -- "$INNER" && GIT_DIR="$INNER_GIT" GIT_WORK_TREE="$INNER" GIT_OBJECT_DIRECTORY="$G/objects" \\
       GIT_INDEX_FILE="$INDEX.inner" ${quietGit} "$@"
   )
 }

@@ -23,6 +23,7 @@ export const noteRefs: string = `note_refs() (
 export const collectRefs: string = `read_refs() {
   : > "$WORK/unnamed"
   : > "$WORK/others"
+  grep '^- ' "$REFS" > "$WORK/before" 2>/dev/null
   git --git-dir="$GITDIR" for-each-ref --format='%(objectname) %(refname)' > "$WORK/all" 2>/dev/null || read_loose_refs
   grep -E '^[0-9a-f]+ refs/heads/' "$WORK/all" > "$WORK/refs"
   HEAD_COMMIT=$(git --git-dir="$GITDIR" rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null || loose_head)
@@ -34,7 +35,33 @@ export const collectRefs: string = `read_refs() {
   read_work_trees
   head_log | sed -n "s/^\\([0-9a-f]*\\) .*$tab"'checkout: moving from [0-9a-f]\\{40,64\\} to .*/\\1/p' |
     awk '!seen[$0]++' | tail -n 20 | awk '{ print $1, "refs/left-behind/" NR }' >> "$WORK/unnamed"
+  head_log | cut -d ' ' -f 2 | sed -n '1!G;h;$p' | awk '!seen[$0]++' | head -n 50 > "$WORK/dropped"
+  survey
+}
+# Which of all these objects can be read whole (WORK/usable), of what type they are (WORK/types), and every commit that
+# they have and the base has not (WORK/beyond). An agent may leave hundreds of branches: git is asked once, not for each.
+survey() {
+  {
+    cut -d ' ' -f 1 "$WORK/refs" "$WORK/unnamed" "$WORK/others"
+    cat "$WORK/dropped"
+    printf '%s\\n' "$HEAD_COMMIT" "$STASHES"
+  } | grep . | sort -u > "$WORK/seen"
+  ours cat-file --batch-check='%(objectname) %(objecttype)' < "$WORK/seen" > "$WORK/checked" 2>/dev/null ||
+    sed 's/$/ commit/' "$WORK/seen" > "$WORK/checked"
+  awk '$2 != "missing" && $2 != "ambiguous"' "$WORK/checked" > "$WORK/types"
+  cut -d ' ' -f 1 "$WORK/types" > "$WORK/usable"
+  if ! beyond "$BASE_COMMIT" --objects --quiet; then
+    while read -r oid; do if is_readable "$oid"; then echo "$oid"; fi; done < "$WORK/seen" > "$WORK/whole"
+    mv "$WORK/whole" "$WORK/usable"
+  fi
+  beyond "$BASE_COMMIT" > "$WORK/beyond"
   return 0
+}
+# What the usable objects lead to and a commit does not.
+beyond() { # commit; then options
+  commit=$1
+  shift
+  { cat "$WORK/usable"; printf '^%s\\n' "$commit"; } | ours rev-list "$@" --stdin 2>/dev/null
 }
 # What can be told of a repository that git itself does not read any more.
 read_loose_refs() {
@@ -107,64 +134,78 @@ choose_tip() {
   fi
   if [ -z "$TIP" ]; then TIP=$BASE_COMMIT; fi
 }
+# The newest by its date, but nothing that another of them builds on: both may be of the same second.
 newest_of() {
-  cat "$WORK/refs" "$WORK/unnamed" "$WORK/others" | grep -E "^[0-9a-f]+ refs/($1)/" > "$WORK/candidates"
-  newest=
-  while read -r oid name; do
-    if grep -qxF -- "- $name" "$REFS" 2>/dev/null; then continue; fi
-    oid=$(ours rev-parse --verify --quiet "$oid^{commit}" 2>/dev/null)
-    if has_work "$oid"; then
-      time=$(ours show --no-patch --format=%ct "$oid")
-      # What builds on the choice so far is newer whatever the clock says: both may be of the same second.
-      if [ -z "$TIP" ] || [ "$time" -gt "$newest" ] || is_ancestor "$TIP" "$oid"; then
-        newest=$time TIP=$oid TIP_NAME=$name
-      fi
-    fi
-  done < "$WORK/candidates"
+  cat "$WORK/refs" "$WORK/unnamed" "$WORK/others" | grep -E "^[0-9a-f]+ refs/($1)/" |
+    awk 'FILENAME == ARGV[1] { before[$2] = 1; next } !($2 in before)' "$WORK/before" - |
+    sed 's/ /^{commit} /' | ours cat-file --batch-check='%(objectname) %(rest)' 2>/dev/null |
+    awk 'FILENAME == ARGV[1] { beyond[$1] = 1; next } $1 in beyond' "$WORK/beyond" - > "$WORK/candidates"
+  if [ ! -s "$WORK/candidates" ]; then return 0; fi
+  TIP=$({ cut -d ' ' -f 1 "$WORK/candidates"; printf '^%s\\n' "$BASE_COMMIT"; } |
+    ours rev-list --date-order --stdin 2>/dev/null | head -n 1)
+  TIP_NAME=$(awk -v tip="$TIP" '$1 == tip { name = $2 } END { print name }' "$WORK/candidates")
 }
 
 keep() { ours update-ref "${keptRefs}/$1" "$2" || { warn KeptRefsLost "$1"; return 1; }; }
 is_kept() { [ -n "$(ours for-each-ref --count=1 --contains "$1" ${keptRefs} 2>/dev/null)" ]; }
+# The same for many at once: git writes all of them or none, and then each is tried alone.
+keep_all() { # warning; in: \`oid<TAB>name<TAB>what the warning names\`
+  cat > "$WORK/keeping"
+  if [ ! -s "$WORK/keeping" ]; then return 0; fi
+  if awk -F "$tab" '{ print "update ${keptRefs}/" $2 " " $1 }' "$WORK/keeping" | ours update-ref --stdin 2>/dev/null; then
+    awk -F "$tab" -v code="$1" '{ print code FS $3 }' "$WORK/keeping" >> "$WORK/warnings"
+  else
+    while IFS="$tab" read -r oid name about; do keep "$name" "$oid" && warn "$1" "$about"; done < "$WORK/keeping"
+  fi
+}
+# In: \`oid name\` lines. Out: \`oid<TAB>name<TAB>fate\`: the result has it, it has work of its own, it cannot be read.
+fates() {
+  awk -v OFS="$tab" -v tip="$TIP" '
+    FILENAME == ARGV[1] { usable[$1] = 1; next }
+    FILENAME == ARGV[2] { isOther[$1] = $2 != "commit"; next }
+    FILENAME == ARGV[3] { isOutside[$1] = 1; next }
+    {
+      fate = !($1 in usable) ? "unreadable" : $1 != tip && ($1 in isOutside || isOther[$1]) ? "work" : "there"
+      oid = $1
+      sub(/^[^ ]* /, "")
+      print oid, $0, fate
+    }' "$WORK/usable" "$WORK/types" "$WORK/outside" -
+}
 # Everything the result does not contain stays available as a ref of its own.
 keep_the_rest() { # result
-  while read -r oid name; do
-    if has_work "$oid" && ! is_ancestor "$oid" "$1" && [ "$oid" != "$TIP" ]; then
-      keep "branches/\${name#refs/heads/}" "$oid" && warn BranchKept "\${name#refs/heads/}"
-    elif ! usable "$oid"; then
-      warn BranchUnreadable "\${name#refs/heads/}"
-    fi
-  done < "$WORK/refs"
+  beyond "$1" > "$WORK/outside"
+  fates < "$WORK/refs" | sed 's|refs/heads/||' > "$WORK/fates"
+  awk -F "$tab" -v OFS="$tab" '$3 == "work" { print $1, "branches/" $2, $2 }' "$WORK/fates" | keep_all BranchKept
+  awk -F "$tab" -v OFS="$tab" '$3 == "unreadable" { print "BranchUnreadable", $2 }' "$WORK/fates" >> "$WORK/warnings"
   if has_work "$HEAD_COMMIT" && ! is_ancestor "$HEAD_COMMIT" "$1" && [ "$HEAD_COMMIT" != "$TIP" ] &&
     ! grep -q "^$HEAD_COMMIT " "$WORK/refs"; then
     keep head "$HEAD_COMMIT" && warn BranchKept HEAD
   fi
-  while read -r oid name; do
-    if has_work "$oid" && ! is_ancestor "$oid" "$1" && [ "$oid" != "$TIP" ] && ! is_kept "$oid"; then
+  fates < "$WORK/unnamed" | while IFS="$tab" read -r oid name fate; do
+    if [ "$fate" = work ] && ! is_kept "$oid"; then
       keep "\${name#refs/}" "$oid" && warn CommitsKept "\${name#refs/}"
     fi
-  done < "$WORK/unnamed"
+  done
   keep_stashes
   if [ "$1" = "$BASE_COMMIT" ]; then keep_dropped; fi
-  head -n 200 "$WORK/others" | while read -r oid name; do
-    if usable "$oid"; then keep "\${name#refs/}" "$oid" && warn RefNotPushed "$name at $oid"
-    else warn BranchUnreadable "$name"; fi
-  done
+  head -n 200 "$WORK/others" | fates | sed 's|refs/||' > "$WORK/fates"
+  awk -F "$tab" -v OFS="$tab" '$3 != "unreadable" { print $1, $2, "refs/" $2 " at " $1 }' "$WORK/fates" | keep_all RefNotPushed
+  awk -F "$tab" -v OFS="$tab" '$3 == "unreadable" { print "BranchUnreadable", "refs/" $2 }' "$WORK/fates" >> "$WORK/warnings"
   if [ "$(wc -l < "$WORK/others")" -gt 200 ]; then warn WarningsCut ""; fi
 }
 keep_stashes() {
-  number=0
-  for oid in $STASHES; do
-    if usable "$oid" && keep "stash/$number" "$oid"; then
-      if [ "$number" -lt 50 ]; then warn StashKept "stash@{$number}"; else warn WarningsCut ""; fi
-    fi
-    number=$((number + 1))
-    if [ "$number" -ge 500 ]; then break; fi
-  done
+  printf '%s\\n' "$STASHES" | head -n 500 | awk -v OFS="$tab" '
+    FILENAME == ARGV[1] { usable[$1] = 1; next }
+    { number = total++ }
+    $1 in usable { print $1, "stash/" number, "stash@{" number "}" }' "$WORK/usable" - > "$WORK/stashes"
+  head -n 50 "$WORK/stashes" | keep_all StashKept
+  if [ "$(wc -l < "$WORK/stashes")" -gt 50 ]; then
+    tail -n +51 "$WORK/stashes" | sed 's/[^'"$tab"']*$//' | keep_all WarningsCut
+  fi
 }
 # Nothing is left of commits the agent made: they were reset, or their branch was deleted. It may have been a mistake.
 keep_dropped() {
   number=0
-  head_log | cut -d ' ' -f 2 | sed -n '1!G;h;$p' | awk '!seen[$0]++' | head -n 50 > "$WORK/dropped"
   while read -r oid; do
     if has_work "$oid" && ! is_kept "$oid"; then
       number=$((number + 1))

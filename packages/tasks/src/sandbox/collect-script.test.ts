@@ -1,15 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createGit } from '../git/git.js'
-import { createRepository } from '../repository/repository.js'
-import { openScriptedSandbox, type ScriptedSandbox } from './scripted-sandbox.test-suite.js'
+import { createRepository, type PreparedRepository } from '../repository/repository.js'
+import { type CollectedScripts, openScriptedSandbox, type ScriptedSandbox } from './scripted-sandbox.test-suite.js'
 
 let directory: string
 let box: ScriptedSandbox
+let prepared: PreparedRepository
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'corral-collect-'))
@@ -28,7 +29,7 @@ beforeEach(async () => {
   })
   const taskDirectory = join(directory, 'task')
   mkdirSync(taskDirectory)
-  const prepared = await repository.prepare({ url: source, taskDirectory, signal: new AbortController().signal })
+  prepared = await repository.prepare({ url: source, taskDirectory, signal: new AbortController().signal })
   box = openScriptedSandbox({ directory, prepared, branch: 'work' })
 })
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
@@ -69,6 +70,44 @@ describe('a pipe where git expects a file', () => {
     box.agent('mkfifo answers && echo two >> a.txt')
     expect(box.checkpoint()).toMatchObject({ changed: true })
     expect(box.agent('test -p answers && echo there')).toContain('there')
+  })
+})
+
+describe('hundreds of branches', () => {
+  const many = process.env.CORRAL_TEST_SIZE === 'full' ? 300 : 30
+  const branches = (first: number, last: number): string =>
+    `for i in $(seq ${first} ${last}); do
+       git checkout -q -b more/$i work && git commit -q --allow-empty -m $i && git branch same/$i
+     done; git checkout -q work`
+
+  it(`all ${many} with work of their own are kept and named, and git is asked as often as for ten`, () => {
+    const counting = join(directory, 'counting')
+    const calls = join(directory, 'calls')
+    mkdirSync(counting)
+    writeFileSync(calls, '', { mode: 0o666 })
+    chmodSync(calls, 0o666)
+    const git = execFileSync('which', ['git'], { encoding: 'utf8' }).trim()
+    writeFileSync(join(counting, 'git'), `#!/bin/sh\necho >> ${calls}\nexec ${git} "$@"\n`, { mode: 0o755 })
+    const callsOf = (work: () => void): number => {
+      writeFileSync(calls, '')
+      work()
+      return readFileSync(calls).length
+    }
+    box = openScriptedSandbox({ directory, prepared, branch: 'work', path: `${counting}:${process.env.PATH}` })
+    box.agent(`echo two >> a.txt && git commit -qam two && git branch done && ${branches(1, 10)}`)
+    const few = callsOf(() => box.collect())
+    box.agent(branches(11, many))
+    let collected: CollectedScripts | undefined
+    const lots = callsOf(() => {
+      collected = box.collect()
+    })
+    const heads = execFileSync(git, ['bundle', 'list-heads', collected!.keptPath], { encoding: 'utf8' })
+    const expected = Array.from({ length: many }, (_, index) => [`more/${index + 1}`, `same/${index + 1}`]).flat()
+    expect([...heads.matchAll(/refs\/corral\/kept\/branches\/(.*)/g)].map(([, name]) => name).sort()).toEqual(
+      expected.sort(),
+    )
+    expect(collected!.warnings.filter(({ code }) => code === 'BranchKept')).toHaveLength(expected.length)
+    expect(lots).toBe(few)
   })
 })
 

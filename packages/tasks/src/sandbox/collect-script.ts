@@ -30,16 +30,16 @@ warn() {
 }
 # Our own repository: result, kept refs, new objects. It sees the agent's objects where that is wanted.
 # It knows no filter: one would put what it takes into a store of its own and leave a pointer.
-ours() { env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" ${quietGit} "$@"; }
+ours() { GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" ${quietGit} "$@"; }
 # The agent's repository with an index of ours; what it writes goes into our objects.
 theirs() {
-  env GIT_DIR="$GITDIR" GIT_WORK_TREE="$REPO" GIT_OBJECT_DIRECTORY="$G/objects" GIT_INDEX_FILE="$INDEX" ${quietGit} "$@"
+  GIT_DIR="$GITDIR" GIT_WORK_TREE="$REPO" GIT_OBJECT_DIRECTORY="$G/objects" GIT_INDEX_FILE="$INDEX" ${quietGit} "$@"
 }
 # Any directory as work tree of our repository.
 tree_git() {
   (
     cd -- "$TREE" &&
-      env GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" GIT_WORK_TREE="$TREE" \\
+      GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_DIR="$G" GIT_WORK_TREE="$TREE" \\
         GIT_INDEX_FILE="$INDEX" ${quietGit} "$@"
   )
 }
@@ -49,7 +49,7 @@ begin() { # objects of the agent's repository, or nothing
   rm -rf -- "$G"
   format=
   if [ \${#BASE_COMMIT} -eq 64 ]; then format=--object-format=sha256; fi
-  env GIT_CONFIG_GLOBAL=/dev/null ${quietGit} init --quiet --bare --template= $format "$G" || return 1
+  GIT_CONFIG_GLOBAL=/dev/null ${quietGit} init --quiet --bare --template= $format "$G" || return 1
   mkdir -p "$G/info" || return 1
   if [ -n "$1" ]; then printf '%s\\n' "$1" > "$G/objects/info/alternates"; fi
   if [ -d "$SETUP/git/objects" ]; then printf '%s\\n' "$SETUP/git/objects" >> "$G/objects/info/alternates"; fi
@@ -59,10 +59,14 @@ begin() { # objects of the agent's repository, or nothing
 }
 
 # Every object of a commit beyond the base can be read.
-usable() { [ -n "$1" ] && ours rev-list --objects --quiet "$1" --not "$BASE_COMMIT" 2>/dev/null; }
+is_readable() { ours rev-list --objects --quiet "$1" --not "$BASE_COMMIT" 2>/dev/null; }
+usable() { [ -n "$1" ] && { grep -qxF -- "$1" "$WORK/usable" 2>/dev/null || is_readable "$1"; }; }
 is_ancestor() { ours merge-base --is-ancestor "$1" "$2" 2>/dev/null; }
 # It has commits that the base has not.
-has_work() { [ -n "$1" ] && [ "$1" != "$BASE_COMMIT" ] && usable "$1" && ! is_ancestor "$1" "$BASE_COMMIT"; }
+has_work() {
+  [ -n "$1" ] && [ "$1" != "$BASE_COMMIT" ] && usable "$1" &&
+    { grep -qxF -- "$1" "$WORK/beyond" 2>/dev/null || ! is_ancestor "$1" "$BASE_COMMIT"; }
+}
 
 ${collectRefs}
 ${collectFiles}
@@ -255,7 +259,7 @@ try() {
         warn AttributesIgnored ""
         printf '* -text -ident !filter !working-tree-encoding\\n' > "$G/info/attributes"
       fi
-      for name in refs all unnamed others places; do : > "$WORK/$name"; done
+      for name in refs all unnamed others places dropped usable types beyond; do : > "$WORK/$name"; done
       TIP=$BASE_COMMIT
       index_of_tree "$BASE_COMMIT" && make_result tree_git "$BASE_COMMIT" && finish
       ;;

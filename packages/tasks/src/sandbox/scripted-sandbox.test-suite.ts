@@ -50,6 +50,8 @@ export function openScriptedSandbox(options: {
   gitConfig?: string
   /** Whether files go to Git LFS. */
   lfs?: boolean
+  /** Where its programs are looked for. */
+  path?: string
 }): ScriptedSandbox {
   const { prepared } = options
   const box = mkdtempSync(join(options.directory, 'box-'))
@@ -66,7 +68,7 @@ export function openScriptedSandbox(options: {
     if (user.uid) chownSync(path, user.uid, user.gid)
     return path
   }
-  const env = { PATH: process.env.PATH ?? '', HOME: box }
+  const env = { PATH: options.path ?? process.env.PATH ?? '', HOME: box }
   const shell = (script: string, cwd: string, more: Record<string, string> = {}): string =>
     execFileSync('/bin/sh', ['-c', script], {
       cwd,

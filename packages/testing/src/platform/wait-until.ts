@@ -7,6 +7,8 @@ export const hangMs = 240_000
 export interface WaitOptions {
   timeoutMs?: number
   intervalMs?: number
+  /** What the probe saw last, told by the error. */
+  lastSeen?: () => string
 }
 
 /**
@@ -16,7 +18,7 @@ export interface WaitOptions {
 export async function waitUntil<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = hangMs, intervalMs = 25 }: WaitOptions = {},
+  { timeoutMs = hangMs, intervalMs = 25, lastSeen }: WaitOptions = {},
 ): Promise<Exclude<Awaited<T>, undefined | false>> {
   const deadline = Date.now() + timeoutMs
   let failure: unknown
@@ -28,7 +30,10 @@ export async function waitUntil<T>(
     } catch (error) {
       failure = error
     }
-    if (Date.now() >= deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`, { cause: failure })
+    if (Date.now() >= deadline) {
+      const seen = lastSeen ? `\n${lastSeen()}` : ''
+      throw new Error(`not within ${timeoutMs} ms: ${what}${seen}`, { cause: failure })
+    }
     await new Promise((resolve) => setTimeout(resolve, intervalMs))
   }
 }

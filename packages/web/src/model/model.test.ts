@@ -3,6 +3,7 @@ import { ansiSpans, plainText } from './ansi.js'
 import { type ConnectionInput, firstState, step } from './connection.js'
 import { addEvents, emptyFeed } from './feed.js'
 import { keyName, noKeys, press } from './keymap.js'
+import { noticesOf } from './notices.js'
 import { parsePatch } from './patch.js'
 import { pathOf, routeOf } from './route.js'
 import { age, count, duration, money } from './time-words.js'
@@ -228,4 +229,23 @@ it('says times, money and counts shortly', () => {
   ])
   expect([money(0), money(0.0042), money(12.3)]).toEqual(['$0.00', '$0.0042', '$12.30'])
   expect([count(1_234), count(56_700), count(3_200_000)]).toEqual(['1,234', '56.7k', '3.2M'])
+})
+
+describe('notices', () => {
+  const task = (status: string, cause?: { code: string }) =>
+    new Map([['t', { id: 't', title: 'Add VAT', status, ...(cause ? { cause } : {}) }]])
+  it.each<[string, string | undefined, string, string | undefined]>([
+    ['a plan is ready', 'RUNNING', 'WAITING_APPROVAL', 'Plan ready'],
+    ['a question is asked', 'RUNNING', 'WAITING_INPUT', 'Has a question'],
+    ['it is done', 'RUNNING', 'SUCCEEDED', 'Done'],
+    ['it failed', 'RUNNING', 'FAILED', 'Failed: AgentFailed'],
+    ['it only went on', 'QUEUED', 'RUNNING', undefined],
+    ['nothing changed', 'SUCCEEDED', 'SUCCEEDED', undefined],
+    ['a person cancelled it', 'RUNNING', 'CANCELLED', undefined],
+    ['the page has just learnt of it', undefined, 'SUCCEEDED', undefined],
+  ])('%s', (_, before, after, title) => {
+    const known = before ? task(before) : new Map()
+    const now = task(after, after === 'FAILED' ? { code: 'AgentFailed' } : undefined)
+    expect(noticesOf(known, now).map((notice) => notice.title)).toEqual(title ? [title] : [])
+  })
 })

@@ -21,5 +21,9 @@ export function takeHomeLines(
   ]
 }
 
+/** Whether its branch is in a repository on the platform's own machine. */
+export const isOnMachine = ({ repo, branch, pushed }: Pick<TaskSummary, 'repo' | 'branch' | 'pushed'>): boolean =>
+  pushed === true && branch !== undefined && /^(\/|file:\/\/)/.test(repo)
+
 /** A word a shell takes as it is, or in quotes. */
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

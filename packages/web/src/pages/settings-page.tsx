@@ -1,8 +1,9 @@
 import type { JSX } from 'preact'
 import { Button, CopyLine, Key } from '../parts/basics.js'
 import { signOut } from '../state/api.js'
+import { areNoticesOn, setNotices } from '../state/notices.js'
 import { areKeysOn, theme } from '../state/preferences.js'
-import { attempt } from '../state/toasts.js'
+import { attempt, say } from '../state/toasts.js'
 import { AgentSettings } from './settings/agents-settings.js'
 import { LimitSettings } from './settings/limit-settings.js'
 import { SandboxSettings } from './settings/sandbox-settings.js'
@@ -49,6 +50,8 @@ export function SettingsPage({ section }: { section: string }): JSX.Element {
   )
 }
 
+const noticeHint = 'Allow notifications for this address in the settings of the browser.'
+
 function Appearance(): JSX.Element {
   return (
     <section>
@@ -70,6 +73,21 @@ function Appearance(): JSX.Element {
           onChange={(event) => (areKeysOn.value = event.currentTarget.checked)}
         />
         Single keys do things (all of them: <Key keys="?" />)
+      </label>
+      <h2>Notices</h2>
+      <label class="choice">
+        <input
+          type="checkbox"
+          checked={areNoticesOn.value}
+          onChange={(event) => {
+            const box = event.currentTarget
+            void setNotices(box.checked).then((isDone) => {
+              box.checked = areNoticesOn.value
+              if (!isDone) say('The browser does not allow notices of this page', { isError: true, hint: noticeHint })
+            })
+          }}
+        />
+        Tell me when a task needs me or has ended, while I look elsewhere
       </label>
     </section>
   )

@@ -1,6 +1,6 @@
 import type { TaskSummary, TaskView } from '@corral/protocol'
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type TaskTab, taskTabs } from '../model/route.js'
 import { stagesOf } from '../model/stages.js'
 import { hasEnded, stageWord } from '../model/status-words.js'
@@ -28,7 +28,10 @@ const titles: Readonly<Record<TaskTab, string>> = {
 
 export function TaskPage({ id, tab }: { id: string; tab: TaskTab }): JSX.Element {
   const summary = tasks.value.get(id)
-  const { view, failure, reload } = useTask(id, summary)
+  const wasListed = useRef(false)
+  if (summary) wasListed.current = true
+  const isRemoved = wasListed.current && !summary && areTasksKnown.value
+  const { view, failure, reload } = useTask(id, summary, isRemoved)
   const { log, stop } = useMemo(() => readLog(id), [id])
   useEffect(() => stop, [stop])
 
@@ -44,6 +47,22 @@ export function TaskPage({ id, tab }: { id: string; tab: TaskTab }): JSX.Element
     { keys: 'u', title: 'Back to all tasks', run: () => go('/') },
   ])
 
+  if (isRemoved)
+    return (
+      <div class="page">
+        <Empty
+          title="This task was removed"
+          icon="trash"
+          action={
+            <a class="button plain" href="/">
+              All tasks
+            </a>
+          }
+        >
+          Its record is gone. A branch it pushed stays.
+        </Empty>
+      </div>
+    )
   if (!summary && areTasksKnown.value && failure)
     return (
       <div class="page">
@@ -124,7 +143,7 @@ export function TaskPage({ id, tab }: { id: string; tab: TaskTab }): JSX.Element
 }
 
 /** The whole task; asked for again when its row changes. */
-function useTask(id: string, summary: TaskSummary | undefined) {
+function useTask(id: string, summary: TaskSummary | undefined, isRemoved: boolean) {
   const [view, setView] = useState<TaskView>()
   const [failure, setFailure] = useState<unknown>()
   const [turn, setTurn] = useState(0)
@@ -132,6 +151,7 @@ function useTask(id: string, summary: TaskSummary | undefined) {
     ? `${summary.status} ${summary.commit} ${summary.pushed} ${summary.sandbox?.name} ${summary.outcome} ${summary.plan?.revision} ${JSON.stringify(summary.questions)}`
     : ''
   useEffect(() => {
+    if (isRemoved) return
     const abort = new AbortController()
     api.get(id, { signal: abort.signal }).then(
       (next) => {

@@ -26,10 +26,13 @@ export function TasksPage({ route }: { route: TasksRoute }): JSX.Element {
   const all = tasks.value
   const groups = useMemo(() => {
     const shown = [...all.values()].filter(
-      (task) => isWanted(task, route.query) && (!route.project || task.project === route.project),
+      (task) =>
+        isWanted(task, route.query) &&
+        hasStatus(task, route.status) &&
+        (!route.project || task.project === route.project),
     )
     return grouped(shown, new Set(reviewed.value))
-  }, [all, route.query, route.project, reviewed.value])
+  }, [all, route.query, route.status, route.project, reviewed.value])
   const set = (change: Partial<TasksRoute>): void => go({ ...route, ...change }, { replace: true })
 
   useKeys([
@@ -68,6 +71,12 @@ export function TasksPage({ route }: { route: TasksRoute }): JSX.Element {
             <span class="hidden">: show all projects</span>
           </button>
         )}
+        {route.status && (
+          <button type="button" class="chip chip-button" onClick={() => set({ status: '' })}>
+            {route.status.toLowerCase().replaceAll('_', ' ').split(',').join(' or ')} <span aria-hidden="true">×</span>
+            <span class="hidden">: show all states</span>
+          </button>
+        )}
         <span class="grow" />
         <fieldset class="switch">
           <legend class="hidden">View</legend>
@@ -94,11 +103,13 @@ export function TasksPage({ route }: { route: TasksRoute }): JSX.Element {
         <Empty
           title="No task matches"
           icon="search"
-          action={<Button onClick={() => set({ query: '', project: '' })}>Clear the filter</Button>}
+          action={<Button onClick={() => set({ query: '', project: '', status: '' })}>Clear the filter</Button>}
         >
           {route.query
             ? `Nothing has all the words of “${route.query}” in its title, repository, branch, agent or state.`
-            : `Project ${route.project} has no task yet.`}
+            : route.status
+              ? 'No task is in this state.'
+              : `Project ${route.project} has no task yet.`}
         </Empty>
       )}
       {!isEmpty &&
@@ -107,6 +118,11 @@ export function TasksPage({ route }: { route: TasksRoute }): JSX.Element {
         (route.view === 'board' ? <Board groups={groups} /> : <List groups={groups} />)}
     </div>
   )
+}
+
+/** `status` names phases, as `GET /tasks` does: one, or several with commas between. */
+function hasStatus(task: TaskSummary, status: string): boolean {
+  return status === '' || status.toUpperCase().split(',').includes(task.status)
 }
 
 function isWanted(task: TaskSummary, query: string): boolean {

@@ -15,11 +15,7 @@ import { isNewTaskOpen } from './overlays.js'
 /** What was typed and not sent survives the page. */
 const draft = remembered<TaskDraft>('draft', emptyDraft, isDraft)
 
-export function NewTask(): JSX.Element | null {
-  return isNewTaskOpen.value ? <OpenNewTask /> : null
-}
-
-function OpenNewTask(): JSX.Element {
+export function NewTask(): JSX.Element {
   const [failure, setFailure] = useState<{ message: string; hint?: string | undefined }>()
   const [isBusy, setBusy] = useState(false)
   const { value: known } = usePolled((signal) => api.projects.list({ signal }), 'projects', 30_000)

@@ -33,13 +33,13 @@ export function TaskRow({ task, onFocus }: { task: TaskSummary; onFocus: () => v
 /** The most useful thing to say about it now. */
 export function subline(task: TaskSummary): string {
   if (task.cause && task.status !== 'SUCCEEDED') return `${task.cause.code}: ${task.cause.message}`
+  const { word, tone } = statusWord(task.status)
+  if (tone === 'attention') return `${word} · ${task.agent.name}`
   if (task.queue) return `${place(task.queue.position)} in line: ${task.queue.reason}`
   if (task.status === 'PROVISIONING') return `${task.agent.name} · ${preparing(task)}`
   const branch = task.branch ?? (task.pushed ? task.new_branch : undefined)
   if (task.outcome === 'no_changes') return `${task.agent.name} · no changes were needed`
-  return [task.agent.name, branch, statusWord(task.status).tone === 'working' ? task.sandbox?.name : undefined]
-    .filter(Boolean)
-    .join(' · ')
+  return [task.agent.name, branch, tone === 'working' ? task.sandbox?.name : undefined].filter(Boolean).join(' · ')
 }
 
 function preparing({ times = {} }: TaskSummary): string {

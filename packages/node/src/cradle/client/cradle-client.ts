@@ -35,6 +35,7 @@ export interface CradleClientEvents {
   onExit(event: Extract<CradleMessage, { event: 'exit' }>): void
   onNetwork(report: NetworkReport): void
   onOom(report: OomReport): void
+  onBraked(podUid: string): void
   /** The connection is gone, and with it the cradle or our right to it. */
   onLost(): void
 }
@@ -119,6 +120,7 @@ export class CradleClient {
       if (message.event === 'exit') this.events.onExit(message)
       else if (message.event === 'network') this.events.onNetwork(message.report)
       else if (message.event === 'oom') this.events.onOom(message.report)
+      else if (message.event === 'braked') this.events.onBraked(message.podUid)
       return
     }
     if (!('id' in message)) return

@@ -25,7 +25,7 @@ import {
 } from '../protocol/messages.js'
 import { CradleCell } from './cradle-cell.js'
 import { CradleClient } from './cradle-client.js'
-import { prepareDataDirectory, startCradle } from './cradle-process.js'
+import { killCradle, prepareDataDirectory, startCradle } from './cradle-process.js'
 
 export interface CradleIsolationOptions {
   dataDir: string
@@ -46,6 +46,9 @@ export interface CradleIsolationOptions {
 /** A cradle that hangs is killed after this long, and its cells end with it. */
 const drainTimeoutMs = 20_000
 const closingCallMs = 2_000
+/** Longer than a cradle takes to start or to end its pods on a busy machine. */
+const hungCradleMs = 60_000
+const nextLookMs = 100
 
 /** Any tier whose cells live in a cradle. The cradle is found or started on first use. */
 export class CradleIsolation implements Isolation {
@@ -60,6 +63,7 @@ export class CradleIsolation implements Isolation {
   #client: Promise<CradleClient> | undefined
   #networkListener: ((report: NetworkReport) => void) | undefined
   #oomListener: ((report: OomReport) => void) | undefined
+  #brakeListener: ((podUid: string) => void) | undefined
   #isClosed = false
   #keepUntilMs = 0
 
@@ -131,6 +135,10 @@ export class CradleIsolation implements Isolation {
     void this.#client?.then((client) => this.#tellNetwork(client)).catch(() => {}) // who opens the client sees why not
   }
 
+  watchBraked(listener: (podUid: string) => void): void {
+    this.#brakeListener = listener
+  }
+
   watchOomKills(listener: (report: OomReport) => void): void {
     this.#oomListener = listener
     void this.#client?.then((client) => this.#tellOomKills(client)).catch(() => {}) // as above
@@ -187,16 +195,35 @@ export class CradleIsolation implements Isolation {
   }
 
   async #findOrStart(): Promise<CradleClient> {
-    const found = await this.#connect()
-    if (found) {
-      const { version, tier } = found.hello
-      if (version === cradleProtocolVersion && tier === this.tier) {
-        void this.#tellNetwork(found)
-        return found
+    const hungAtMs = Date.now() + hungCradleMs
+    for (;;) {
+      const client = (await this.#find()) ?? (await this.#start())
+      if (client) return client
+      // There is one that does not answer: it starts, it ends, or it hangs.
+      if (Date.now() > hungAtMs) {
+        this.#log.error('the cradle does not answer and is killed')
+        killCradle(this.#cradleDirectory)
       }
-      this.#log.info('draining a cradle of another kind', { version, tier })
-      await this.#drain(found)
+      await new Promise((next) => setTimeout(next, nextLookMs))
     }
+  }
+
+  /** The one that runs, unless it is of another kind; that one is ended. */
+  async #find(): Promise<CradleClient | undefined> {
+    const found = await this.#connect()
+    if (!found) return undefined
+    const { version, tier } = found.hello
+    if (version === cradleProtocolVersion && tier === this.tier) {
+      void this.#tellNetwork(found)
+      return found
+    }
+    this.#log.info('draining a cradle of another kind', { version, tier })
+    await this.#drain(found)
+    return undefined
+  }
+
+  /** Undefined where another one has the directory. */
+  async #start(): Promise<CradleClient | undefined> {
     prepareDataDirectory(this.#dataDir)
     const { nodePath, cradleEntry, tierOptions, idleShutdownMs, supervisor } = this.options
     const config: CradleConfig = {
@@ -207,6 +234,7 @@ export class CradleIsolation implements Isolation {
       idleShutdownMs,
     }
     const pid = await startCradle({ nodePath, entry: cradleEntry, config })
+    if (pid === undefined) return undefined
     this.#log.info('cradle started', { pid, tier: this.tier })
     const client = await this.#connect()
     if (!client) throw new IsolationError('CradleUnavailable', 'the cradle does not accept connections')
@@ -218,6 +246,7 @@ export class CradleIsolation implements Isolation {
       onExit: ({ cell, exit }) => this.#ended(cell, exit),
       onNetwork: (report) => this.#networkListener?.(report),
       onOom: (report) => this.#oomListener?.(report),
+      onBraked: (podUid) => this.#brakeListener?.(podUid),
       onLost: () => this.#lost(),
     })
   }
@@ -253,6 +282,8 @@ export class CradleIsolation implements Isolation {
       mapsPortsToSockets: this.options.mapsPortsToSockets,
       call: (request) => this.#call(request),
     })
+    // No news of it will come, and the same attempt may be launched again once its end is acknowledged.
+    if (record.exit) return cell
     this.#cells.set(key, cell)
     const early = this.#earlyExits.get(key)
     if (early) this.#ended(record, early)
@@ -286,6 +317,7 @@ export class CradleIsolation implements Isolation {
       cell.settle({ exitCode: 137, signal: 9, oomKilled: false, startedAt, finishedAt, lost: true })
     }
     this.#cells.clear()
+    this.#earlyExits.clear()
     if (!this.#isClosed) this.#log.warn('the cradle is gone and its cells with it')
   }
 }

@@ -1,11 +1,22 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, closeSync, copyFileSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  statSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { IsolationError } from '../../isolation/isolation-error.js'
-import type { CradleConfig } from '../protocol/messages.js'
+import { type CradleConfig, cradleLines } from '../protocol/messages.js'
 
 const readyTimeoutMs = 60_000
 
@@ -25,8 +36,15 @@ function sourceRuntime(): string[] {
   return ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href]
 }
 
-/** Starts a cradle in a session of its own and resolves once it accepts connections. */
-export function startCradle(options: { nodePath: string; entry: string; config: CradleConfig }): Promise<number> {
+/**
+ * Starts a cradle in a session of its own and resolves with its pid once it accepts connections; with undefined where
+ * the directory has one already, which may be starting or ending.
+ */
+export function startCradle(options: {
+  nodePath: string
+  entry: string
+  config: CradleConfig
+}): Promise<number | undefined> {
   const { nodePath, entry, config } = options
   const directory = join(config.dataDir, 'cradle')
   const log = openSync(join(directory, 'cradle.log'), 'a', 0o600)
@@ -48,15 +66,29 @@ export function startCradle(options: { nodePath: string; entry: string; config: 
       fail(`the cradle was not ready within ${readyTimeoutMs} ms`)
     }, readyTimeoutMs)
     child.once('error', (error) => fail('the cradle could not be started', error))
-    child.once('exit', (code) => fail(`the cradle ended with ${code}`))
-    child.stdout?.once('data', () => {
+    // Comes after its last line, which an exit may overtake.
+    child.once('close', (code) => fail(`the cradle ended with ${code}`))
+    child.stdout?.once('data', (line: Buffer) => {
       clearTimeout(timer)
-      child.removeAllListeners('exit')
+      child.removeAllListeners('close')
       child.stdout?.destroy()
       child.unref()
-      resolve(child.pid as number)
+      resolve(line.toString() === cradleLines.locked ? undefined : child.pid)
     })
   })
+}
+
+/**
+ * Kills the cradle of a directory, whose cells end with it; the next one clears up. Only a process that works in the
+ * directory is one: the number may be somebody else's by now.
+ */
+export function killCradle(cradleDirectory: string): void {
+  try {
+    const pid = Number(readFileSync(join(cradleDirectory, 'cradle.pid'), 'utf8'))
+    if (readlinkSync(`/proc/${pid}/cwd`) === realpathSync(cradleDirectory)) process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended in the meantime.
+  }
 }
 
 /**

@@ -14,6 +14,9 @@ export const cradleProtocolVersion = 3
 
 export const cradleSocketName = 'cradle.sock'
 
+/** What a new cradle says to the main that started it: it accepts connections, or another one has the directory. */
+export const cradleLines = { ready: 'ready\n', locked: 'locked\n' } as const
+
 /** What a cradle is started with, as JSON in its first argument. */
 export interface CradleConfig {
   dataDir: string
@@ -87,6 +90,7 @@ export type CradleMessage =
   | { event: 'network'; report: NetworkReport }
   /** A main that does not know it leaves it out. */
   | { event: 'oom'; report: OomReport }
+  | { event: 'braked'; podUid: string }
 
 export function cellKeyText(key: CellKey): string {
   return `${key.podUid}/${key.container}/${key.attempt}`

@@ -58,6 +58,7 @@ export class CellRun {
   readonly watchers: Set<CellWatcher> = new Set()
   readonly exited: Promise<CellExit>
   #startedAt = ''
+  #mainPid = 0
   #reported: { exitCode: number; signal?: number } | undefined
   #problem = ''
   #hasEnded = false
@@ -103,6 +104,11 @@ export class CellRun {
   /** How often the kernel has ended a process of it for want of memory. */
   get oomKills(): number {
     return this.input.cgroup.oomKills() - this.#oomBefore
+  }
+
+  /** How often the kernel has refused it a process. */
+  get refusedForks(): number {
+    return this.input.cgroup.refusedForks()
   }
 
   /** The process that was started for it; the cell lies below it. */
@@ -151,7 +157,7 @@ export class CellRun {
 
   /** Ends everything in it but the supervisor and the main process. */
   async halt(): Promise<void> {
-    if (this.#child.pid !== undefined) await killSideProcesses(this.#child.pid, this.input.cgroup)
+    if (this.#child.pid !== undefined) await killSideProcesses(this.#child.pid, this.#mainPid, this.input.cgroup)
   }
 
   #announceStart: () => void = () => {}
@@ -212,6 +218,7 @@ export class CellRun {
       for (const watcher of this.watchers) watcher.output(stream, payload)
     } else if (type === Frame.started) {
       this.#startedAt = this.input.now().toISOString()
+      this.#mainPid = payload.readUInt32LE(0)
       this.#announceStart()
     } else if (type === Frame.exit) {
       this.#reported = decodeExit(payload)

@@ -182,6 +182,13 @@ export class Cgroup {
     return 0
   }
 
+  /** How often the kernel has refused a process here, or below where it counts so. */
+  refusedForks(): number {
+    const counting = this.support.hierarchies.find(({ controllers }) => controllers.includes('pids'))
+    if (!counting) return 0
+    return Number(/^max (\d+)$/m.exec(readText(join(counting.base, this.path, 'pids.events')))?.[1] ?? 0)
+  }
+
   /** Ends every process in it and below, however fast they fork. Resolves when it is empty or after `timeoutMs`. */
   async kill(timeoutMs = 5000): Promise<boolean> {
     const deadline = Date.now() + timeoutMs

@@ -24,7 +24,8 @@ export interface CradleServerPorts {
 /** Serves mains on a unix socket: requests and replies as lines of JSON, exits as events, attachments as frames. */
 export class CradleServer {
   readonly #server: Server
-  readonly #mains = new Set<Socket>()
+  /** Connections of mains, with the events that wait for the first request of each. */
+  readonly #mains = new Map<Socket, { waiting: CradleMessage[] | undefined }>()
   readonly #sockets = new Set<Socket>()
 
   constructor(private readonly ports: CradleServerPorts) {
@@ -41,15 +42,36 @@ export class CradleServer {
 
   announceExit(cell: CellKey, exit: CellExit): void {
     const { podUid, container, attempt } = cell
-    for (const main of this.#mains) send(main, { event: 'exit', cell: { podUid, container, attempt }, exit })
+    this.#tell({ event: 'exit', cell: { podUid, container, attempt }, exit })
   }
 
   announceNetwork(report: NetworkReport): void {
-    for (const main of this.#mains) send(main, { event: 'network', report })
+    this.#tell({ event: 'network', report })
+  }
+
+  announceBraked(podUid: string): void {
+    this.#tell({ event: 'braked', podUid })
   }
 
   announceOom(report: OomReport): void {
-    for (const main of this.#mains) send(main, { event: 'oom', report })
+    this.#tell({ event: 'oom', report })
+  }
+
+  /**
+   * An attachment looks like a main until it says what it is: an event written before that would be read as a frame, and
+   * the attachment would end. So events wait until a connection has asked for something.
+   */
+  #tell(event: CradleMessage): void {
+    for (const [socket, main] of this.#mains) {
+      if (main.waiting) main.waiting.push(event)
+      else send(socket, event)
+    }
+  }
+
+  #release(socket: Socket): void {
+    const main = this.#mains.get(socket)
+    for (const event of main?.waiting ?? []) send(socket, event)
+    if (main) main.waiting = undefined
   }
 
   close(): void {
@@ -59,7 +81,7 @@ export class CradleServer {
 
   #serve(socket: Socket): void {
     this.#sockets.add(socket)
-    this.#mains.add(socket)
+    this.#mains.set(socket, { waiting: [] })
     this.ports.onMainsChanged(this.#mains.size)
     send(socket, { hello: this.ports.hello })
     const lines = new LineReader()
@@ -78,6 +100,7 @@ export class CradleServer {
             this.#attach(socket, request.cell, request.stdin, lines.rest())
             return
           }
+          this.#release(socket)
           void this.#answer(socket, request)
         }
       } catch {

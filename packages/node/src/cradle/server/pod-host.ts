@@ -21,6 +21,7 @@ import { CellRun, spawnLauncher } from './cell-run.js'
 import type { CellDirectories, CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
+import { ForkBrake } from './fork-brake.js'
 import { HeldSnapshot } from './held-snapshot.js'
 import { type CountedCell, OomWatch } from './oom-watch.js'
 import { prepareLaunch } from './prepare-launch.js'
@@ -37,10 +38,13 @@ export interface PodHostPorts {
   onExit(key: CellKey, exit: CellExit): void
   onNetwork(report: NetworkReport): void
   onOom(report: OomReport): void
+  /** A pod that fails to start processes over and over is stopped for moments. */
+  onBraked(podUid: string): void
   now(): Date
 }
 
 const oomLookMs = 500
+const forkLookMs = 500
 
 interface Pod {
   plan: PodPlan
@@ -67,6 +71,7 @@ export class PodHost {
   readonly #namespaces: SpareNamespaces
   readonly #network: PodNetworkPorts
   readonly #oomWatch: OomWatch
+  readonly #brake: ForkBrake
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
@@ -88,6 +93,7 @@ export class PodHost {
       now: ports.now,
       everyMs: oomLookMs,
     })
+    this.#brake = new ForkBrake({ onPaused: (podUid) => ports.onBraked(podUid), everyMs: forkLookMs })
     for (const record of ports.stateFiles.cells())
       this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
   }
@@ -135,8 +141,7 @@ export class PodHost {
     // A launch that began before does not know of the snapshot; every later one attaches it itself.
     const launches = [...this.#launching].filter(([key]) => key.startsWith(`${podUid}/`)).map(([, launch]) => launch)
     await Promise.allSettled(launches)
-    const runs = [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
-    await Promise.all(runs.map((run) => held.attach(run)))
+    await Promise.all(this.#runsOf(podUid).map((run) => held.attach(run)))
   }
 
   /** Safe to repeat: the same attempt of the same container is launched once, and every caller gets that one. */
@@ -240,10 +245,12 @@ export class PodHost {
   }
 
   async kill(key: CellKey): Promise<void> {
+    await this.#unbrake(key.podUid)
     await this.find(key)?.kill()
   }
 
   async halt(key: CellKey): Promise<void> {
+    await this.#unbrake(key.podUid)
     await this.find(key)?.halt()
   }
 
@@ -265,6 +272,8 @@ export class PodHost {
   async #release(podUid: string): Promise<void> {
     const pod = await this.#pods.get(podUid)?.catch(() => undefined)
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
+    await this.#unbrake(podUid)
+    this.#brake.forget(podUid)
     await Promise.all(cells.map(async ({ run }) => await run?.kill()))
     if (pod) {
       await discard(pod.slot)
@@ -292,12 +301,32 @@ export class PodHost {
   async close(): Promise<void> {
     this.#namespaces.close()
     this.#oomWatch.close()
+    this.#brake.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
   }
 
   *#counted(): Generator<CountedCell> {
     for (const [key, { record, run }] of this.#cells)
       if (run) yield { podUid: record.podUid, key, oomKills: () => run.oomKills }
+  }
+
+  /**
+   * Before a pod that is stopped for its forks is ended: its supervisors are asked to do that, which they cannot hear while
+   * they are stopped, and among a thousand processes that fork they would hear it late. So those go first.
+   */
+  async #unbrake(podUid: string): Promise<void> {
+    const runs = this.#brake.isBraked(podUid) ? this.#runsOf(podUid) : []
+    await Promise.all(runs.map((run) => run.halt()))
+    this.#brake.ease(podUid)
+  }
+
+  #runsOf(podUid: string): CellRun[] {
+    return [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
+  }
+
+  /** Which group counts a refusal, that of the cell or the one whose limit it is, differs between kernels. */
+  #refusedForks(podUid: string, group: Cgroup): number {
+    return this.#runsOf(podUid).reduce((sum, run) => sum + run.refusedForks, group.refusedForks())
   }
 
   async #makePod(plan: PodPlan): Promise<Pod> {
@@ -310,6 +339,11 @@ export class PodHost {
     }
     try {
       const network = strategy.hasOwnNetwork ? await PodNetwork.create(plan, this.#network, warmUp) : undefined
+      this.#brake.watch({
+        podUid: plan.podUid,
+        refusedForks: () => this.#refusedForks(plan.podUid, slot.cgroup),
+        freeze: (isFrozen) => slot.cgroup.freeze(isFrozen),
+      })
       return { plan, network, slot }
     } catch (error) {
       await discard(slot)

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CradleConfig, cradleProtocolVersion, cradleSocketName } from '../protocol/messages.js'
+import { type CradleConfig, cradleLines, cradleProtocolVersion, cradleSocketName } from '../protocol/messages.js'
 import type { CellStrategy } from './cell-strategy.js'
 import { Cgroup, detectCgroups } from './cgroups.js'
+import { lockCradle } from './cradle-lock.js'
 import { CradleServer } from './cradle-server.js'
 import { PodHost } from './pod-host.js'
 import { reapChildren } from './process-table.js'
@@ -17,7 +18,7 @@ const childrenEndMs = 1_000
 
 /**
  * The cradle: a small process of its own that holds all cells of a data directory. It outlives the platform's main
- * process; the next main that connects adopts what runs here.
+ * process; the next main that connects adopts what runs here. Returns at once where the directory has a cradle already.
  */
 export async function runCradle(config: CradleConfig, strategy: CellStrategy): Promise<void> {
   process.title = 'corral-cradle'
@@ -26,6 +27,13 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
   mkdirSync(socketDirectory, { recursive: true, mode: 0o700 })
   // Sockets are named relative to here, so that a long data directory does not exceed what a socket address holds.
   process.chdir(directory)
+  // The main that waits for the line may be gone.
+  process.stdout.on('error', () => {})
+  if (!(await lockCradle(config.dataDir))) {
+    process.stdout.write(cradleLines.locked)
+    return
+  }
+  writeFileSync('cradle.pid', `${process.pid}\n`)
 
   const cgroups = detectCgroups(`corral-${createHash('sha256').update(config.dataDir).digest('hex').slice(0, 10)}`)
   const stateFiles = new StateFiles(directory)
@@ -41,6 +49,7 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
     onExit: (key, exit) => server.announceExit(key, exit),
     onNetwork: (report) => server.announceNetwork(report),
     onOom: (report) => server.announceOom(report),
+    onBraked: (podUid) => server.announceBraked(podUid),
     now: () => new Date(),
   })
   let lonely: NodeJS.Timeout | undefined
@@ -93,8 +102,6 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
   process.on('SIGHUP', () => {})
   rmSync(cradleSocketName, { force: true })
   await server.listen(cradleSocketName)
-  writeFileSync('cradle.pid', `${process.pid}\n`)
   awaitMain()
-  // The main that started the cradle waits for this line.
-  process.stdout.write('ready\n')
+  process.stdout.write(cradleLines.ready)
 }

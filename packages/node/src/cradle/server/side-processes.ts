@@ -11,25 +11,22 @@ export interface ProcessEntry {
 }
 
 /**
- * The processes below `launcher` that are not the container itself. That is the chain from the launcher to the supervisor
- * (the first process of the cell's pid namespace; without one the launcher itself), and the supervisor's first child, the
- * main process. Pure.
+ * The processes below `launcher` that are not the container itself: all but its main process, of which `main` is the
+ * number in its own pid namespace, and what lies between it and the launcher (the supervisor, and with the Node one the
+ * shell that is the cell's first process). Pure.
  */
-export function sideProcesses(launcher: number, table: readonly ProcessEntry[]): number[] {
+export function sideProcesses(launcher: number, main: number, table: readonly ProcessEntry[]): number[] {
   const childrenOf = (pid: number): ProcessEntry[] => table.filter(({ parent }) => parent === pid)
   const below = (pid: number): ProcessEntry[] => childrenOf(pid).flatMap((child) => [child, ...below(child.pid)])
   const all = below(launcher)
-  const depth = table.find(({ pid }) => pid === launcher)?.namespacePids.length ?? 1
-  const isFirst = ({ namespacePids }: ProcessEntry): boolean =>
-    namespacePids.length > depth && namespacePids.at(-1) === 1
-  const supervisor = all.find(isFirst)
   const kept = new Set<number>()
-  for (let above = supervisor; above; above = all.find(({ pid }) => pid === above?.parent)) kept.add(above.pid)
-  // Numbers are handed out in order, and the main process is started before anything else can be.
-  const [main] = childrenOf(supervisor?.pid ?? launcher).sort((a, b) => innermost(a) - innermost(b))
-  if (main) kept.add(main.pid)
+  for (let each = all.find(({ namespacePids }) => namespacePids.at(-1) === main); each; each = parentIn(all, each))
+    kept.add(each.pid)
   return all.map(({ pid }) => pid).filter((pid) => !kept.has(pid))
 }
+
+const parentIn = (table: readonly ProcessEntry[], { parent }: ProcessEntry): ProcessEntry | undefined =>
+  table.find(({ pid }) => pid === parent)
 
 /** The process a cell's mounts belong to, and when it began; undefined once the cell has ended. */
 export function supervisorOf(launcher: number): { pid: number; startTime: string } | undefined {
@@ -63,8 +60,6 @@ function startTimeOf(pid: number): string | undefined {
   }
 }
 
-const innermost = ({ namespacePids }: ProcessEntry): number => namespacePids.at(-1) ?? 0
-
 const timeoutMs = 2_000
 const freezeMs = 200
 
@@ -73,10 +68,10 @@ const freezeMs = 200
  * once is enough: what the main process starts afterwards is left alone. Else it is repeated until none is left, for at
  * most two seconds; what survives that goes with the pod.
  */
-export async function killSideProcesses(launcher: number, cgroup: Cgroup): Promise<void> {
+export async function killSideProcesses(launcher: number, main: number, cgroup: Cgroup): Promise<void> {
   const deadline = Date.now() + timeoutMs
   const killAll = (): number => {
-    const found = sideProcesses(launcher, readProcesses())
+    const found = sideProcesses(launcher, main, readProcesses())
     for (const pid of found) killQuietly(pid)
     return found.length
   }

@@ -17,6 +17,13 @@ export interface BubblewrapOptions {
 /** Where the interpreter of the Node supervisor lies in a cell. */
 const nodeInCell = '/run/corral/node'
 
+/**
+ * The first process of a cell with the Node supervisor: a shell, which waits for whatever becomes its child. bwrap's own
+ * first process is not waited for by the bwrap that started it: it would stay as a dead process where that of the machine
+ * reaps nothing. The second command keeps the shell from becoming the first one.
+ */
+const firstProcess = ['/bin/sh', '-c', '"$@"; exit "$?"', 'corral-first']
+
 /** Cells in namespaces of their own behind bwrap. Reads the host's layout and writes the seccomp filter once. */
 export function bubblewrapCells(config: CradleConfig): CellStrategy {
   // Written by `bubblewrapIsolation` of the same version: a cradle of another version is never handed a configuration.
@@ -25,13 +32,12 @@ export function bubblewrapCells(config: CradleConfig): CellStrategy {
   const isRoot = process.getuid?.() === 0
   const seccompPath = join(config.dataDir, 'cradle', 'seccomp.bpf')
   writeFileSync(seccompPath, seccompProgram(process.arch === 'arm64' ? 'arm64' : 'x64'))
-  const profile = (input: LaunchInput, source: string, asPid1: boolean): string[] =>
+  const profile = (input: LaunchInput, source: string): string[] =>
     bwrapOptions({
       ...input,
       host,
       supervisor: { source, target: supervisorTarget },
       disableUserns,
-      asPid1,
       unshareNet: false,
     })
 
@@ -44,17 +50,17 @@ export function bubblewrapCells(config: CradleConfig): CellStrategy {
     },
     planInside: (plan) => plan,
     nativeRecords: (input, { path }) => [
-      ...profile(input, path, true).map((option) => `b${option}`),
+      ...profile(input, path).map((option) => `b${option}`),
       `f${seccompPath}`,
       `e${bwrapPath}`,
       `a${supervisorTarget}`,
     ],
     nodeCommand(input, { nodePath, script }, firstFd) {
-      const words = [...profile(input, script, false), '--ro-bind', nodePath, nodeInCell]
+      const words = [...profile(input, script), '--ro-bind', nodePath, nodeInCell]
       const seccomp = openSync(seccompPath, 'r')
       const options = openUnlinked(join(input.socketDirectory, `${input.socketName}.args`), words)
       const wrap = [bwrapPath, '--args', String(firstFd + 1), '--seccomp', String(firstFd), '--']
-      return { argv: [...wrap, nodeInCell, supervisorTarget], files: [seccomp, options] }
+      return { argv: [...wrap, ...firstProcess, nodeInCell, supervisorTarget], files: [seccomp, options] }
     },
   }
 }

@@ -42,7 +42,6 @@ const input = {
   etcDirectory: '/data/etc',
   ...own,
   disableUserns: true,
-  asPid1: true,
   unshareNet: false,
 }
 

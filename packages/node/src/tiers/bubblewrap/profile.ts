@@ -23,8 +23,6 @@ export interface ProfileInput {
   tmpSource: string
   /** False on hosts whose kernel refuses it; the seccomp filter holds the line there. */
   disableUserns: boolean
-  /** Without a compiled supervisor bwrap's own reaper is pid 1. */
-  asPid1: boolean
   /** False when the network namespace was entered before bwrap. */
   unshareNet: boolean
 }
@@ -57,10 +55,9 @@ export function bwrapOptions(input: ProfileInput): string[] {
     add(...(sizeBytes === undefined ? [] : ['--size', String(sizeBytes)]), '--tmpfs', target)
   }
   if (plan.readOnlyRoot) add('--remount-ro', '/')
-  add('--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-cgroup-try')
+  add('--unshare-user', '--unshare-ipc', '--unshare-pid', '--as-pid-1', '--unshare-uts', '--unshare-cgroup-try')
   if (input.unshareNet) add('--unshare-net')
   if (input.disableUserns) add('--disable-userns')
-  if (input.asPid1) add('--as-pid-1')
   add('--uid', String(plan.uid), '--gid', String(plan.gid), '--hostname', hostnameOf(pod))
   add('--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv', '--chdir', '/')
   return options

@@ -87,9 +87,9 @@ export function startEnvironmentController(options: EnvironmentControllerOptions
     snapshots: ownOf,
     find: (name) => all().find((each) => each.name === name),
     async request(environment, request) {
-      const current = await client.get(Environments, { namespace, name: environment.metadata.name })
+      const ref = { namespace, name: environment.metadata.name }
       const build = { request, ...(request.startsWith('age-') ? { noCache: true } : {}) }
-      await requestBuild(client, current, build)
+      while (!(await requestBuild(client, await client.get(Environments, ref), build)));
     },
     build: (environment, request, run) => followBuild({ client, records, environments }, environment, request, run),
     async attach(task, snapshot, signal) {

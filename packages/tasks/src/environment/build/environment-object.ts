@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
-import { type Environment, type EnvironmentSpec, Environments, isAlreadyExists, type Stored } from '@corral/resources'
+import {
+  type Environment,
+  type EnvironmentSpec,
+  Environments,
+  isAlreadyExists,
+  isConflict,
+  type Stored,
+} from '@corral/resources'
 
 /** What makes two environments the same. */
 export type EnvironmentIdentity = Omit<EnvironmentSpec, 'build'>
@@ -51,19 +58,26 @@ export async function ensureEnvironment(
   }
 }
 
-/** Asks for a build. Where one for the same request was made or runs, nothing happens. */
+/**
+ * Asks for a build. Where one is asked for already and has not begun, nothing happens: it will be of the same branch. False
+ * where the object changed since it was read: another's request may have begun meanwhile, and two requests make two builds.
+ */
 export async function requestBuild(
   client: Pick<KubeClient, 'patch'>,
-  { metadata, spec }: Stored<Environment>,
+  { metadata, spec, status }: Stored<Environment>,
   build: NonNullable<EnvironmentSpec['build']>,
-): Promise<void> {
-  if (spec.build?.request === build.request) return
-  const { namespace = 'default', name } = metadata
-  await client.patch(
-    Environments,
-    { namespace, name },
-    { type: 'merge', body: { spec: { build: { noCache: null, ...build } } } },
-  )
+): Promise<boolean> {
+  const isWaiting = spec.build !== undefined && spec.build.request !== status?.build?.request
+  if (spec.build?.request === build.request || (isWaiting && !build.noCache)) return true
+  const { namespace = 'default', name, resourceVersion } = metadata
+  const body = { metadata: { resourceVersion }, spec: { build: { noCache: null, ...build } } }
+  try {
+    await client.patch(Environments, { namespace, name }, { type: 'merge', body })
+    return true
+  } catch (error) {
+    if (!isConflict(error)) throw error
+    return false
+  }
 }
 
 export function isBuilding({ status }: Pick<Environment, 'status'>): boolean {

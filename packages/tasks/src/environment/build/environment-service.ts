@@ -61,8 +61,10 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
   const ask = async (environment: Stored<Environment>, noCache: boolean | undefined): Promise<EnvironmentView> => {
     const build = { request: randomUUID(), ...(noCache ? { noCache } : {}) }
     // What runs is of the same branch, and of its tip a moment ago.
-    if (!isBuilding(environment) || noCache) await requestBuild(client, environment, build)
-    return environmentView(await get(environment.metadata.name))
+    const { name } = environment.metadata
+    let current = environment
+    while ((!isBuilding(current) || noCache) && !(await requestBuild(client, current, build))) current = await get(name)
+    return environmentView(await get(name))
   }
   return {
     async list() {

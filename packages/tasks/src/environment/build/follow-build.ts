@@ -11,14 +11,17 @@ interface FollowPorts {
   environments: Pick<Informer<Environment>, 'subscribe'>
 }
 
-/** See `EnvironmentBuilds.build`. The object decides: however many tasks ask, one build at a time is made of it. */
+/**
+ * See `EnvironmentBuilds.build`. One build is made of all requests that come before it ends. `given` is the environment as it
+ * was when no snapshot of it fitted: a build that ended since then is an answer, and is not made again.
+ */
 export async function followBuild(
   { client, records, environments }: FollowPorts,
-  { metadata }: Stored<Environment>,
+  given: Stored<Environment>,
   request: string,
   { signal, onEvents }: { signal: AbortSignal; onEvents: (events: readonly TaskEvent[]) => Promise<void> },
 ): Promise<EnvironmentBuild> {
-  const { namespace = 'default', name } = metadata
+  const { namespace = 'default', name } = given.metadata
   const read = async (): Promise<Stored<Environment>> => {
     const found = await client.find(Environments, { namespace, name }, { signal })
     if (found && !found.metadata.deletionTimestamp) return found
@@ -30,8 +33,8 @@ export async function followBuild(
     await tellRest(records, before.uid, 0, onEvents)
     return before
   }
-  /** Any build that ends from now on is an answer: it is of the same branch. */
-  const wanted = isBuilding(current) ? (before?.number ?? 1) : (before?.number ?? 0) + 1
+  const seen = given.status?.build?.number ?? 0
+  const wanted = isBuilding(given) ? seen : seen + 1
   let teller: ReturnType<typeof tell> | undefined
   try {
     for (;;) {
@@ -43,8 +46,8 @@ export async function followBuild(
           await teller.stop()
           return build
         }
-      } else await requestBuild(client, current, { request })
-      await changed(environments, current, signal)
+        await changed(environments, current, signal)
+      } else if (await requestBuild(client, current, { request })) await changed(environments, current, signal)
       current = await read()
     }
   } finally {

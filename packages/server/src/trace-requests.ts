@@ -1,0 +1,40 @@
+import type { SpanSink } from '@corral/ports'
+import { newSpan, parseTraceparent, traceparentOf } from '@corral/tasks'
+import type { Context, MiddlewareHandler } from 'hono'
+import { matchedRoutes } from 'hono/route'
+
+const traces = new WeakMap<Request, string>()
+
+/** The `traceparent` of the span a request is answered in; undefined where nobody traces it. */
+export function traceparentFor({ req }: Context): string | undefined {
+  return traces.get(req.raw)
+}
+
+/**
+ * A span for every request that changes something, below the caller's own. Reading is not told: pages do it all the time,
+ * and streams last for hours. Without anybody who keeps spans, the caller's context is handed on as it is.
+ */
+export function traceRequests(spans: SpanSink | undefined): MiddlewareHandler {
+  return async (context, next) => {
+    const { req } = context
+    const parent = parseTraceparent(req.header('traceparent'))
+    if (!spans || req.method === 'GET' || req.method === 'HEAD' || parent?.isSampled === false) {
+      if (parent) traces.set(req.raw, traceparentOf(parent))
+      return next()
+    }
+    const span = newSpan(parent)
+    traces.set(req.raw, traceparentOf(span))
+    const startMs = Date.now()
+    await next()
+    const { status } = context.res
+    // The pattern, not the address: names of tasks would make every request a kind of its own.
+    const route = matchedRoutes(context).at(-1)?.path ?? '/*'
+    spans({
+      ...{ traceId: span.traceId, spanId: span.spanId, kind: 'server', name: `${req.method} ${route}` },
+      ...(parent ? { parentId: parent.spanId } : {}),
+      ...{ startMs, endMs: Date.now() },
+      attributes: { 'http.request.method': req.method, 'http.route': route, 'http.response.status_code': status },
+      ...(status >= 500 ? { error: String(status) } : {}),
+    })
+  }
+}
