@@ -11,6 +11,22 @@ export interface ClaimDraft {
   stamps: Record<string, string>
 }
 
+/**
+ * The claim with the stamps it lacks, as if they were stored: when a controller first saw it, and the trace it belongs to.
+ * A stamp that is there stays, so that a restart counts from the first look.
+ */
+export function withStamps(
+  claim: Stored<SandboxClaim>,
+  { observedAt, traceContext }: { observedAt: () => Date; traceContext: string | undefined },
+): ClaimDraft {
+  const known = claim.metadata.annotations ?? {}
+  const stamps: Record<string, string> = {}
+  if (!known[annotations.firstObservedAt]) stamps[annotations.firstObservedAt] = observedAt().toISOString()
+  if (traceContext && !known[annotations.traceContext]) stamps[annotations.traceContext] = traceContext
+  if (Object.keys(stamps).length === 0) return { claim, stamps }
+  return { claim: { ...claim, metadata: { ...claim.metadata, annotations: { ...known, ...stamps } } }, stamps }
+}
+
 /** What a claim gets: a Sandbox, or a later look. */
 export type Provision = { kind: 'sandbox'; sandbox: Stored<Sandbox> } | { kind: 'wait'; retryAfterMs: number }
 

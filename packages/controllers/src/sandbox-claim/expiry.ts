@@ -16,6 +16,25 @@ export function claimExpiry(claim: SandboxClaim, conditions: readonly Condition[
   return leftMs <= 0 ? { expired: true } : { expired: false, leftMs }
 }
 
+/** What a claim needs with regard to its time. Its end is recorded one pass before anything is deleted. */
+export type ExpiryMove =
+  /** It is served: its time is not up. */
+  | { move: 'serve' }
+  | { move: 'mark' }
+  | { move: 'deleteClaim'; policy: 'Delete' | 'DeleteForeground' }
+  /** A retained claim outlives its sandbox. */
+  | { move: 'deleteSandbox' }
+
+export function expiryMove(claim: SandboxClaim, now: Date): ExpiryMove {
+  const conditions = claim.status?.conditions
+  if (!claimExpiry(claim, conditions, now).expired) return { move: 'serve' }
+  if (!isMarkedExpired(conditions)) return { move: 'mark' }
+  const policy = claim.spec.lifecycle?.shutdownPolicy
+  return policy === 'Delete' || policy === 'DeleteForeground'
+    ? { move: 'deleteClaim', policy }
+    : { move: 'deleteSandbox' }
+}
+
 export function isMarkedExpired(conditions: readonly Condition[] | undefined): boolean {
   return findCondition(conditions, 'Ready')?.reason === 'ClaimExpired'
 }

@@ -31,6 +31,11 @@ export function firstReady(
   return isConditionTrue(after.conditions, 'Ready') ? { kind: 'count' } : { kind: 'none' }
 }
 
+/** What the annotation gets: the time of a Ready that was counted, no time for one that came before. */
+export function firstReadyStamp(kind: 'count' | 'backfill', now: Date): string {
+  return kind === 'count' ? now.toISOString() : 'unknown'
+}
+
 /** Template and launch type as the claim's metrics label them. */
 export function launchLabels(sandbox: Sandbox | undefined): LaunchLabels {
   const launchType = sandbox ? (sandbox.metadata?.labels?.[labels.launchType] === 'warm' ? 'warm' : 'cold') : 'unknown'

@@ -15,20 +15,16 @@ import { combineErrors, StepError } from '../shared/error-text.js'
 import { mergeDiff } from '../shared/merge-diff.js'
 import { annotations, labels, normalizeCreatedBy } from '../shared/names.js'
 import { isExtensionsOwner } from '../shared/ownership.js'
-import type { Span } from '../shared/tracing.js'
 import { patchClaim } from './adoption.js'
-import { type ClaimDraft, flushStamps } from './claim-draft.js'
-import { type ClaimProblem, isSuppressed, quietRetryMs, toProblem } from './claim-problem.js'
+import { type ClaimDraft, flushStamps, withStamps } from './claim-draft.js'
+import { type ClaimProblem, toProblem } from './claim-problem.js'
 import { deleteClaim, deleteSandbox } from './end-claim.js'
-import { claimExpiry, isMarkedExpired } from './expiry.js'
-import { countFirstReady, firstReady } from './first-ready.js'
+import { claimExpiry, expiryMove, isMarkedExpired } from './expiry.js'
+import { countFirstReady, firstReady, firstReadyStamp } from './first-ready.js'
+import { immediatelyMs, nextLook } from './next-look.js'
 import type { ClaimPorts } from './ports.js'
 import { provision } from './provision.js'
 import { claimStatus, markClaimExpired } from './status.js'
-
-const immediatelyMs = 1
-/** The event of the conflicting write usually comes first; this is for the case that it came already. */
-const lostWriteRetryMs = 500
 
 /** Gets every claim its sandbox, warm or cold, mirrors the sandbox's state and ends the claim when its time is up. */
 export function claimReconciler(ports: ClaimPorts): Reconcile {
@@ -43,20 +39,12 @@ export function claimReconciler(ports: ClaimPorts): Reconcile {
     const attributes: Record<string, string> = creator ? { [labels.createdBy]: normalizeCreatedBy(creator) } : {}
     return ports.tracer.span('ReconcileSandboxClaim', claim, attributes, async (span) => {
       if (claim.metadata.deletionTimestamp) return {}
-      const serve = (): Promise<ReconcileResult> => reconcileClaim(draftOf(claim, span, ports), ports, request)
+      const { traceContext } = span
+      const draft = (): ClaimDraft => withStamps(claim, { observedAt: () => ports.observed.of(claim), traceContext })
+      const serve = (): Promise<ReconcileResult> => reconcileClaim(draft(), ports, request)
       return isConditionTrue(claim.status?.conditions, 'Ready') ? serve() : ports.priorities.high(serve)
     })
   }
-}
-
-/** Notes to be left on a claim that has none yet; every later step sees them as if they were stored. */
-function draftOf(claim: Stored<SandboxClaim>, span: Span, ports: ClaimPorts): ClaimDraft {
-  const known = claim.metadata.annotations ?? {}
-  const stamps: Record<string, string> = {}
-  if (!known[annotations.firstObservedAt]) stamps[annotations.firstObservedAt] = ports.observed.of(claim).toISOString()
-  if (span.traceContext && !known[annotations.traceContext]) stamps[annotations.traceContext] = span.traceContext
-  if (Object.keys(stamps).length === 0) return { claim, stamps }
-  return { claim: { ...claim, metadata: { ...claim.metadata, annotations: { ...known, ...stamps } } }, stamps }
 }
 
 async function reconcileClaim(
@@ -67,15 +55,13 @@ async function reconcileClaim(
   const { clock } = ports
   const { signal } = request
   const seen = draft.claim.status ?? {}
-  const isExpired = claimExpiry(draft.claim, seen.conditions, clock.now()).expired
-  if (isExpired && !isMarkedExpired(seen.conditions)) {
+  const next = expiryMove(draft.claim, clock.now())
+  if (next.move === 'mark') {
     await flushStamps(draft, ports, signal)
     return recordExpiry(draft, seen, markClaimExpired(draft.claim, seen, clock.now()), ports, signal)
   }
-  const policy = draft.claim.spec.lifecycle?.shutdownPolicy
-  if (isExpired && (policy === 'Delete' || policy === 'DeleteForeground')) {
-    return deleteClaim(draft.claim, policy, ports, signal)
-  }
+  if (next.move === 'deleteClaim') return deleteClaim(draft.claim, next.policy, ports, signal)
+  const isExpired = next.move === 'deleteSandbox'
 
   let sandbox: Stored<Sandbox> | undefined
   let problem: ClaimProblem | undefined
@@ -104,30 +90,13 @@ async function reconcileClaim(
     status = markClaimExpired(draft.claim, status, now)
     return recordExpiry(draft, before, status, ports, signal)
   }
-  const isAuthoritative = await writeStatus(draft, before, status, ports, signal)
-  const deferredWrite = isAuthoritative ? firstReadyStamp(draft, before, status, sandbox, ports, signal) : undefined
-  const leftMs = isExpired ? undefined : expiry.expired ? immediatelyMs : expiry.leftMs
-  return resultOf(
-    problem,
-    deferredWrite,
-    isAuthoritative ? leftMs : Math.min(lostWriteRetryMs, leftMs ?? lostWriteRetryMs),
-  )
-}
-
-async function resultOf(
-  problem: ClaimProblem | undefined,
-  deferredWrite: (() => Promise<void>) | undefined,
-  leftMs: number | undefined,
-): Promise<ReconcileResult> {
-  const quietMs = problem && quietRetryMs(problem)
-  const rest = deferredWrite && { deferredWrite }
-  if (quietMs !== undefined) return { requeueAfterMs: Math.min(quietMs, leftMs ?? quietMs), ...rest }
-  if (problem && !isSuppressed(problem)) {
-    const errors: unknown[] = [problem]
-    await deferredWrite?.().catch((error: unknown) => errors.push(error))
-    throw combineErrors(errors)
-  }
-  return leftMs === undefined ? { ...rest } : { requeueAfterMs: leftMs, ...rest }
+  const isWritten = await writeStatus(draft, before, status, ports, signal)
+  const deferredWrite = isWritten ? stampFirstReady(draft, before, status, sandbox, ports, signal) : undefined
+  const { kind, ...look } = nextLook({ problem, isExpired, expiry, isWritten })
+  if (kind === 'rest') return { ...look, ...(deferredWrite && { deferredWrite }) }
+  const errors: unknown[] = [problem]
+  await deferredWrite?.().catch((error: unknown) => errors.push(error))
+  throw combineErrors(errors)
 }
 
 async function recordExpiry(
@@ -176,7 +145,7 @@ async function writeStatus(
 }
 
 /** Counts a first Ready; the write that keeps it from being counted again is deferred. */
-function firstReadyStamp(
+function stampFirstReady(
   draft: ClaimDraft,
   before: SandboxClaimStatus,
   after: SandboxClaimStatus,
@@ -189,8 +158,7 @@ function firstReadyStamp(
   const now = ports.clock.now()
   if (kind === 'count') countFirstReady(draft.claim, sandbox, ports.observed.of(draft.claim), ports.metrics, now)
   ports.observed.drop(draft.claim)
-  const stamp = kind === 'count' ? now.toISOString() : 'unknown'
-  const body = { metadata: { annotations: { [annotations.firstReadyAt]: stamp } } }
+  const body = { metadata: { annotations: { [annotations.firstReadyAt]: firstReadyStamp(kind, now) } } }
   return async () => {
     try {
       await patchClaim(draft.claim, body, ports, signal)

@@ -1,40 +1,32 @@
-import { isControlledBy, isNotFound, Sandboxes } from '@corral/resources'
+import { isNotFound, Sandboxes } from '@corral/resources'
 import type { ReconcileResult } from '@corral/runtime'
 import { combineErrors } from '../shared/error-text.js'
-import { expiredStatus, immediatelyMs, isMarkedExpired, markExpired } from './expiry.js'
+import { expiredStatus, immediatelyMs, markExpired, planExpiry } from './expiry.js'
 import { performStep } from './perform.js'
 import { podNameOf } from './pod-plan.js'
 import type { SandboxPorts } from './ports.js'
 import { type ReconcileContext, writeStatus } from './reconcile-context.js'
 
-/** Ends a Sandbox whose time is up: first its status says so, on a later pass its children or all of it go. */
+/** Carries out what `planExpiry` says. A child that cannot be deleted keeps neither the other nor the Sandbox. */
 export async function expireSandbox(context: ReconcileContext, ports: SandboxPorts): Promise<ReconcileResult> {
   const { key, sandbox, signal } = context
   const { client, state, clock } = ports
-  const generation = sandbox.metadata.generation ?? 0
-  if (!isMarkedExpired(sandbox)) {
+  const { name, namespace = '', generation = 0 } = sandbox.metadata
+  const pod = state.pods.get(`${namespace}/${podNameOf(sandbox)}`)
+  const plan = planExpiry({ sandbox, pod, service: state.services.get(key) })
+  if (plan.move === 'mark') {
     const errors = await writeStatus(context, markExpired(sandbox.status ?? {}, generation, clock.now()), ports)
     if (errors.length > 0) throw combineErrors(errors)
     return { requeueAfterMs: immediatelyMs }
   }
-
-  const namespace = sandbox.metadata.namespace ?? ''
-  const pod = state.pods.get(`${namespace}/${podNameOf(sandbox)}`)
-  const service = state.services.get(key)
-  const children = { found: undefined, actions: [] as Parameters<typeof performStep>[0]['actions'] }
   const errors: unknown[] = []
-  for (const [child, object] of [
-    ['pod', pod],
-    ['service', service],
-  ] as const) {
-    if (!object || !isControlledBy(object, sandbox) || object.metadata.deletionTimestamp) continue
-    const action = { kind: 'delete', child, name: object.metadata.name, missingIsFine: true } as const
-    const step = { ...children, actions: [{ ...action, failure: `failed to delete ${child}` }] }
+  for (const action of plan.deletes) {
+    const step = { found: undefined, actions: [action] }
     errors.push(...(await performStep(step, sandbox, ports, signal)).errors)
   }
-  if (sandbox.spec.shutdownPolicy === 'Delete') {
+  if (plan.deletesItself) {
     try {
-      await client.delete(Sandboxes, { name: sandbox.metadata.name, namespace }, { signal })
+      await client.delete(Sandboxes, { name, namespace }, { signal })
       return {}
     } catch (error) {
       if (isNotFound(error)) return {}

@@ -1,4 +1,14 @@
-import { findCondition, removeCondition, type Sandbox, type SandboxStatus, setCondition } from '@corral/resources'
+import {
+  findCondition,
+  isControlledBy,
+  type KubeObject,
+  removeCondition,
+  type Sandbox,
+  type SandboxStatus,
+  type Stored,
+  setCondition,
+} from '@corral/resources'
+import type { ChildAction } from './child-step.js'
 
 /** A requeue "at once" after expiry was recorded: the next pass must start from what the server stored. */
 export const immediatelyMs = 1
@@ -34,4 +44,29 @@ export function markExpired(status: SandboxStatus, generation: number, now: Date
 /** What is left of the status once the children are gone. */
 export function expiredStatus(status: SandboxStatus, generation: number, now: Date): SandboxStatus {
   return markExpired({ conditions: status.conditions ?? [] }, generation, now)
+}
+
+/** What ends a Sandbox whose time is up: first its status says so, on a later pass its children or all of it go. */
+export type ExpiryPlan = { move: 'mark' } | { move: 'end'; deletes: ChildAction[]; deletesItself: boolean }
+
+export function planExpiry({
+  sandbox,
+  pod,
+  service,
+}: {
+  sandbox: Stored<Sandbox>
+  pod: Stored<KubeObject> | undefined
+  service: Stored<KubeObject> | undefined
+}): ExpiryPlan {
+  if (!isMarkedExpired(sandbox)) return { move: 'mark' }
+  const children = [
+    { child: 'pod', object: pod },
+    { child: 'service', object: service },
+  ] as const
+  const deletes = children.flatMap(({ child, object }): ChildAction[] => {
+    if (!object || !isControlledBy(object, sandbox) || object.metadata.deletionTimestamp) return []
+    const { name } = object.metadata
+    return [{ kind: 'delete', child, name, missingIsFine: true, failure: `failed to delete ${child}` }]
+  })
+  return { move: 'end', deletes, deletesItself: sandbox.spec.shutdownPolicy === 'Delete' }
 }

@@ -6,8 +6,9 @@ import { type PoolLevels, poolKeyOf } from '../shared/pool-levels.js'
 import type { Span } from '../shared/tracing.js'
 import { Deferrals } from './deferrals.js'
 import { expireSandbox } from './expire-sandbox.js'
-import { immediatelyMs, markExpired, sandboxExpiry } from './expiry.js'
+import { markExpired, sandboxExpiry } from './expiry.js'
 import { explainPod } from './explain.js'
+import { nextLook } from './next-look.js'
 import { performStep } from './perform.js'
 import { reconcilePod } from './pod-step.js'
 import type { SandboxPorts } from './ports.js'
@@ -96,19 +97,17 @@ async function lookAfterChildren(
   })
   const expiry = sandboxExpiry(sandbox, now)
   if (expiry.expired) status = markExpired(status, sandbox.metadata.generation ?? 0, now)
-  const requeues = [expiry.expired ? immediatelyMs : expiry.requeueAfterMs]
 
   const errors = [...pvcs.errors, ...pod.errors, ...service.errors]
-  if (pod.deferredMs !== undefined && errors.length === 0) {
-    requeues.push(pod.deferredMs)
-    deferrals.begin(key, now)
-  } else if (errors.length === 0) deferrals.end(key)
+  const next = nextLook({ expiry, deferredMs: pod.deferredMs, hasErrors: errors.length > 0 })
+  if (next.deferral === 'begin') deferrals.begin(key, now)
+  if (next.deferral === 'end') deferrals.end(key)
   reportPod(sandbox, pod, ports)
   const isFinal = options.upstreamRelease?.invalidConfiguration === true && isRefusedForGood(errors)
   const unwritten = await writeStatus(context, status, ports)
   if (errors.length > 0 && !isFinal) throw combineErrors([...errors, ...unwritten])
   if (unwritten.length > 0) throw combineErrors(unwritten)
-  return soonest(requeues)
+  return next.result
 }
 
 async function stampTrace(
@@ -132,9 +131,4 @@ function spanAttributes(sandbox: Stored<Sandbox>): Record<string, string> {
     'sandbox.namespace': sandbox.metadata.namespace ?? '',
     ...(creator !== undefined && { [labels.createdBy]: normalizeCreatedBy(creator) }),
   }
-}
-
-function soonest(delays: readonly (number | undefined)[]): ReconcileResult {
-  const set = delays.filter((delay) => delay !== undefined)
-  return set.length > 0 ? { requeueAfterMs: Math.min(...set) } : {}
 }
