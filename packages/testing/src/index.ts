@@ -38,3 +38,4 @@ export {
 } from './platform/task-api.js'
 export { type TemporaryDirectory, temporaryDirectory } from './platform/temporary-directory.js'
 export { hangMs, type WaitOptions, waitUntil } from './platform/wait-until.js'
+export { tinyRoot } from './tiny-root.js'

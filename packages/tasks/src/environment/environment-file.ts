@@ -4,7 +4,6 @@ import {
   environmentFileSchema,
   environmentRequest,
   issueWords,
-  laterFields,
 } from '@corral/protocol'
 import { load, YAMLException } from 'js-yaml'
 import { TaskError } from '../task-error.js'
@@ -19,8 +18,6 @@ export function parseEnvironmentFile(
   part?: string,
 ): EnvironmentRequest {
   const content = yamlOf(text, name)
-  const later = Object.keys(laterFields).find((field) => Object.hasOwn(Object(content), field))
-  if (later) throw invalid(name, `${later}: ${laterFields[later]}`)
   const read = environmentFileSchema.safeParse(content)
   if (!read.success) throw invalid(name, issueWords(read.error.issues, 'the file').slice(0, 5).join('; '))
   const request = environmentRequest(read.data, part)

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
-import type { CellExit } from '../../isolation/isolation.js'
+import type { CellExit, ResourceLimits } from '../../isolation/isolation.js'
 import { IsolationError, isolationError } from '../../isolation/isolation-error.js'
 import {
   decodeError,
@@ -103,6 +103,11 @@ export class CellRun {
   /** How often the kernel has ended a process of it for want of memory. */
   get oomKills(): number {
     return this.input.cgroup.oomKills() - this.#oomBefore
+  }
+
+  /** Changes the limits of all of its processes together. */
+  limit(limits: ResourceLimits): void {
+    this.input.cgroup.limit(limits, { hasChildren: false })
   }
 
   /** The process that was started for it; the cell lies below it. */
