@@ -130,6 +130,16 @@ describe('.corral/environment.yaml', () => {
     expect(task.cause?.message).toContain(asks.split(': ')[1])
   })
 
+  it('a build that takes more disk than it may ends as such, and leaves no snapshot', async () => {
+    const greedy = 'version: 1\nsetup: head -c 300M /dev/urandom > big; sleep 300\nresources: {disk: 64Mi}\n'
+    const repo = await repository({ '.corral/environment.yaml': greedy })
+    const task = await run(repo.path, 'true')
+    expect(task, JSON.stringify(task.cause)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskLimit' } })
+    const { stdout } = await platform.corral(['env', 'list', '--json', '--data-dir', platform.dataDir])
+    const { environments } = JSON.parse(stdout) as { environments: { repo: string; snapshots: unknown[] }[] }
+    expect(environments.find((each) => each.repo === repo.path)).toMatchObject({ snapshots: [] })
+  })
+
   it('more than the machine has is told as such', async () => {
     const repo = await repository({ '.corral/environment.yaml': 'version: 1\nresources: {cpu: 900}\n' })
     const task = await run(repo.path, 'true')
