@@ -7,6 +7,7 @@ import { part, progress, readBenchOptions } from './common/bench-options.js'
 import { Recorder } from './common/result-file.js'
 import { median, percentile } from './common/samples.js'
 import { withScratch } from './common/scratch.js'
+import { mirrorThroughput } from './environment-mirror.js'
 import { environmentTasks } from './environment-tasks.js'
 
 const run = promisify(execFile)
@@ -32,6 +33,8 @@ async function main(): Promise<void> {
     } finally {
       await isolation.close({ endPods: true })
     }
+    const mirror = options.isFull ? { rounds: 7, seconds: 3 } : { rounds: 5, seconds: 1 }
+    await part(options, 'mirror', () => mirrorThroughput(recorder, { directory, ...mirror }))
     const files = options.isFull ? 60_000 : 5_000
     await part(options, 'tasks', () =>
       environmentTasks(recorder, { directory, files, rounds: options.isFull ? 20 : 5 }),

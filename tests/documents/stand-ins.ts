@@ -52,6 +52,11 @@ export const standIns: readonly StandIn[] = [
     as: 'leave out',
   },
   {
+    when: /corral image (import|build) /,
+    reason: 'needs an archive, or minutes of mmdebstrap; tests/platform/environment-file imports one',
+    as: 'leave out',
+  },
+  {
     when: /^corral env tools --add rust@1$/,
     reason: 'only the page that says so has a rustup to take it from',
     as: (text) => `[ -z "\${RUSTUP_HOME:-}" ] || ${text}`,

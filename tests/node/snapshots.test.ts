@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { chownSync, existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bubblewrapIsolation, type IsolationOptions, processIsolation } from '@corral/node'
+import { bubblewrapIsolation, IsolationError, type IsolationOptions, processIsolation } from '@corral/node'
 import type { SealRequest } from '@corral/ports'
 import { Namespaces, type Pod, Pods, type Stored, snapshotAnnotation, snapshotCondition } from '@corral/resources'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -317,3 +317,23 @@ function holders(dataDir: string): { pid: number; line: string }[] {
       }
     })
 }
+
+it('a snapshot is copied into a pod with mounts of its own where the kernel has no idmapped ones', async () => {
+  await using node = await nodeUnderTest((dataDir) => {
+    const isolation = bubblewrapIsolation({ dataDir })
+    // What the compiled program answers on such a kernel; ours has them.
+    isolation.attachSnapshot = async () => {
+      throw new IsolationError('Unsupported', 'this kernel has no idmapped mounts')
+    }
+    return isolation
+  })
+  await node.create('build', { containers: [container()], volumes })
+  const { metadata } = await node.until('build', isReady)
+  await node.run('build', ['sh', '-ec', setUp])
+  await node.agent.snapshots.seal({ podUid: metadata.uid, name: 'base', paths: [repo, home] })
+  await node.create('late', { containers: [container()], volumes }, { annotations: { [snapshotAnnotation]: 'base' } })
+  const pod = await node.until('late', (found) => isReady(found) && isAttached(found))
+  expect(attached(pod)).toMatchObject({ reason: 'Copied', message: expect.stringContaining('no idmapped mounts') })
+  const look = `cd ${repo} && echo mine > src/one && cat src/one && ls node_modules/a | wc -l && stat -c %U run src/one | uniq | wc -l`
+  expect((await node.run('late', ['sh', '-ec', look])).stdout).toBe('mine\n20\n1\n')
+})

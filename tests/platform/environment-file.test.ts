@@ -7,6 +7,7 @@ import {
   startPlatformProcess,
   type TemporaryDirectory,
   temporaryDirectory,
+  tinyRoot,
 } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
@@ -20,6 +21,13 @@ afterAll(async () => {
   await platform?.[Symbol.asyncDispose]()
   await scratch?.[Symbol.asyncDispose]()
 })
+
+/** What checking out, setting up and collecting call by name. */
+const inTinyRoot = [
+  ...['sh', 'bash', 'git', 'cat', 'mkdir', 'rm', 'mv', 'cp', 'ls', 'sed', 'grep', 'head', 'tail', 'tr', 'cut', 'sort'],
+  ...['mktemp', 'chmod', 'env', 'uname', 'dirname', 'basename', 'date', 'touch', 'tar', 'id', 'sleep', 'wc', 'ln'],
+  ...['readlink', 'find', 'xargs', 'stat', 'ps', 'true', 'false', 'awk', 'du', 'dd', 'cmp', 'nice', 'setsid', 'mkfifo'],
+]
 
 let count = 0
 const repository = (files: Record<string, string>): Promise<GitFixture> =>
@@ -96,6 +104,71 @@ describe('.corral/environment.yaml', () => {
     expect(await run(repo.path, 'true')).toMatchObject({ status: 'SUCCEEDED' })
     await platform.corral(['env', 'revoke', repo.path, '--data-dir', platform.dataDir])
     expect(await run(repo.path, 'true')).toMatchObject({ cause: { code: 'EnvironmentNotGranted' } })
+  })
+
+  it('asks for more memory, is refused with the command to run, and is held to what it asked for', async () => {
+    const asks = 'version: 1\nresources: {memory: 5Gi}\n'
+    const repo = await repository({ '.corral/environment.yaml': asks })
+    const refused = await run(repo.path, 'true')
+    expect(refused).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentNotGranted' } })
+    const command = `env grant ${repo.path} --memory 5Gi`
+    expect(refused.cause?.hint).toContain(`corral ${command}`)
+    await platform.corral([...command.split(' '), '--data-dir', platform.dataDir])
+    const granted = await run(repo.path, 'true')
+    expect(granted).toMatchObject({ status: 'SUCCEEDED' })
+    const { events } = await eventsOf(granted)
+    expect(events).toContainEqual(expect.objectContaining({ detail: 'limits: memory=5Gi' }))
+  })
+
+  it.each([
+    { of: 'memory', asks: 'memory: 256Mi', command: 'head -c 600M /dev/zero | tail -c 600M', code: 'OutOfMemory' },
+    { of: 'disk', asks: 'disk: 64Mi', command: 'head -c 300M /dev/urandom > big; sleep 300', code: 'DiskLimit' },
+  ])('a smaller limit of $of ends what exceeds it with $code', async ({ asks, command, code }) => {
+    const repo = await repository({ '.corral/environment.yaml': `version: 1\nresources: {${asks}}\n` })
+    const task = await run(repo.path, command)
+    expect(task).toMatchObject({ status: 'FAILED', cause: { code } })
+    expect(task.cause?.message).toContain(asks.split(': ')[1])
+  })
+
+  it('a build that takes more disk than it may ends as such, and leaves no snapshot', async () => {
+    const greedy = 'version: 1\nsetup: head -c 300M /dev/urandom > big; sleep 300\nresources: {disk: 64Mi}\n'
+    const repo = await repository({ '.corral/environment.yaml': greedy })
+    const task = await run(repo.path, 'true')
+    expect(task, JSON.stringify(task.cause)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskLimit' } })
+    const { stdout } = await platform.corral(['env', 'list', '--json', '--data-dir', platform.dataDir])
+    const { environments } = JSON.parse(stdout) as { environments: { repo: string; snapshots: unknown[] }[] }
+    expect(environments.find((each) => each.repo === repo.path)).toMatchObject({ snapshots: [] })
+  })
+
+  it('more than the machine has is told as such', async () => {
+    const repo = await repository({ '.corral/environment.yaml': 'version: 1\nresources: {cpu: 900}\n' })
+    const task = await run(repo.path, 'true')
+    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentInvalid' } })
+    expect(task.cause?.message).toContain('cpu 900 is more than the')
+  })
+
+  it('names an image: refused until it was granted, then told to import it, then the root of task and build', async () => {
+    const image = 'version: 1\nimage: tiny:1\nsetup: cat /etc/marker > ~/seen\n'
+    const repo = await repository({ '.corral/environment.yaml': image })
+    const at = ['--data-dir', platform.dataDir]
+    const refused = await run(repo.path, 'true')
+    expect(refused).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentNotGranted' } })
+    expect(refused.cause?.hint).toContain(`corral env grant ${repo.path} --image tiny:1`)
+    await platform.corral(['env', 'grant', repo.path, '--image', 'tiny:1', ...at])
+    const missing = await run(repo.path, 'true')
+    expect(missing).toMatchObject({ status: 'FAILED', cause: { code: 'ToolMissing' } })
+    expect(missing.cause?.hint).toContain('corral image import tiny:1')
+    const archive = tinyRoot(scratch.path, { programs: inTinyRoot, librariesOf: ['node'], marker: 'tiny root' })
+    expect(await platform.corral(['image', 'import', 'tiny:1', archive, ...at])).toMatchObject({ code: 0 })
+    expect((await platform.corral(['image', 'list', ...at])).stdout).toContain('tiny:1')
+    const task = await run(repo.path, 'cat ~/seen /etc/marker; ls /usr/bin | wc -l; echo done > made.txt')
+    const { events, said } = await eventsOf(task)
+    expect(task, JSON.stringify([task.cause, said])).toMatchObject({ status: 'SUCCEEDED' })
+    expect(said).toContain(`tiny roottiny root${inTinyRoot.length}`)
+    const details = events.flatMap((event) => (event.type === 'stage' ? [event.detail ?? ''] : []))
+    expect(details).toContainEqual(expect.stringMatching(/^set up already: snapshot/))
+    expect(details).toContain('root file system: tiny:1')
+    expect(await platform.corral(['image', 'rm', 'tiny:1', ...at])).toMatchObject({ code: 0 })
   })
 
   it('of an agent’s own commit counts for nobody: a follow-up has the one of the base', async () => {

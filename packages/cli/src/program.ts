@@ -8,6 +8,7 @@ import { addDoctorCommand } from './commands/doctor.js'
 import { addDownCommand } from './commands/down.js'
 import { addEndpointCommand } from './commands/endpoint.js'
 import { addEnvCommand } from './commands/env.js'
+import { addImageCommand } from './commands/image.js'
 import { addInstallCommand } from './commands/install.js'
 import { addKubeconfigCommand } from './commands/kubeconfig.js'
 import { addMcpCommand } from './commands/mcp.js'
@@ -77,6 +78,7 @@ With a coding agent:
   addTemplateCommand(program)
   addAgentCommand(program)
   addSecretCommand(program)
+  addImageCommand(program)
   addEndpointCommand(program)
   addProviderCommand(program)
   addInstallCommand(program)

@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createInformer, type Informer, type KubeClient } from '@corral/kube'
 import type { Clock, Logger, PodStreams, SnapshotStore } from '@corral/ports'
@@ -6,6 +7,8 @@ import { NetworkPolicies, type NetworkPolicy, type Pod, Pods } from '@corral/res
 import { DiskGuard } from './disk/disk-guard.js'
 import { reserveFile } from './disk/reserve-file.js'
 import { usageMeter } from './disk/usage-meter.js'
+import { ImageDirectory } from './images/image-directory.js'
+import { imagesDirectory } from './images/rooted-image.js'
 import type { HostService, Isolation } from './isolation/isolation.js'
 import { hostToolchain } from './launch/host-toolchain.js'
 import type { ImageMap } from './launch/image-map.js'
@@ -95,6 +98,8 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   const directories = podDirectories(dataDir)
   const claims = claimDirectories(dataDir)
   const snapshots = new SnapshotDirectory(dataDir, log)
+  const imported = new ImageDirectory(join(dataDir, imagesDirectory))
+  await imported.sweep()
   const toolchain = options.toolchain ?? (await hostToolchain({ dataDir }))
   const leftovers = { records: await directories.load(), cells: await isolation.adopt() }
   const provisioner = startProvisioner({ client, claims, nodeName, log, signal: life.signal })
@@ -107,6 +112,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
       snapshots,
       claims,
       images: options.images,
+      imported,
       services: options.services,
       toolchain,
       pidsLimit: options.pidsLimit ?? defaultPidsLimit,

@@ -210,7 +210,9 @@ export class PodSet implements StreamTargets {
     }
     for (const policy of this.ports.policies()) this.#reportGap(pod, policy)
     const images = new Set((pod.spec?.containers ?? []).map((container) => container.image ?? ''))
-    const mapped = [...images].filter((image) => !Object.hasOwn(this.ports.images, imageRepository(image)))
+    const mapped = [...images].filter(
+      (image) => !Object.hasOwn(this.ports.images, imageRepository(image)) && !this.ports.imported.find(image),
+    )
     if (mapped.length === 0) return
     const what = mapped.map((image) => `"${image}"`).join(', ')
     this.ports.events.event(

@@ -1,4 +1,4 @@
-import { packagesGrant } from '@corral/resources/task-words'
+import { isResourceAmount, leastResources, packagesGrant } from '@corral/resources/task-words'
 import * as z from 'zod'
 import { type Check, checkLimits, checkSchema, checksSchema } from './check-api.js'
 import { egressRuleSchema, taskLimits } from './task-api.js'
@@ -140,6 +140,22 @@ const secretEntry = z.strictObject({
 })
 
 export const secrets: z.ZodArray<typeof secretEntry> = z.array(secretEntry).max(20)
+
+function amountOf(name: 'cpu' | 'memory' | 'disk') {
+  const words = name === 'cpu' ? 'cores such as 2 or "500m"' : 'an amount such as 8Gi'
+  return z
+    .union([z.string(), z.number()])
+    .transform(String)
+    .refine((text) => isResourceAmount(name, text), `must be ${words}, at least ${leastResources[name]}`)
+}
+
+const resourceFields = z.strictObject({
+  cpu: amountOf('cpu').optional().describe('Cores.'),
+  memory: amountOf('memory').optional().describe('Of all processes together.'),
+  disk: amountOf('disk').optional().describe('Workspace, HOME and /tmp together.'),
+})
+
+export const resources: typeof resourceFields = resourceFields
 
 export const keyFiles: z.ZodArray<typeof directory> = z.array(directory).max(100)
 

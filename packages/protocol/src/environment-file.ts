@@ -1,4 +1,4 @@
-import { packagesGrant } from '@corral/resources/task-words'
+import { isImageName, packagesGrant, type SandboxResources } from '@corral/resources/task-words'
 import * as z from 'zod'
 import type { Check } from './check-api.js'
 import {
@@ -9,6 +9,7 @@ import {
   egressNote,
   keyFiles,
   parts,
+  resources,
   secondsOf,
   secrets,
   services,
@@ -24,12 +25,6 @@ export const environmentFilePath = '.corral/environment.yaml'
 
 /** What is larger is no such file. */
 export const maxEnvironmentFileBytes: number = 64 * 1024
-
-/** Fields that the format is to have and this release cannot do: refused in words of their own. */
-export const laterFields: Readonly<Record<string, string>> = {
-  resources: 'is not supported yet; name a template with other limits: corral run --template NAME',
-  image: 'is not supported yet; name a template with that image: corral run --template NAME',
-}
 
 /** `.corral/environment.yaml`. Unknown fields are refused, so that a typing error is not silently ignored. */
 export const environmentFileSchema = z.strictObject({
@@ -57,6 +52,16 @@ export const environmentFileSchema = z.strictObject({
     .optional()
     .describe(egressNote),
   secrets: secrets.optional().describe('Secrets of the platform for set-up; each has to be granted.'),
+  image: z
+    .string()
+    .refine(isImageName, 'must be the name of an image, as `corral image list` has it')
+    .optional()
+    .describe(
+      'The root file system of the sandbox, imported with `corral image`; it has to be granted. The machine’s where unset.',
+    ),
+  resources: resources
+    .optional()
+    .describe('Limits of the sandbox, the template’s where unset; more than those has to be granted.'),
   parts: parts.optional().describe('Parts of a monorepo, one of which a task may name; what a part has wins.'),
 })
 
@@ -93,6 +98,10 @@ export interface EnvironmentRequest {
   services: EnvironmentService[]
   /** Names of secrets, with the variable set-up finds each in. */
   secrets: { name: string; env: string }[]
+  /** The imported image whose root file system the sandbox has. */
+  image?: string
+  /** Limits of the sandbox in place of its template's. */
+  resources?: SandboxResources
   /** The directory the chosen part lies in. */
   directory?: string
   /** What a task can name. */
@@ -148,6 +157,8 @@ export function environmentRequest(file: File, part?: string): EnvironmentReques
       name,
       env: env ?? name.toUpperCase().replaceAll('-', '_'),
     })),
+    ...(file.image ? { image: file.image } : {}),
+    ...(file.resources && Object.keys(file.resources).length > 0 ? { resources: texts(file.resources) } : {}),
     ...(place ? { directory: place } : {}),
     parts: Object.keys(file.parts ?? {}),
   }

@@ -125,7 +125,6 @@ export {
   environmentFileSchema,
   environmentJsonSchema,
   environmentRequest,
-  laterFields,
   maxEnvironmentFileBytes,
 } from './environment-file.js'
 export { EnvironmentsClient } from './environments-client.js'

@@ -49,6 +49,15 @@ export const taskEnvironmentSchema = z.object({
     .meta({ 'x-kubernetes-list-type': 'atomic', description: 'Secrets that set-up is given.' }),
   setupEgress: z.array(z.string()).exactOptional().describe('What set-up may reach.'),
   egress: z.array(z.string()).exactOptional().describe('What the agent may reach.'),
+  image: z.string().exactOptional().describe('The imported image whose root file system its sandbox has.'),
+  resources: z
+    .object({
+      cpu: z.string().exactOptional().describe('Cores.'),
+      memory: z.string().exactOptional().describe('Of all its processes together.'),
+      disk: z.string().exactOptional().describe('Workspace, HOME and /tmp together.'),
+    })
+    .exactOptional()
+    .describe('Limits of the sandbox in place of its template’s.'),
   snapshot: z
     .object({
       name: z.string().describe('As the annotation corral.dev/snapshot of its pod names it.'),

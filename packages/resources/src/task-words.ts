@@ -114,3 +114,6 @@ export const projectLabel = 'corral.dev/project'
 
 /** What a build of an environment is doing, or how it ended. */
 export const buildStates = ['Starting', 'Running', 'Succeeded', 'Failed'] as const
+
+export { isImageName } from './pod-image.js'
+export { isResourceAmount, leastResources, type SandboxResources } from './pod-resources.js'

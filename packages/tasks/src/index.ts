@@ -27,7 +27,13 @@ export {
 } from './environment/environment-grants.js'
 export { foreignFiles, readForeignEnvironment } from './environment/foreign/read-foreign.js'
 export type { PackageClients } from './environment/package-clients.js'
-export { grantCommand, missingSecrets } from './environment/task-environment.js'
+export {
+  grantCommand,
+  missingImages,
+  missingResources,
+  missingSecrets,
+  missingWords,
+} from './environment/task-environment.js'
 export { versionFiles, type WantedTool, wantedTools } from './environment/tools/wanted-tools.js'
 export type { EventLog, EventLogTail } from './event-log/event-log.js'
 export type { Confine } from './git/confine.js'

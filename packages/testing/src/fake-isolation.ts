@@ -42,6 +42,12 @@ export function fakeIsolation(world: World = { pods: new Map(), cells: new Map()
       world.pods.set(podUid, { ...pod, ...reach })
       return { restricted: false }
     },
+    async setLimits(podUid, { pod: limits }) {
+      const pod = world.pods.get(podUid)
+      if (!pod) throw new Error(`pod ${podUid} is not prepared`)
+      world.pods.set(podUid, { ...pod, limits })
+      return { enforced: false }
+    },
     async attachSnapshot() {
       throw new IsolationError('Unsupported', 'pods of this isolation have no mounts of their own')
     },

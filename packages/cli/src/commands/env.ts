@@ -7,6 +7,7 @@ import {
   environmentFilePath,
   environmentJsonSchema,
 } from '@corral/protocol'
+import { resourcesOfPod, resourcesText, type SandboxResources } from '@corral/resources'
 import type { EnvironmentGrants, RepositoryGrants } from '@corral/tasks'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
@@ -27,6 +28,10 @@ interface EnvOptions {
   force?: boolean
   schema?: boolean
   secret?: string[]
+  image?: string[]
+  cpu?: string
+  memory?: string
+  disk?: string
   part?: string
 }
 
@@ -59,23 +64,38 @@ export function addEnvCommand(program: Command): void {
   common(env.command('grant').argument('<repo>', 'path or address, as tasks name it').argument('[host:port...]'))
     .summary('let the environment file of a repository open these')
     .option('--secret <name>', 'give this secret of the platform to set-up; may be repeated', collect)
+    .option('--image <name>', 'let its sandboxes have the root file system of this image; may be repeated', collect)
+    .option('--cpu <cores>', 'let it ask for this many cores, above its template’s limit')
+    .option('--memory <amount>', 'the same for memory: 8Gi')
+    .option('--disk <amount>', 'the same for workspace, HOME and /tmp together: 20Gi')
     .addHelpText(
       'after',
       examples('corral env grant . files.example.com:443', 'corral env grant . --secret npm-private'),
     )
     .action(async (repo: string, egress: string[], options: EnvOptions) => {
       const secrets = options.secret ?? []
-      if (egress.length + secrets.length === 0)
-        throw new CliError('nothing to grant', { exitCode: 2, hint: 'Name host:port or --secret NAME.' })
-      const grants = await (await grantsOf(options)).grant(absoluteRepo(repo), { egress, secrets }).catch(wrongUsage)
+      const resources = amountsOf(options)
+      const images = options.image ?? []
+      if (egress.length + secrets.length + images.length + Object.keys(resources).length === 0)
+        throw new CliError('nothing to grant', {
+          exitCode: 2,
+          hint: 'Name host:port, --secret NAME, --image NAME, or an amount such as --memory 8Gi.',
+        })
+      const words = { egress, secrets, resources, images }
+      const grants = await (await grantsOf(options)).grant(absoluteRepo(repo), words).catch(wrongUsage)
       print(grants, options, () => grantedWords(grants))
     })
   common(env.command('revoke').argument('<repo>').argument('[host:port...]', 'without any: everything'))
     .summary('take grants back; tasks that have begun keep theirs')
     .option('--secret <name>', 'take back this secret; may be repeated', collect)
+    .option('--image <name>', 'take back this image; may be repeated', collect)
+    .option('--cpu', 'take back the grant for cores')
+    .option('--memory', 'take back the grant for memory')
+    .option('--disk', 'take back the grant for disk')
     .action(async (repo: string, egress: string[], options: EnvOptions) => {
       const secrets = options.secret ?? []
-      const grants = await (await grantsOf(options)).revoke(absoluteRepo(repo), { egress, secrets })
+      const words = { egress, secrets, resources: amountsOf(options), images: options.image ?? [] }
+      const grants = await (await grantsOf(options)).revoke(absoluteRepo(repo), words)
       print(grants, options, () => grantedWords(grants))
     })
   common(env.command('grants'))
@@ -86,8 +106,14 @@ export function addEnvCommand(program: Command): void {
         grants.length === 0
           ? 'no grants'
           : table(
-              ['REPOSITORY', 'EGRESS', 'SECRETS'],
-              grants.map(({ repository, egress, secrets }) => [repository, egress.join(', '), secrets.join(', ')]),
+              ['REPOSITORY', 'EGRESS', 'SECRETS', 'LIMITS', 'IMAGES'],
+              grants.map(({ repository, egress, secrets, resources = {}, images = [] }) => [
+                repository,
+                egress.join(', '),
+                secrets.join(', '),
+                resourcesText(resources),
+                images.join(', '),
+              ]),
             ),
       )
     })
@@ -169,15 +195,25 @@ async function show(given: string, options: EnvOptions): Promise<void> {
     throw new CliError(`there is no ${join(resolve(given), environmentFilePath)}`, {
       hint: 'Write one with `corral env init`, or name the file.',
     })
-  const { grantCommand, missingSecrets } = await import('@corral/tasks')
+  const { grantCommand, missingImages, missingResources, missingSecrets, missingWords } = await import('@corral/tasks')
+  const { defaultTemplate } = await import('../platform/defaults.js')
   const { source, request, leftOut, tools } = found
   const granted = await (await grantsOf(options)).of(repository)
   const missing = askedEgress(request).filter((rule) => !granted.egress.includes(rule))
   const secrets = missingSecrets(request, granted)
+  const resources = missingResources(request, granted, resourcesOfPod(defaultTemplate.spec.podTemplate))
+  const images = missingImages(request, granted)
+  const notGranted = { egress: missing, secrets, resources, images }
   const value = { repository, source, environment: request, leftOut, tools, granted: granted.egress, missing }
   const line = (label: string, text: string): string => `${`${label}:`.padEnd(19)}${text || 'none'}`
   const built = await builtFor(given, options)
-  const more = { grantedSecrets: granted.secrets, missingSecrets: secrets, ...(built ? { built } : {}) }
+  const more = {
+    grantedSecrets: granted.secrets,
+    missingSecrets: secrets,
+    missingResources: resources,
+    missingImages: images,
+    ...(built ? { built } : {}),
+  }
   print({ ...value, ...more }, options, () =>
     [
       line('from', source),
@@ -189,14 +225,16 @@ async function show(given: string, options: EnvOptions): Promise<void> {
       line('services', request.services.map(({ name, use }) => `${name}${use ? ` (${use})` : ''}`).join(', ')),
       line('start', request.start.map(({ run }) => run).join('; ')),
       line('secrets', request.secrets.map(({ name, env }) => `${name} as ${env}`).join(', ')),
+      line('image', request.image ?? 'the tools of this machine'),
+      line('limits', resourcesText(request.resources ?? {}) || 'the template’s'),
       line('parts', request.parts.join(', ')),
       line('set-up may reach', request.egress.setup.join(', ') || 'nothing'),
       line('agent may reach', request.egress.agent.join(', ') || 'nothing'),
       ...(leftOut.length > 0 ? [line('not used', leftOut.join(', '))] : []),
-      ...(missing.length + secrets.length > 0
+      ...(missingWords(notGranted).length > 0
         ? [
-            line('not granted', [...missing, ...secrets].join(', ')),
-            `${' '.repeat(19)}${grantCommand(repository, { egress: missing, secrets })}`,
+            line('not granted', missingWords(notGranted).join(', ')),
+            `${' '.repeat(19)}${grantCommand(repository, notGranted)}`,
           ]
         : []),
     ].join('\n'),
@@ -233,8 +271,21 @@ async function readRequest(file: string, part?: string): Promise<EnvironmentRequ
   }
 }
 
-function grantedWords({ repository, egress, secrets }: RepositoryGrants): string {
-  const words = [...egress, ...secrets.map((name) => `secret ${name}`)]
+/** Amounts that were named; `revoke` names them without a value. */
+function amountsOf(options: EnvOptions): SandboxResources {
+  return Object.fromEntries(
+    (['cpu', 'memory', 'disk'] as const).flatMap((name) => (options[name] ? [[name, String(options[name])]] : [])),
+  )
+}
+
+function grantedWords({ repository, egress, secrets, resources = {}, images = [] }: RepositoryGrants): string {
+  const amounts = Object.entries(resources).map(([name, amount]) => `${name} ${amount}`)
+  const words = [
+    ...egress,
+    ...secrets.map((name) => `secret ${name}`),
+    ...amounts,
+    ...images.map((name) => `image ${name}`),
+  ]
   return `granted to ${repository}: ${words.join(', ') || 'nothing'}`
 }
 

@@ -27,6 +27,16 @@ interface Language {
 
 const venv = 'python3 -m venv .venv'
 
+/**
+ * uv.lock names files by their own addresses, which the package mirror cannot stand in for. Exported, the same versions and hashes
+ * are found through the index; what is left for `sync` is the project itself.
+ */
+const uvSetup = [
+  '.venv/bin/uv export --frozen --no-emit-workspace --quiet --output-file .venv/requirements.txt',
+  '.venv/bin/uv pip install --quiet --requirement .venv/requirements.txt',
+  '.venv/bin/uv sync --frozen',
+]
+
 const always = (): boolean => true
 
 /** Compiles and fetches what the test phase needs, its runner included, and runs no test. */
@@ -50,7 +60,7 @@ const languages: readonly Language[] = [
     rules: [
       {
         files: ['uv.lock'],
-        setup: [venv, '.venv/bin/pip install uv', '.venv/bin/uv sync --frozen'],
+        setup: [venv, '.venv/bin/pip install uv', ...uvSetup],
         path: '.venv/bin',
       },
       {

@@ -33,6 +33,8 @@ export interface DataDirectory {
   readonly environmentGrants: string
   /** The package mirror's cache and socket. */
   readonly packages: string
+  /** Root file systems for sandboxes. */
+  readonly images: string
   /** What was chosen under Settings; need not exist. */
   readonly settings: string
 }
@@ -74,6 +76,7 @@ export function dataDirectoryAt(given: string): DataDirectory {
     prices: at('prices.json'),
     git: at('git'),
     packages: at('packages'),
+    images: at('images'),
     environmentGrants: at('environment-grants.json'),
     settings: at('settings.json'),
   }

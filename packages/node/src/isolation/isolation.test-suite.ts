@@ -158,6 +158,25 @@ export function describeIsolation(variant: Variant): void {
         expect(await cell.exited).toMatchObject({ exitCode: 137, oomKilled: true })
       })
 
+      it.skipIf(!isRoot)('is held to other limits from the moment they change', async () => {
+        const hungry = 'head -c 150M /dev/zero | tail -c 150M | wc -c'
+        const small = { memoryBytes: 64 * 1024 * 1024 }
+        const cell = await bench.start('exec sleep 600', { pod: { limits: small }, plan: { limits: small } })
+        const large = { memoryBytes: 512 * 1024 * 1024 }
+        const limits = { pod: large, containers: { main: large } }
+        expect(await bench.isolation.setLimits(cell.podUid, limits)).toEqual({ enforced: true })
+        expect(await bench.run(cell, hungry)).toMatchObject({ stdout: `${150 * 1024 * 1024}\n` })
+        await bench.isolation.setLimits(cell.podUid, { pod: small, containers: { main: small } })
+        expect((await bench.run(cell, hungry)).stdout).not.toContain(String(150 * 1024 * 1024))
+        await bench.isolation.releasePod(cell.podUid)
+      })
+
+      it('has no limits to change before it was prepared', async () => {
+        await expect(bench.isolation.setLimits('nobody', { pod: {}, containers: {} })).rejects.toMatchObject({
+          code: 'PodNotPrepared',
+        })
+      })
+
       it('is ended by kill however it resists', async () => {
         const cell = await bench.start('trap "" TERM INT HUP; while :; do sleep 0.1; done')
         await cell.kill()

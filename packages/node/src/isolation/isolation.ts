@@ -88,6 +88,12 @@ export interface ResourceLimits {
   pids?: number
 }
 
+/** The limits of a pod as a whole and of each of its containers by name. */
+export interface PodLimits {
+  pod: ResourceLimits
+  containers: Readonly<Record<string, ResourceLimits>>
+}
+
 /** One run of one container. Data only, made by a pure function from the pod. */
 export interface LaunchPlan {
   podUid: string
@@ -103,6 +109,8 @@ export interface LaunchPlan {
   mounts: readonly BindMount[]
   /** Size-limited memory file systems (emptyDir with medium Memory). */
   tmpfs: readonly { target: string; sizeBytes?: number }[]
+  /** The root file system of an image, shown read-only in place of the host's tools. Absent: the host's. */
+  root?: string
   readOnlyRoot: boolean
   limits: ResourceLimits
   stdin: boolean
@@ -176,6 +184,11 @@ export interface Isolation {
    * repeat with the same snapshot. `Unsupported` where this machine cannot, `PodNotPrepared` where there is no such pod.
    */
   attachSnapshot(podUid: string, snapshot: SnapshotAttachment): Promise<void>
+  /**
+   * From now on the pod and its containers are held to these limits, those that run and those that are launched later. Safe to
+   * repeat. `enforced: false` where this machine holds pods to none, `PodNotPrepared` where there is no such pod.
+   */
+  setLimits(podUid: string, limits: PodLimits): Promise<{ enforced: boolean }>
   launch(plan: LaunchPlan): Promise<Cell>
   /** Cells that outlived an earlier main process. Exited ones are reported once, with their exit. */
   adopt(): Promise<Cell[]>

@@ -7,6 +7,8 @@ export interface ImageEntry {
   env?: Readonly<Record<string, string>>
   mounts?: readonly BindMount[]
   workingDir?: string
+  /** The root file system of an image that was imported; the host's tools where absent. */
+  root?: string
 }
 
 /**

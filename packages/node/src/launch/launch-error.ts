@@ -4,6 +4,7 @@ export type LaunchErrorCode =
   | 'CreateContainerError'
   | 'InvalidImageName'
   | 'ErrImagePull'
+  | 'ErrImageNeverPull'
   | 'FailedMount'
 
 /** A container that cannot start as its pod describes it. `code` becomes the waiting reason. */

@@ -64,7 +64,8 @@ export function launchPlan(input: LaunchInput): { plan: LaunchPlan; subPaths: Co
     gid,
     mounts: withoutShadowed(
       [
-        ...input.toolchain.mounts,
+        // An image brings its own /usr; of the host it has what the platform itself runs on.
+        ...input.toolchain.mounts.filter(({ target }) => image?.root === undefined || target !== '/usr'),
         ...(image?.mounts ?? []),
         { source: paths.home, target: homeDirectory, readOnly: false },
         { source: paths.tmp, target: '/tmp', readOnly: false },
@@ -74,6 +75,7 @@ export function launchPlan(input: LaunchInput): { plan: LaunchPlan; subPaths: Co
       own,
     ),
     tmpfs: own.tmpfs,
+    ...(image?.root === undefined ? {} : { root: image.root }),
     readOnlyRoot: container.securityContext?.readOnlyRootFilesystem ?? false,
     limits: containerLimits(container, input.pidsLimit),
     stdin: container.stdin ?? false,

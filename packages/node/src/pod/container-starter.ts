@@ -1,12 +1,15 @@
 import { join } from 'node:path'
 import type { KubeClient } from '@corral/kube'
-import type { Container, Pod } from '@corral/resources'
+import { type Container, imageAnnotation, type Pod } from '@corral/resources'
+import type { ImageDirectory } from '../images/image-directory.js'
+import { rootedImage } from '../images/rooted-image.js'
 import type { BindMount, Cell, Isolation } from '../isolation/isolation.js'
 import type { PodFacts } from '../launch/downward-api.js'
-import { findImage, type ImageMap } from '../launch/image-map.js'
+import { findImage, type ImageEntry, type ImageMap } from '../launch/image-map.js'
 import { LaunchError } from '../launch/launch-error.js'
 import { launchPlan, logFile, type PodPaths, type Toolchain, terminationFile } from '../launch/launch-plan.js'
 import { ownedFile, removeFile } from '../records/pod-directories.js'
+import { isSandboxTier } from '../tiers/pick-isolation.js'
 import type { ClaimDirectories } from '../volumes/claim-directories.js'
 import { loadConfigSources } from '../volumes/config-sources.js'
 import { readyVolumes } from '../volumes/pod-volumes.js'
@@ -17,6 +20,8 @@ export interface StarterPorts {
   isolation: Isolation
   claims: ClaimDirectories
   images: ImageMap
+  /** Images that were imported. */
+  imported: Pick<ImageDirectory, 'find'>
   toolchain: Toolchain
   pidsLimit?: number | undefined
   /** Whether another pod runs as that user of the host. */
@@ -42,7 +47,7 @@ export async function startContainer(ports: StarterPorts, input: StartInput): Pr
   const sources = await loadConfigSources(ports.client, pod, input.signal)
   const directory = join(paths.directory, 'volumes')
   const volumes = await readyVolumes({ ...input, ...ports, sources, directory })
-  const image = findImage(ports.images, container.image ?? '')
+  const image = imageOf(ports, pod, container)
   const { plan, subPaths } = launchPlan({
     ...input,
     image,
@@ -62,6 +67,32 @@ export async function startContainer(ports: StarterPorts, input: StartInput): Pr
       cause: error,
     })
   }
+}
+
+/**
+ * What the container runs: what its image stands for here, else an imported one of that name, else the host's tools. With the
+ * annotation the root is another image's, and what runs in it stays.
+ */
+function imageOf(
+  { images, imported, isolation }: StarterPorts,
+  { metadata }: Pod,
+  { image: name = '' }: Container,
+): ImageEntry | undefined {
+  const known = findImage(images, name)
+  const asked = metadata?.annotations?.[imageAnnotation]
+  const root = asked ? imported.find(asked) : known ? undefined : imported.find(name)
+  if (asked && !root)
+    throw new LaunchError(
+      'ErrImageNeverPull',
+      `the image "${asked}" was not imported here: corral image import ${asked} FILE`,
+    )
+  if (!root) return known
+  if (!isSandboxTier(isolation.tier))
+    throw new LaunchError(
+      'CreateContainerError',
+      `pods of the ${isolation.tier} tier have no root file system of their own`,
+    )
+  return rootedImage(root, asked ? known : undefined)
 }
 
 function held(mount: BindMount, identities: ReadonlyMap<string, string>): BindMount {

@@ -1,4 +1,11 @@
-import { egressCondition, type Pod, type PodStatus, snapshotCondition } from '@corral/resources'
+import {
+  egressCondition,
+  imageCondition,
+  type Pod,
+  type PodStatus,
+  resourcesCondition,
+  snapshotCondition,
+} from '@corral/resources'
 
 const nodeConditions = new Set([
   'DisruptionTarget',
@@ -8,6 +15,8 @@ const nodeConditions = new Set([
   'ContainersReady',
   'PodScheduled',
   egressCondition,
+  imageCondition,
+  resourcesCondition,
   snapshotCondition,
 ])
 const isForeign = (type: string): boolean => !nodeConditions.has(type)

@@ -13,6 +13,8 @@ export interface PodWorld {
   /** The pod as a whole has failed: refused, out of time, evicted. */
   failure?: { reason: string; message: string } | undefined
   prepared: boolean
+  /** The image whose root its container is to have; undefined leaves it as it runs. */
+  image?: string | undefined
   now: Date
 }
 
@@ -94,7 +96,10 @@ function planContainer(world: PodWorld, entry: RoledContainer, state: ContainerS
   const container = entry.container.name
   const nowMs = world.now.getTime()
   if (state.run) {
-    if (!state.unhealthy || state.stopping) return { actions: [] }
+    if (state.stopping) return { actions: [] }
+    if (world.image !== undefined && world.image !== (state.image ?? ''))
+      return { actions: [{ kind: 'stop', container, graceSeconds: grace, cause: 'ImageChanged' }] }
+    if (!state.unhealthy) return { actions: [] }
     const graceSeconds = state.unhealthy.graceSeconds ?? grace
     return { actions: [{ kind: 'stop', container, graceSeconds, cause: 'Unhealthy' }] }
   }

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '@corral/ports'
-import type { Container, Pod } from '@corral/resources'
+import { type Container, imageAnnotation, type Pod } from '@corral/resources'
 import type { Cell, CellExit } from '../isolation/isolation.js'
 import { IsolationError } from '../isolation/isolation-error.js'
 import type { PodFacts } from '../launch/downward-api.js'
@@ -66,8 +66,9 @@ export class PodContainers {
     const container = this.#container(name)
     const state = this.#state(name)
     try {
-      const cell = await startContainer(this.ports, { ...this.place, pod: this.pod(), container, attempt, signal })
-      this.#take(container, cell, { isAdopted: false })
+      const pod = this.pod()
+      const cell = await startContainer(this.ports, { ...this.place, pod, container, attempt, signal })
+      this.#take(container, cell, { isAdopted: false, image: pod.metadata?.annotations?.[imageAnnotation] ?? '' })
       this.ports.events.event(this.pod(), 'Normal', 'Started', `Started container ${name}`, name)
     } catch (error) {
       if (!(error instanceof LaunchError)) throw error
@@ -108,12 +109,13 @@ export class PodContainers {
     await Promise.all(running.map((container) => container.settled))
   }
 
-  #take(container: Container, cell: Cell, { isAdopted }: { isAdopted: boolean }): void {
+  #take(container: Container, cell: Cell, { isAdopted, image }: { isAdopted: boolean; image?: string }): void {
     const { name } = container
     const { waiting: _waiting, unhealthy: _unhealthy, stopping: _stopping, ...state } = this.#state(name)
     const wasStarted = isAdopted && state.started
     this.#set(name, {
       ...state,
+      ...(image === undefined ? {} : { image }),
       launched: Math.max(state.launched, cell.attempt + 1),
       run: { startedAt: cell.startedAt },
       started: wasStarted,
@@ -162,7 +164,11 @@ export class PodContainers {
     const { run: _run, unhealthy: _unhealthy, stopping, ...state } = this.#state(name)
     // A run that was lost, or that the platform itself ended on its way down, says nothing about the container.
     const crashes =
-      stopping?.cause === 'NodeStopping' ? 0 : exit.lost ? state.crashes : crashesAfter(state.crashes, finished)
+      stopping?.cause === 'NodeStopping' || stopping?.cause === 'ImageChanged'
+        ? 0
+        : exit.lost
+          ? state.crashes
+          : crashesAfter(state.crashes, finished)
     this.#set(name, { ...state, exit: finished, crashes, started: false, ready: false })
     if (exit.lost) this.on.lost()
     const isBackingOff = restartDelayMs(crashes) > 0 && this.pod().spec?.restartPolicy !== 'Never' && !stopping
@@ -208,7 +214,9 @@ function waitingFor(error: LaunchError): { reason: string; message: string } {
 function stopMessage(name: string, cause: StopCause): string {
   return cause === 'Unhealthy'
     ? `Container ${name} failed its probe or hook, will be restarted`
-    : `Stopping container ${name}`
+    : cause === 'ImageChanged'
+      ? `Container ${name} is to have another root file system, will be restarted`
+      : `Stopping container ${name}`
 }
 
 function logTail(file: string): string {

@@ -1,5 +1,14 @@
 import { join } from 'node:path'
-import { errorCode, isConflict, isNotFound, type Pod, type PodStatus, Pods, type Stored } from '@corral/resources'
+import {
+  errorCode,
+  imageAnnotation,
+  isConflict,
+  isNotFound,
+  type Pod,
+  type PodStatus,
+  Pods,
+  type Stored,
+} from '@corral/resources'
 import type { GuardedPod } from '../disk/disk-guard.js'
 import { storageLimits } from '../disk/storage-limits.js'
 import type { Cell, HostService } from '../isolation/isolation.js'
@@ -13,9 +22,11 @@ import type { SnapshotDirectory } from '../snapshots/snapshot-directory.js'
 import { isSandboxTier } from '../tiers/pick-isolation.js'
 import { hasUpkeep, refreshVolumes } from '../volumes/upkeep.js'
 import { fillDirectory } from './fill-directory.js'
+import { imageState } from './image-state.js'
 import { withOwnConditions } from './own-conditions.js'
 import { isWorkOver, type PodAction, type PodWorld, planPod } from './plan.js'
 import { PodContainers, type PodContainersPorts } from './pod-containers.js'
+import { limitedPod, PodLimiter } from './pod-limits.js'
 import { PodEgress, reachOf } from './pod-reach.js'
 import { requireRuntime } from './runtime-handler.js'
 import { podStatus, type StatusInput } from './status.js'
@@ -55,8 +66,10 @@ export class PodWorker {
   readonly #status: StatusWriter
   readonly #egress: PodEgress
   readonly #snapshot: PodSnapshot
+  readonly #limits: PodLimiter
   readonly #life = new AbortController()
   #pod: Stored<Pod>
+  #limitsRefusal: ReturnType<typeof limitedPod>['refusal']
   #lastStatus: PodStatus | undefined
   #isObjectGone = false
   #isObjectSeenGone = false
@@ -77,11 +90,12 @@ export class PodWorker {
   constructor(ports: PodWorkerPorts, options: PodWorkerOptions) {
     this.#ports = ports
     this.#options = options
-    this.#pod = options.pod
+    this.#pod = this.#limited(options.pod)
     this.#record = options.record
     this.#status = statusWriter(ports.client)
     this.#egress = new PodEgress(ports)
     const { hostUid, podIP, podUid } = options.record
+    this.#limits = new PodLimiter(ports)
     this.#snapshot = new PodSnapshot(ports, { ...options.record, paths: ports.directories.paths(podUid) })
     const place = { hostUid, paths: ports.directories.paths(podUid), facts: { ...ports.facts, podIP } }
     this.containers = new PodContainers(ports, options.containers, place, () => this.#pod, {
@@ -108,7 +122,7 @@ export class PodWorker {
 
   /** The object changed. */
   update(pod: Stored<Pod>): void {
-    this.#pod = pod
+    this.#pod = this.#limited(pod)
     this.wake()
   }
 
@@ -224,6 +238,13 @@ export class PodWorker {
     this.#changed()
   }
 
+  /** The object with the limits its annotation asks for, where it can have them. */
+  #limited(pod: Stored<Pod>): Stored<Pod> {
+    const { pod: limited, refusal } = limitedPod(pod, this.#ports.facts.allocatable)
+    this.#limitsRefusal = refusal
+    return limited
+  }
+
   #isOver(): boolean {
     const isRunning = [...this.containers.states.values()].some((state) => state.run)
     return !this.#isPrepared && this.#record.failure !== undefined && !isRunning
@@ -282,8 +303,15 @@ export class PodWorker {
       deletion,
       failure: this.#record.failure,
       prepared: this.#isPrepared,
+      image: this.#wantedImage(),
       now: this.#ports.clock.now(),
     }
+  }
+
+  /** The image its annotation names, where it is there; a container goes on as it is for one that is not. */
+  #wantedImage(): string | undefined {
+    const name = this.#pod.metadata.annotations?.[imageAnnotation] ?? ''
+    return name === '' || this.#ports.imported.find(name) ? name : undefined
   }
 
   async #perform(action: PodAction): Promise<void> {
@@ -338,6 +366,7 @@ export class PodWorker {
   /** Carries out annotations that change while the pod runs. */
   async #followPod(): Promise<void> {
     try {
+      await this.#limits.follow(this.#pod, this.#record.podUid, this.#limitsRefusal)
       await this.#egress.follow(this.#pod, this.#record.podUid)
       await this.#snapshot.follow(this.#pod, this.#life.signal)
     } catch (error) {
@@ -386,6 +415,8 @@ export class PodWorker {
       obstacle: this.#obstacle,
       egress: this.#egress.state,
       snapshot: this.#snapshot.state,
+      limits: this.#limits.state,
+      image: imageState(this.#pod, this.containers.states, this.#wantedImage()),
       failure: this.#record.failure,
       disruption: this.#record.halted?.message ?? evictionOf(this.#record.failure),
       isEnding: this.#pod.metadata.deletionTimestamp !== undefined,
@@ -400,6 +431,7 @@ export class PodWorker {
     if (this.#isPrepared) this.#ports.events.event(this.#pod, 'Warning', 'SandboxChanged', lostMessage)
     this.#isPrepared = false
     this.#egress.forget()
+    this.#limits.forget()
     this.#snapshot.forget()
     this.wake()
   }

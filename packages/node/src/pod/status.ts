@@ -6,10 +6,11 @@ import type {
   PodCondition,
   PodStatus,
 } from '@corral/resources'
-import { egressCondition, snapshotCondition } from '@corral/resources'
+import { egressCondition, imageCondition, resourcesCondition, snapshotCondition } from '@corral/resources'
 import { type ContainerState, type RoledContainer, rolesOf } from '../records/container-state.js'
 import type { SnapshotState } from '../snapshots/pod-snapshot.js'
 import { isSettled } from './plan.js'
+import type { LimitsState } from './pod-limits.js'
 import type { EgressState } from './pod-reach.js'
 import { qosClass } from './qos-class.js'
 import { restartDelayMs } from './restart-backoff.js'
@@ -31,6 +32,10 @@ export interface StatusInput {
   egress?: EgressState | undefined
   /** How the pod's snapshot stands, once its annotation has named one. */
   snapshot?: SnapshotState | undefined
+  /** How its limits stand, once its annotation has named some. */
+  limits?: LimitsState | undefined
+  /** How its root file system stands, where its annotation names one. */
+  image?: { status: 'True' | 'False'; reason: string; message: string } | undefined
   isEnding: boolean
   now: Date
 }
@@ -175,6 +180,8 @@ function conditions(input: StatusInput, roles: RoledContainer[], phase: string):
     ...ownConditions,
     ...(input.egress ? [egressCondition] : []),
     ...(input.snapshot ? [snapshotCondition] : []),
+    ...(input.limits ? [resourcesCondition] : []),
+    ...(input.image ? [imageCondition] : []),
     ...(input.disruption === undefined ? [] : [disruptionTarget]),
   ]
   const own = types.map((type): PodCondition => {
@@ -221,6 +228,8 @@ function conditionFacts(input: StatusInput, roles: RoledContainer[], phase: stri
     [disruptionTarget]: { status: 'True', reason: 'TerminationByKubelet', message: input.disruption ?? '' },
     ...(input.egress ? { [egressCondition]: input.egress } : {}),
     ...(input.snapshot ? { [snapshotCondition]: input.snapshot } : {}),
+    ...(input.limits ? { [resourcesCondition]: input.limits } : {}),
+    ...(input.image ? { [imageCondition]: input.image } : {}),
     PodReadyToStartContainers: input.prepared ? { status: 'True' } : { status: 'False', ...input.obstacle },
     Initialized: initialized,
     ContainersReady: containersReady,

@@ -12,7 +12,7 @@ export interface FinishedRun {
 }
 
 /** Why the node ends a container that would have gone on. */
-export type StopCause = 'PodDeleted' | 'PodFailed' | 'PodFinished' | 'Unhealthy' | 'NodeStopping'
+export type StopCause = 'PodDeleted' | 'PodFailed' | 'PodFinished' | 'Unhealthy' | 'NodeStopping' | 'ImageChanged'
 
 /** What the node knows of one container. The fields up to `waiting` survive a restart of the node. */
 export interface ContainerState {
@@ -27,6 +27,8 @@ export interface ContainerState {
   crashes: number
   /** Why it could not be started, and when the node tries again. */
   waiting?: { reason: string; message: string; retryAt: string; tries: number }
+  /** The image whose root the latest run has, where the pod's annotation named one. */
+  image?: string
   /** Past its startup probe and its postStart hook. */
   started: boolean
   ready: boolean

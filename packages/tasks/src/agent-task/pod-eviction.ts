@@ -1,5 +1,16 @@
 import type { KubeClient } from '@corral/kube'
-import { type AgentTask, findCondition, type Pod, Pods, readOomKills, Sandboxes, type Stored } from '@corral/resources'
+import {
+  type AgentTask,
+  findCondition,
+  type Pod,
+  Pods,
+  parseResources,
+  readOomKills,
+  resourcesAnnotation,
+  resourcesOfPod,
+  Sandboxes,
+  type Stored,
+} from '@corral/resources'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
 import type { TaskAction } from './plan.js'
@@ -69,8 +80,9 @@ export function insteadOfLoss(action: TaskAction, eviction: Eviction | undefined
 export function oomKillOf(pod: Pod, since: string | undefined): Eviction | undefined {
   const found = readOomKills(pod.metadata?.annotations)
   if (!found || (since !== undefined && Date.parse(found.lastAt) < Date.parse(since))) return undefined
-  const limits = (pod.spec?.containers ?? []).flatMap(({ resources }) => resources?.limits?.memory ?? [])
-  const limit = limits[0] === undefined ? '' : ` (its limit is ${limits[0]})`
+  const own = parseResources(pod.metadata?.annotations?.[resourcesAnnotation] ?? '')
+  const memory = own?.memory ?? resourcesOfPod(pod).memory
+  const limit = memory === undefined ? '' : ` (its limit is ${memory})`
   return {
     code: 'OutOfMemory',
     message: `the kernel ended a process of the sandbox for want of memory${limit}`,

@@ -6,7 +6,7 @@ import {
   type TaskWarning,
   taskWarning,
 } from '@corral/protocol'
-import { type AgentTaskStatus, packagesGrant } from '@corral/resources'
+import { type AgentTaskStatus, packagesGrant, resourcesText } from '@corral/resources'
 import type { PreparedRepository } from '../repository/repository.js'
 import type { SandboxContext } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
@@ -54,8 +54,9 @@ export async function declaredEnvironment(
   const found = own ?? (isScript ? scriptEnvironment : hasOwn ? undefined : readForeignEnvironment(files))
   const commit = baseFiles?.commit ?? environmentFile?.commit ?? ''
   const granted = await context.grantedTo(spec.repository.url)
+  const limits = found?.request.resources ? await context.sandboxLimits() : {}
   return {
-    status: found ? taskEnvironment(context.task, { ...found, commit }, granted) : {},
+    status: found ? taskEnvironment(context.task, { ...found, commit }, granted, limits) : {},
     wanted: await toolsWanted(found, baseFiles),
     ...(found?.request.key ? { keyFiles: found.request.key } : {}),
     warnings:
@@ -87,6 +88,50 @@ async function toolsWanted(
   const directory = found?.request.directory?.replace(/\/+$/, '')
   const paths = [...(directory ? versionFiles.map((name) => `${directory}/${name}`) : []), ...versionFiles]
   return wantedTools(found?.request.tools ?? {}, found?.source ?? '', (await baseFiles?.read(paths)) ?? [])
+}
+
+/**
+ * Gives the sandbox the limits and the root file system the environment asks for, before the line to it is opened. Safe to
+ * repeat.
+ */
+export async function withSandbox<T extends Omit<DeclaredEnvironment, 'wanted'>>(
+  declared: T,
+  context: Pick<SandboxContext, 'applyResources' | 'applyImage'>,
+): Promise<T> {
+  return withImage(await withLimits(declared, context), context)
+}
+
+async function withImage<T extends Omit<DeclaredEnvironment, 'wanted'>>(
+  declared: T,
+  context: Pick<SandboxContext, 'applyImage'>,
+): Promise<T> {
+  const image = declared.status.environment?.image
+  if (!image) return declared
+  if (!(await context.applyImage(image))) {
+    const warning = taskWarning('EnvironmentPartly', {
+      detail: `image (${image}): the template of the cluster decides`,
+    })
+    return { ...declared, warnings: [...declared.warnings, warning] }
+  }
+  const event = { type: 'stage', stage: 'repository', state: 'progress', detail: `root file system: ${image}` } as const
+  return { ...declared, events: [...declared.events, event] }
+}
+
+async function withLimits<T extends Omit<DeclaredEnvironment, 'wanted'>>(
+  declared: T,
+  context: Pick<SandboxContext, 'applyResources'>,
+): Promise<T> {
+  const resources = declared.status.environment?.resources
+  if (!resources) return declared
+  const detail = resourcesText(resources)
+  if (!(await context.applyResources(resources))) {
+    const warning = taskWarning('EnvironmentPartly', {
+      detail: `resources (${detail}): the template of the cluster decides`,
+    })
+    return { ...declared, warnings: [...declared.warnings, warning] }
+  }
+  const event = { type: 'stage', stage: 'repository', state: 'progress', detail: `limits: ${detail}` } as const
+  return { ...declared, events: [...declared.events, event] }
 }
 
 /** The declared environment with the toolchains of this sandbox. Throws `ToolMissing` where the environment file's own are not there. */

@@ -4,7 +4,6 @@ import {
   environmentFileSchema,
   environmentRequest,
   issueWords,
-  laterFields,
   maxEnvironmentFileBytes,
 } from '@corral/protocol'
 import { load, YAMLException } from 'js-yaml'
@@ -22,8 +21,6 @@ export function parseEnvironmentFile(
   const content = yamlOf(text, name)
   if (writtenOut(content) > maxWrittenOut)
     throw invalid(name, `has more than ${maxWrittenOut} letters once what its aliases stand for is written out`)
-  const later = Object.keys(laterFields).find((field) => Object.hasOwn(Object(content), field))
-  if (later) throw invalid(name, `${later}: ${laterFields[later]}`)
   const read = environmentFileSchema.safeParse(content)
   if (!read.success) throw invalid(name, issueWords(read.error.issues, 'the file').slice(0, 5).join('; '))
   const request = environmentRequest(read.data, part)

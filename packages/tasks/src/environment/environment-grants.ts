@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { endpointSecret, providers } from '@corral/agents'
 import { egressRuleSchema, issueWords, secretName } from '@corral/protocol'
+import { isImageName, isResourceAmount, type ResourceName, type SandboxResources } from '@corral/resources'
 import * as z from 'zod'
 import { TaskError } from '../task-error.js'
 
@@ -21,18 +22,28 @@ export interface RepositoryGrants {
   egress: string[]
   /** Names of secrets that set-up may have. */
   secrets: string[]
+  /** Limits its sandboxes may have at most, where those are above the template's. */
+  resources?: SandboxResources | undefined
+  /** Images its sandboxes may have. */
+  images?: string[] | undefined
 }
 
 /** What is granted or taken back. */
 export interface GrantWords {
   egress: readonly string[]
   secrets: readonly string[]
+  resources?: SandboxResources | undefined
+  images?: readonly string[] | undefined
 }
 
 const grantsSchema = z.object({
   repository: z.string().min(1),
   egress: z.array(egressRuleSchema),
   secrets: z.array(secretName).default([]),
+  resources: z
+    .object({ cpu: z.string().exactOptional(), memory: z.string().exactOptional(), disk: z.string().exactOptional() })
+    .exactOptional(),
+  images: z.array(z.string()).exactOptional(),
 })
 const fileSchema = z.object({ grants: z.array(grantsSchema) })
 
@@ -54,7 +65,7 @@ export function fileEnvironmentGrants(path: string): EnvironmentGrants {
     (await list()).find((each) => each.repository === repository) ?? { repository, egress: [], secrets: [] }
   const write = async (changed: RepositoryGrants): Promise<RepositoryGrants> => {
     const others = (await list()).filter(({ repository }) => repository !== changed.repository)
-    const isEmpty = changed.egress.length === 0 && changed.secrets.length === 0
+    const isEmpty = isNothing(changed)
     const half = `${path}.${process.pid}.new`
     await mkdir(dirname(path), { recursive: true })
     await writeFile(half, `${JSON.stringify({ grants: isEmpty ? others : [...others, changed] }, null, 2)}\n`, {
@@ -68,30 +79,50 @@ export function fileEnvironmentGrants(path: string): EnvironmentGrants {
     of,
     async grant(repository, more) {
       checkWords(more)
-      const { egress, secrets } = await of(repository)
+      const { egress, secrets, resources, images = [] } = await of(repository)
+      const allImages = [...new Set([...images, ...(more.images ?? [])])]
+      const amounts = { ...resources, ...more.resources }
       return write({
         repository,
         egress: [...new Set([...egress, ...more.egress.map((rule) => rule.toLowerCase())])],
         secrets: [...new Set([...secrets, ...more.secrets])],
+        ...(Object.keys(amounts).length > 0 ? { resources: amounts } : {}),
+        ...(allImages.length > 0 ? { images: allImages } : {}),
       })
     },
     async revoke(repository, gone) {
-      const isAll = gone.egress.length === 0 && gone.secrets.length === 0
+      const isAll = isNothing(gone)
       const rules = new Set(gone.egress.map((rule) => rule.toLowerCase()))
-      const { egress, secrets } = await of(repository)
+      const { egress, secrets, resources = {}, images = [] } = await of(repository)
+      const keptImages = images.filter((name) => !isAll && !gone.images?.includes(name))
+      const kept = Object.entries(resources).filter(([name]) => !isAll && !(name in (gone.resources ?? {})))
       return write({
         repository,
         egress: isAll ? [] : egress.filter((rule) => !rules.has(rule)),
         secrets: isAll ? [] : secrets.filter((name) => !gone.secrets.includes(name)),
+        ...(kept.length > 0 ? { resources: Object.fromEntries(kept) } : {}),
+        ...(keptImages.length > 0 ? { images: keptImages } : {}),
       })
     },
   }
 }
 
+function isNothing({ egress, secrets, resources = {}, images = [] }: GrantWords): boolean {
+  return egress.length + secrets.length + Object.keys(resources).length + images.length === 0
+}
+
 /** The platform's own, and keys of models, which only the broker may use. */
 const ownSecrets = ['broker-token-secret', 'service-account-key', 'package-links']
 
-function checkWords({ egress, secrets }: GrantWords): void {
+function checkWords({ egress, secrets, resources = {}, images = [] }: GrantWords): void {
+  const image = images.find((name) => !isImageName(name))
+  if (image !== undefined)
+    throw new TaskError('Invalid', `"${image}" is no name of an image`, { hint: 'Such as debian:12.' })
+  const amount = Object.entries(resources).find(([name, text]) => !isResourceAmount(name as ResourceName, text))
+  if (amount)
+    throw new TaskError('Invalid', `"${amount[1]}" is no amount of ${amount[0]}`, {
+      hint: 'Such as 8Gi, or 4 for cores.',
+    })
   const wrong = egress.find((rule) => !egressRuleSchema.safeParse(rule).success)
   if (wrong !== undefined)
     throw new TaskError('Invalid', `"${wrong}" is not host:port`, { hint: 'Such as files.example.com:443.' })

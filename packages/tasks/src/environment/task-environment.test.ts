@@ -101,11 +101,20 @@ describe('parseEnvironmentFile', () => {
       says: /parts\.web: there is no field "setpu"/,
     },
     {
-      when: 'it asks for resources',
-      text: 'version: 1\nresources: {memory: 8Gi}',
-      says: /resources: is not supported yet/,
+      when: 'it asks for less than a sandbox needs',
+      text: 'version: 1\nresources: {memory: 8}',
+      says: /resources\.memory: must be an amount such as 8Gi, at least 256Mi/,
     },
-    { when: 'it asks for an image', text: 'version: 1\nimage: debian', says: /image: is not supported yet/ },
+    {
+      when: 'it asks for an unknown amount',
+      text: 'version: 1\nresources: {cpu: many}',
+      says: /resources\.cpu: must be cores/,
+    },
+    {
+      when: 'it asks for a path as image',
+      text: 'version: 1\nimage: ../x',
+      says: /image: must be the name of an image/,
+    },
     { when: 'a path leads out', text: 'version: 1\npath: [../x]', says: /relative to its root/ },
     { when: 'a path is absolute', text: 'version: 1\npath: [/usr]', says: /relative to its root/ },
   ])('refuses it where $when', ({ text, says }) => {
@@ -195,6 +204,40 @@ it('a secret that was not granted is refused with the command to run, beside wha
     secrets: ['npm-private'],
   })
   expect(environment.secrets).toEqual([{ name: 'npm-private', env: 'NPM_PRIVATE' }])
+})
+
+describe('limits of the sandbox', () => {
+  const file = fileOf('resources: {cpu: 1, memory: 8Gi, disk: 5Gi}')
+  const template = { memory: '4Gi', disk: '10Gi' }
+  it.each<{ when: string; granted?: Record<string, string>; limits?: Record<string, string>; missing?: string }>([
+    { when: 'the template has less and nothing was granted', missing: '--memory 8Gi' },
+    { when: 'less was granted', granted: { memory: '6Gi', disk: '20Gi' }, missing: '--memory 8Gi' },
+    { when: 'as much was granted', granted: { memory: '8192Mi' } },
+    { when: 'the template has as much', limits: { ...template, memory: '16Gi' } },
+    { when: 'the template has fewer cores', limits: { ...template, cpu: '500m', memory: '8Gi' }, missing: '--cpu 1' },
+  ])('when $when: $missing is missing', ({ granted, limits = template, missing }) => {
+    const asked = () => taskEnvironment({ spec }, file, { egress: [], secrets: [], resources: granted }, limits)
+    if (missing)
+      expect(asked).toThrow(
+        expect.objectContaining({
+          code: 'EnvironmentNotGranted',
+          hint: expect.stringMatching(new RegExp(`corral env grant '/srv/repo one' ${missing}$`)),
+        }),
+      )
+    else expect(asked().environment.resources).toEqual({ cpu: '1', memory: '8Gi', disk: '5Gi' })
+  })
+})
+
+it('an image that was not granted is refused with the command to run', () => {
+  const file = fileOf('image: debian:12')
+  const grants = { egress: [], secrets: [] }
+  expect(() => taskEnvironment({ spec }, file, { ...grants, images: ['debian:13'] })).toThrow(
+    expect.objectContaining({
+      code: 'EnvironmentNotGranted',
+      hint: expect.stringMatching(/corral env grant '\/srv\/repo one' --image debian:12$/),
+    }),
+  )
+  expect(taskEnvironment({ spec }, file, { ...grants, images: ['debian:12'] }).environment.image).toBe('debian:12')
 })
 
 it('a part has its own commands in its directory and what the root has beside them', () => {

@@ -4,7 +4,7 @@ import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
 import { identitiesOf } from '../commits/identity.js'
 import { withSnapshot } from '../environment/build/with-snapshot.js'
-import { declaredEnvironment, withTools } from '../environment/declared-environment.js'
+import { declaredEnvironment, withSandbox, withTools } from '../environment/declared-environment.js'
 import { checkedOutMarker, goOnInPlace } from '../held/in-place.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import { resultRef } from '../repository/quarantine.js'
@@ -48,7 +48,7 @@ const bringIn: Step = async (context) => {
     signal,
     onProgress: progressEvents(context),
   })
-  const declared = await declaredEnvironment(context, prepared)
+  const declared = await withSandbox(await declaredEnvironment(context, prepared), context)
   await record.keepFile('bundle-in', prepared.bundlePath)
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()

@@ -4,6 +4,7 @@ import type { EnvironmentBuilds } from '../environment/build/environment-builds.
 import type { EnvironmentGrants } from '../environment/environment-grants.js'
 import { enterPhase } from '../environment/network-phase.js'
 import type { PackageClients } from '../environment/package-clients.js'
+import { applyImage, applyResources, sandboxLimits } from '../environment/sandbox-resources.js'
 import { watchRefusals } from '../environment/watch-refusals.js'
 import type { TaskClient } from '../places/place-client.js'
 import type { TaskRecords } from '../records/task-records.js'
@@ -84,6 +85,17 @@ export function sandboxContext(
     enterPhase: (phase) => enterPhase(ports, task, phase, run.signal),
     watchRefusals: () => watchRefusals(context, ports.client),
     grantedTo: async (repository) => (await ports.environmentGrants?.of(repository)) ?? { egress: [], secrets: [] },
+    sandboxLimits: () => sandboxLimits(ports.client, task),
+    applyResources: async (resources) => {
+      if (ports.hasEgressByName === false) return false
+      await applyResources(ports.client, task, resources, run.signal)
+      return true
+    },
+    applyImage: async (image) => {
+      if (ports.hasEgressByName === false) return false
+      await applyImage(ports.client, task, image, run.signal)
+      return true
+    },
     findSecret: async (name) => ports.secrets?.find(name),
     packageClients: ports.packageClients,
     environments: run.environments,

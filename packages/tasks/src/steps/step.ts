@@ -1,7 +1,7 @@
 import type { AgentAdapter, AgentOptions, Provider } from '@corral/agents'
 import type { Logger } from '@corral/ports'
 import type { TaskEventBody } from '@corral/protocol'
-import type { AgentTask, AgentTaskStatus, ConditionStatus, Stored } from '@corral/resources'
+import type { AgentTask, AgentTaskStatus, ConditionStatus, SandboxResources, Stored } from '@corral/resources'
 import type { EndReason } from '../agent-task/deadline.js'
 import type { StageCondition } from '../agent-task/stages.js'
 import type { EnvironmentBuilds } from '../environment/build/environment-builds.js'
@@ -33,6 +33,12 @@ export interface SandboxContext {
   watchRefusals(): RefusalWatch
   /** What the operator lets environment files of this repository open. */
   grantedTo(repository: string): Promise<GrantedToRepository>
+  /** The limits the sandbox has by its template. */
+  sandboxLimits(): Promise<SandboxResources>
+  /** See `applyResources`; false where nodes know no such thing. */
+  applyResources(resources: SandboxResources): Promise<boolean>
+  /** See `applyImage`; false where nodes know no such thing. */
+  applyImage(image: string): Promise<boolean>
   /** A secret of the platform, for set-up. */
   findSecret(name: string): Promise<string | undefined>
   /** How package clients reach the mirror, where the platform has one. */

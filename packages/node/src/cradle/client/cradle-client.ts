@@ -16,6 +16,7 @@ const answerTimeoutMs: Readonly<Record<CradleRequest['op'], number>> = {
   preparePod: 60_000,
   setNetwork: 60_000,
   attachSnapshot: 120_000,
+  setLimits: 20_000,
   launch: 60_000,
   list: 20_000,
   networkReports: 20_000,

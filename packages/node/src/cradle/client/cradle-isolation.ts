@@ -8,6 +8,7 @@ import type {
   NetworkReport,
   OneShotCommand,
   OomReport,
+  PodLimits,
   PodPlan,
   PodReach,
   ProbeReport,
@@ -115,6 +116,13 @@ export class CradleIsolation implements Isolation {
     const answer = await this.#call<object | null>({ op: 'attachSnapshot', podUid, snapshot })
     if (answer === null)
       throw new IsolationError('Unsupported', 'the pod was started by an earlier version that knows no snapshots')
+  }
+
+  async setLimits(podUid: string, limits: PodLimits): Promise<{ enforced: boolean }> {
+    const answer = await this.#call<{ enforced: boolean } | null>({ op: 'setLimits', podUid, limits })
+    if (answer === null)
+      throw new IsolationError('Unsupported', 'the pod was started by an earlier version that cannot change its limits')
+    return answer
   }
 
   async launch(plan: LaunchPlan): Promise<Cell> {

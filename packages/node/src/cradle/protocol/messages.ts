@@ -3,6 +3,7 @@ import type {
   LaunchPlan,
   NetworkReport,
   OomReport,
+  PodLimits,
   PodPlan,
   PodReach,
   SnapshotAttachment,
@@ -58,6 +59,8 @@ export type CradleRequest =
   | { op: 'setNetwork'; podUid: string; network: PodReach }
   /** Answered with `{}`; a cradle that does not know the request answers null. */
   | { op: 'attachSnapshot'; podUid: string; snapshot: SnapshotAttachment }
+  /** A cradle that does not know the request answers null. */
+  | { op: 'setLimits'; podUid: string; limits: PodLimits }
   | { op: 'launch'; plan: LaunchPlan }
   | { op: 'list' }
   /** What was refused to the pods so far; a cradle that does not know the request answers null. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Duplex } from 'node:stream'
-import type { CellExit } from '../../isolation/isolation.js'
+import type { CellExit, ResourceLimits } from '../../isolation/isolation.js'
 import { IsolationError, isolationError } from '../../isolation/isolation-error.js'
 import {
   decodeError,
@@ -109,6 +109,11 @@ export class CellRun {
   /** How often the kernel has refused it a process. */
   get refusedForks(): number {
     return this.input.cgroup.refusedForks()
+  }
+
+  /** Changes the limits of all of its processes together. */
+  limit(limits: ResourceLimits): void {
+    this.input.cgroup.limit(limits, { hasChildren: false })
   }
 
   /** The process that was started for it; the cell lies below it. */

@@ -157,6 +157,15 @@ export class Cgroup {
     }
   }
 
+  /** Changes the limits of one that is in use, up or down. */
+  limit(limits: ResourceLimits, options: { hasChildren: boolean }): void {
+    for (const hierarchy of this.support.hierarchies) {
+      const files = [...limitFiles(limits, hierarchy, options), ...liftedFiles(limits, hierarchy)]
+      // Version 1 refuses a memory limit above the one on memory and swap: the second round sets what the first could not.
+      for (const [file, value] of [...files, ...files]) writeText(join(hierarchy.base, this.path, file), value)
+    }
+  }
+
   /** The files a process writes itself into to join. */
   joinFiles(): string[] {
     return this.support.hierarchies.map(({ base }) => join(base, this.path, 'cgroup.procs'))
@@ -269,6 +278,26 @@ export function limitFiles(
     if (version === 2) files.push(['cpu.max', `${quotaMicros} 100000`])
     else files.push(['cpu.cfs_period_us', '100000'], ['cpu.cfs_quota_us', String(quotaMicros)])
   }
+  return files
+}
+
+/** The files that lift the limits a set of limits does not have. */
+function liftedFiles(
+  { memoryBytes, cpuMillis }: ResourceLimits,
+  { version, controllers }: Pick<Hierarchy, 'version' | 'controllers'>,
+): [file: string, value: string][] {
+  const files: [string, string][] = []
+  if (controllers.includes('memory') && memoryBytes === undefined)
+    files.push(
+      ...((version === 2
+        ? [['memory.max', 'max']]
+        : [
+            ['memory.memsw.limit_in_bytes', '-1'],
+            ['memory.limit_in_bytes', '-1'],
+          ]) as [string, string][]),
+    )
+  if (controllers.includes('cpu') && cpuMillis === undefined)
+    files.push(version === 2 ? ['cpu.max', 'max 100000'] : ['cpu.cfs_quota_us', '-1'])
   return files
 }
 

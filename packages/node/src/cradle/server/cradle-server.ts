@@ -134,6 +134,8 @@ export class CradleServer {
       case 'attachSnapshot':
         await pods.attachSnapshot(request.podUid, request.snapshot)
         return {}
+      case 'setLimits':
+        return await pods.setLimits(request.podUid, request.limits)
       case 'launch':
         return await pods.launch(request.plan)
       case 'list':

@@ -5,6 +5,7 @@ import type {
   LaunchPlan,
   NetworkReport,
   OomReport,
+  PodLimits,
   PodPlan,
   PodReach,
   SnapshotAttachment,
@@ -118,6 +119,16 @@ export class PodHost {
     if (!pod) throw new IsolationError('PodNotPrepared', `pod ${podUid} has not been prepared`)
     await pod.network?.change(network)
     return { restricted: pod.network !== undefined }
+  }
+
+  /** See `Isolation.setLimits`. The cells' groups lie below the pod's: it grows before them. */
+  async setLimits(podUid: string, limits: PodLimits): Promise<{ enforced: boolean }> {
+    const pod = await this.#pods.get(podUid)
+    if (!pod) throw new IsolationError('PodNotPrepared', `pod ${podUid} has not been prepared`)
+    pod.slot.cgroup.limit(limits.pod, { hasChildren: true })
+    for (const { record, run } of this.#cells.values())
+      if (record.podUid === podUid) run?.limit(limits.containers[record.container] ?? {})
+    return { enforced: this.ports.cgroups.limits === 'enforced' }
   }
 
   /** See `Isolation.attachSnapshot`. */

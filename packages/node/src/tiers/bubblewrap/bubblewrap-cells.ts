@@ -4,6 +4,7 @@ import type { CradleConfig } from '../../cradle/protocol/messages.js'
 import type { CellStrategy, LaunchInput } from '../../cradle/server/cell-strategy.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
 import { readHostLayout } from './host-layout.js'
+import { imageLayout } from './image-layout.js'
 import { bwrapOptions, supervisorTarget } from './profile.js'
 import { seccompProgram } from './seccomp.js'
 
@@ -36,6 +37,7 @@ export function bubblewrapCells(config: CradleConfig): CellStrategy {
     bwrapOptions({
       ...input,
       host,
+      ...(input.plan.root === undefined ? {} : { image: imageLayout(input.plan) }),
       supervisor: { source, target: supervisorTarget },
       disableUserns,
       unshareNet: false,

@@ -1,5 +1,6 @@
 import { etcFiles, homeOf, hostnameOf } from '../../cradle/server/cell-files.js'
 import type { LaunchPlan, PodPlan } from '../../isolation/isolation.js'
+import type { ImageEntryMount } from './image-layout.js'
 
 /** What of the host every cell sees, read-only; found once per start, see `readHostLayout`. */
 export interface HostLayout {
@@ -15,6 +16,8 @@ export interface ProfileInput {
   pod: PodPlan
   plan: LaunchPlan
   host: HostLayout
+  /** What the root consists of where the plan has one of an image; see `imageLayout`. */
+  image?: readonly ImageEntryMount[]
   /** Where the supervisor lies on the host, and where it appears in the cell. */
   supervisor: { source: string; target: string }
   /** Files the cradle writes for this cell: resolv.conf, hosts, passwd, group. */
@@ -42,13 +45,17 @@ export function bwrapOptions(input: ProfileInput): string[] {
     options.push(...words)
   }
   add('--size', String(rootSizeBytes), '--tmpfs', '/')
-  add('--ro-bind', '/usr', '/usr')
-  for (const { name, target } of host.links) add('--symlink', target, `/${name}`)
-  for (const name of host.directories) add('--ro-bind', `/${name}`, `/${name}`)
-  for (const path of host.etc) add('--ro-bind', path, path)
+  if (input.image) for (const each of input.image) add(...imageWords(each))
+  else {
+    add('--ro-bind', '/usr', '/usr')
+    for (const { name, target } of host.links) add('--symlink', target, `/${name}`)
+    for (const name of host.directories) add('--ro-bind', `/${name}`, `/${name}`)
+    for (const path of host.etc) add('--ro-bind', path, path)
+  }
   for (const name of etcFiles) add('--ro-bind', `${input.etcDirectory}/${name}`, `/etc/${name}`)
   add('--proc', '/proc', '--dev', '/dev', '--size', String(rootSizeBytes), '--tmpfs', '/run')
-  add('--dir', '/var', '--symlink', '/run', '/var/run', '--symlink', '/tmp', '/var/tmp')
+  // An image has them by itself, from its import.
+  if (!input.image) add('--dir', '/var', '--symlink', '/run', '/var/run', '--symlink', '/tmp', '/var/tmp')
   add('--ro-bind', input.supervisor.source, input.supervisor.target)
   for (const mount of completeMounts(input)) add(mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target)
   for (const { target, sizeBytes } of plan.tmpfs) {
@@ -61,6 +68,11 @@ export function bwrapOptions(input: ProfileInput): string[] {
   add('--uid', String(plan.uid), '--gid', String(plan.gid), '--hostname', hostnameOf(pod))
   add('--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--clearenv', '--chdir', '/')
   return options
+}
+
+function imageWords(entry: ImageEntryMount): string[] {
+  if (entry.link !== undefined) return ['--symlink', entry.link, entry.target]
+  return entry.source === undefined ? ['--dir', entry.target] : ['--ro-bind', entry.source, entry.target]
 }
 
 /** The plan's mounts, parents before children, with HOME and /tmp added where the plan has none of its own. */

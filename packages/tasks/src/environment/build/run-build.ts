@@ -12,7 +12,7 @@ import { type SandboxContextPorts, type SandboxLine, sandboxContext, sandboxLine
 import { runSetup } from '../../steps/setup-step.js'
 import type { SandboxContext } from '../../steps/step.js'
 import { TaskError } from '../../task-error.js'
-import { declaredEnvironment, withTools } from '../declared-environment.js'
+import { declaredEnvironment, withSandbox, withTools } from '../declared-environment.js'
 import { endBackground } from '../services/background.js'
 import { setupSecrets } from '../setup-secrets.js'
 import { type BuiltSnapshot, labelsOf } from './choose-snapshot.js'
@@ -107,7 +107,7 @@ async function buildIn(
   })
   known.commit = prepared.commit
   if (!pinned) await writeFile(join(directory, commitFile), prepared.commit)
-  const declared = await declaredEnvironment(first, prepared)
+  const declared = await withSandbox(await declaredEnvironment(first, prepared), first)
   const { daemon } = await line.openSandbox()
   const { status, warnings, events } = await withTools(declared, daemon, first, prepared.commit)
   const found = status.environment

@@ -1,0 +1,42 @@
+import { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { ImageError } from './image-error.js'
+
+/** The bytes of a stream, decompressed where they begin as gzip does. Other compressions are `Unsupported`. */
+export async function* plainBytes(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const source = stream[Symbol.asyncIterator]()
+  let first = Buffer.alloc(0)
+  while (first.length < 4) {
+    const { value, done } = await source.next()
+    if (done) break
+    first = Buffer.concat([first, value])
+  }
+  const all = (async function* () {
+    if (first.length > 0) yield first
+    for (;;) {
+      const { value, done } = await source.next()
+      if (done) return
+      yield value
+    }
+  })()
+  const begin = first.subarray(0, 4).toString('hex')
+  if (begin === '28b52ffd' || begin === 'fd377a58' || begin.startsWith('425a68'))
+    throw new ImageError('Unsupported', 'compressed in another way than gzip; unpack it first, or export it with gzip')
+  if (!begin.startsWith('1f8b')) {
+    yield* all
+    return
+  }
+  const gunzip = createGunzip()
+  const input = Readable.from(all)
+  input.on('error', (error) => gunzip.destroy(error))
+  input.pipe(gunzip)
+  try {
+    yield* gunzip
+  } catch (error) {
+    if (error instanceof ImageError) throw error
+    throw new ImageError('InvalidArchive', 'the compressed data is damaged', { cause: error })
+  } finally {
+    input.destroy()
+    gunzip.destroy()
+  }
+}
