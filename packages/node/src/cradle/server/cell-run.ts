@@ -15,7 +15,7 @@ import { presentEnd } from '../supervisor/present-end.js'
 import type { Cgroup } from './cgroups.js'
 import type { ContainerLog, OutputStream } from './container-log.js'
 import type { LaunchCommand } from './launch-command.js'
-import { killSideProcesses } from './side-processes.js'
+import { continueProcesses, killSideProcesses, stopSideProcesses } from './side-processes.js'
 
 const startTimeoutMs = 60_000
 const lastWordsMs = 3_000
@@ -59,6 +59,7 @@ export class CellRun {
   readonly exited: Promise<CellExit>
   #startedAt = ''
   #mainPid = 0
+  #stopped: number[] = []
   #reported: { exitCode: number; signal?: number } | undefined
   #problem = ''
   #hasEnded = false
@@ -163,6 +164,19 @@ export class CellRun {
   /** Ends everything in it but the supervisor and the main process. */
   async halt(): Promise<void> {
     if (this.#child.pid !== undefined) await killSideProcesses(this.#child.pid, this.#mainPid, this.input.cgroup)
+  }
+
+  /** Stops everything in it but the supervisor and the main process; answers whether there was anything. */
+  async stopRest(): Promise<boolean> {
+    if (this.#child.pid === undefined) return false
+    this.#stopped = await stopSideProcesses(this.#child.pid, this.#mainPid, this.input.cgroup)
+    return this.#stopped.length > 0
+  }
+
+  /** Lets go on what `stopRest` has stopped. */
+  continueRest(): void {
+    continueProcesses(this.#stopped, this.input.cgroup)
+    this.#stopped = []
   }
 
   #announceStart: () => void = () => {}

@@ -34,37 +34,58 @@ describe('the brake', () => {
     const pod = {
       podUid: 'p',
       refused: 0,
-      refusedForks: () => (pod.refused += 100),
-      freeze: (isFrozen: boolean) => said.push(isFrozen ? 'stop' : 'go') > 0,
+      /** More are refused at every look; while it is stopped only where its main process goes on. */
+      goesOn: false,
+      isStopped: false,
+      refusedForks: () => {
+        if (!pod.isStopped || pod.goesOn) pod.refused += 100
+        return pod.refused
+      },
+      stop: async (isWhole: boolean) => {
+        pod.isStopped = true
+        return said.push(isWhole ? 'stop all' : 'stop the rest') > 0
+      },
+      goOn: () => {
+        pod.isStopped = false
+        said.push('go')
+      },
     }
     const brake = new ForkBrake({ everyMs: 500, onPaused: (podUid) => said.push(`told of ${podUid}`) })
     brake.watch(pod)
-    return { said, brake }
+    return { said, brake, pod }
   }
 
-  it('stops a pod, lets it go on for a moment, and tells of it once', () => {
+  it('stops a pod but for its main process, lets it go on for a moment, and tells of it once', async () => {
     const { said, brake } = braked()
-    vi.advanceTimersByTime(1_000)
-    expect(said).toEqual(['told of p', 'stop'])
-    vi.advanceTimersByTime(250)
-    expect(said.splice(0)).toEqual(['told of p', 'stop', 'go'])
-    vi.advanceTimersByTime(100)
-    expect(said.splice(0)).toEqual(['stop'])
-    vi.advanceTimersByTime(500)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(said).toEqual(['told of p', 'stop the rest'])
+    await vi.advanceTimersByTimeAsync(250)
+    expect(said.splice(0)).toEqual(['told of p', 'stop the rest', 'go'])
+    await vi.advanceTimersByTimeAsync(100)
+    expect(said.splice(0)).toEqual(['stop the rest'])
+    await vi.advanceTimersByTimeAsync(500)
     expect(said.splice(0)).toEqual(['go'])
     brake.close()
   })
 
-  it('leaves no pod stopped that is asked for something, or that ends', () => {
+  it('stops all of a pod whose main process goes on', async () => {
+    const { said, brake, pod } = braked()
+    pod.goesOn = true
+    await vi.advanceTimersByTimeAsync(1_350)
+    expect(said).toEqual(['told of p', 'stop the rest', 'go', 'stop all'])
+    brake.close()
+  })
+
+  it('leaves no pod stopped that is asked for something, or that ends', async () => {
     const { said, brake } = braked()
-    vi.advanceTimersByTime(1_000)
+    await vi.advanceTimersByTimeAsync(1_000)
     brake.ease('p')
-    expect(said.splice(0)).toEqual(['told of p', 'stop', 'go'])
-    vi.advanceTimersByTime(1_000)
-    expect(said.splice(0)).toEqual(['stop'])
+    expect(said.splice(0)).toEqual(['told of p', 'stop the rest', 'go'])
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(said.splice(0)).toEqual(['stop the rest'])
     brake.forget('p')
     expect(said.splice(0)).toEqual(['go'])
-    vi.advanceTimersByTime(60_000)
+    await vi.advanceTimersByTimeAsync(60_000)
     expect(said).toEqual([])
     brake.close()
   })

@@ -3,8 +3,9 @@ export interface BrakedPod {
   podUid: string
   /** How often the kernel has refused it a process so far. */
   refusedForks(): number
-  /** Stops every process of it, or lets them go on. Answers whether the kernel can do that here. */
-  freeze(isFrozen: boolean): boolean
+  /** Stops what it has beside its main processes, or all of it. Answers whether anything is stopped. */
+  stop(isWhole: boolean): Promise<boolean>
+  goOn(): void
 }
 
 export interface BrakeState {
@@ -42,13 +43,24 @@ export interface ForkBrakeOptions {
 /** How long a pod runs between two pauses before it is looked at again. */
 const turnMs = 100
 
+interface Watched {
+  pod: BrakedPod
+  state: BrakeState
+  isTold: boolean
+  /** All of it is stopped: its main process alone goes on forking, or wakes the others. */
+  isWhole: boolean
+  isStopping: boolean
+  timer?: NodeJS.Timeout | undefined
+}
+
 /**
  * Stops a pod whose processes fail to start others over and over, for moments that grow. A thousand processes that do
  * nothing but fork hold locks of the kernel in turns, for as long as their small share of the processor makes them wait;
- * starting a program takes the same locks, in every sandbox. A stopped process holds none.
+ * starting a program takes the same locks, in every sandbox. A stopped process holds none. Main processes go on as long as
+ * that helps: the daemon of a task has to answer, and to end what it has started.
  */
 export class ForkBrake {
-  readonly #pods = new Map<string, { pod: BrakedPod; state: BrakeState; timer?: NodeJS.Timeout; isTold: boolean }>()
+  readonly #pods = new Map<string, Watched>()
   readonly #timer: NodeJS.Timeout
 
   constructor(private readonly options: ForkBrakeOptions) {
@@ -56,43 +68,57 @@ export class ForkBrake {
   }
 
   watch(pod: BrakedPod): void {
-    this.#pods.set(pod.podUid, { pod, state: calm, isTold: false })
+    this.#pods.set(pod.podUid, { pod, state: calm, isTold: false, isWhole: false, isStopping: false })
   }
 
   /** Looks at every pod that is not stopped. */
   look(): void {
-    for (const [podUid, { timer }] of this.#pods) if (!timer) this.#lookAt(podUid)
+    for (const watched of this.#pods.values()) if (!watched.timer && !watched.isStopping) this.#lookAt(watched)
   }
 
-  #lookAt(podUid: string): void {
-    const watched = this.#pods.get(podUid)
-    if (!watched) return
-    delete watched.timer
+  #lookAt(watched: Watched): void {
     const { pod } = watched
+    watched.timer = undefined
     const { state, isPaused } = brakeStep(watched.state, pod.refusedForks())
     watched.state = state
+    if (state.strikes === 0) watched.isWhole = false
     if (!isPaused) return
-    if (!watched.isTold) this.options.onPaused(podUid)
+    if (!watched.isTold) this.options.onPaused(pod.podUid)
     watched.isTold = true
-    if (!pod.freeze(true)) return
+    void this.#stop(watched)
+  }
+
+  async #stop(watched: Watched): Promise<void> {
+    const { pod, state } = watched
+    watched.isStopping = true
+    const isStopped = await pod.stop(watched.isWhole).catch(() => false)
+    // Eased meanwhile, or gone: nothing of it stays stopped.
+    if (!watched.isStopping) return pod.goOn()
+    watched.isStopping = false
+    if (!isStopped) return
+    const before = pod.refusedForks()
     watched.timer = setTimeout(() => {
-      pod.freeze(false)
-      watched.timer = setTimeout(() => this.#lookAt(podUid), turnMs).unref()
+      watched.isWhole ||= pod.refusedForks() - before >= manyRefused
+      pod.goOn()
+      watched.timer = setTimeout(() => this.#lookAt(watched), turnMs).unref()
     }, state.pauseMs).unref()
   }
 
   /** Whether a pod is being stopped again and again just now. */
   isBraked(podUid: string): boolean {
-    return this.#pods.get(podUid)?.timer !== undefined
+    const watched = this.#pods.get(podUid)
+    return watched?.timer !== undefined || watched?.isStopping === true
   }
 
   /** Lets a pod go on: something is about to be asked of it. It is stopped again only if it goes on as before. */
   ease(podUid: string): void {
     const watched = this.#pods.get(podUid)
-    if (!watched?.timer) return
+    if (!watched || !this.isBraked(podUid)) return
     clearTimeout(watched.timer)
-    delete watched.timer
-    watched.pod.freeze(false)
+    watched.timer = undefined
+    watched.isStopping = false
+    watched.isWhole = false
+    watched.pod.goOn()
     watched.state = { ...calm, refused: watched.pod.refusedForks() }
   }
 

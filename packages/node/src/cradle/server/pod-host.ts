@@ -331,6 +331,11 @@ export class PodHost {
     this.#brake.ease(podUid)
   }
 
+  async #stop(podUid: string, group: Cgroup, isWhole: boolean): Promise<boolean> {
+    if (isWhole) return group.freeze(true)
+    return (await Promise.all(this.#runsOf(podUid).map((run) => run.stopRest()))).some(Boolean)
+  }
+
   #runsOf(podUid: string): CellRun[] {
     return [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
   }
@@ -353,7 +358,11 @@ export class PodHost {
       this.#brake.watch({
         podUid: plan.podUid,
         refusedForks: () => this.#refusedForks(plan.podUid, slot.cgroup),
-        freeze: (isFrozen) => slot.cgroup.freeze(isFrozen),
+        stop: (isWhole) => this.#stop(plan.podUid, slot.cgroup, isWhole),
+        goOn: () => {
+          slot.cgroup.freeze(false)
+          for (const run of this.#runsOf(plan.podUid)) run.continueRest()
+        },
       })
       return { plan, network, slot }
     } catch (error) {

@@ -8,6 +8,8 @@ export interface ProcessEntry {
   parent: number
   /** Its own number in every pid namespace it is in, the outermost first. */
   namespacePids: readonly number[]
+  /** By a signal. */
+  isStopped?: boolean
 }
 
 /**
@@ -72,7 +74,7 @@ export async function killSideProcesses(launcher: number, main: number, cgroup: 
   const deadline = Date.now() + timeoutMs
   const killAll = (): number => {
     const found = sideProcesses(launcher, main, readProcesses())
-    for (const pid of found) killQuietly(pid)
+    for (const pid of found) signalQuietly(pid, 'SIGKILL')
     return found.length
   }
   try {
@@ -84,6 +86,30 @@ export async function killSideProcesses(launcher: number, main: number, cgroup: 
     cgroup.freeze(false)
   }
   while (killAll() > 0 && Date.now() < deadline) await delay(5)
+}
+
+/**
+ * Stops them by a signal, all at once where the kernel can freeze a group, and answers which; those that are stopped already
+ * are not among them. The main process goes on, so that whoever speaks to it is answered and it can end what it started.
+ */
+export async function stopSideProcesses(launcher: number, main: number, cgroup: Cgroup): Promise<number[]> {
+  try {
+    await isFrozen(cgroup)
+    const table = readProcesses()
+    const stopped = new Set(table.flatMap(({ pid, isStopped }) => (isStopped ? pid : [])))
+    const found = sideProcesses(launcher, main, table).filter((pid) => !stopped.has(pid))
+    for (const pid of found) signalQuietly(pid, 'SIGSTOP')
+    return found
+  } finally {
+    cgroup.freeze(false)
+  }
+}
+
+/** Lets those of them go on that are still in the group: another process may have the number by now. */
+export function continueProcesses(pids: readonly number[], cgroup: Cgroup): void {
+  if (pids.length === 0) return
+  const present = new Set(cgroup.pids())
+  for (const pid of pids) if (present.has(pid)) signalQuietly(pid, 'SIGCONT')
 }
 
 async function isFrozen(cgroup: Cgroup): Promise<boolean> {
@@ -109,12 +135,13 @@ function readProcess(pid: number): ProcessEntry | undefined {
   if (/^State:\s+[ZX]/m.test(text)) return undefined
   const field = (name: string): string => new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(text)?.[1] ?? ''
   const namespacePids = field('NSpid').split(/\s+/).map(Number)
-  return { pid, parent: Number(field('PPid')), namespacePids: namespacePids[0] ? namespacePids : [pid] }
+  const isStopped = field('State').startsWith('T')
+  return { pid, parent: Number(field('PPid')), namespacePids: namespacePids[0] ? namespacePids : [pid], isStopped }
 }
 
-function killQuietly(pid: number): void {
+function signalQuietly(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL')
+    process.kill(pid, signal)
   } catch {
     // It ended between the look and the signal.
   }
