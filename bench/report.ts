@@ -7,6 +7,7 @@ const benchmarks = [
   'apiserver',
   'kube-client',
   'platform',
+  'sdk',
   'tasks',
   'claims',
   'follow-ups',

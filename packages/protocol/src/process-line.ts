@@ -18,12 +18,20 @@ export const lineMessageSchema = z.discriminatedUnion('type', [
     /** See `openProcess`. */
     boot: z.string().max(100).optional(),
     request: startProcessRequestSchema,
+    /** W3C headers of the trace the command belongs to, as HTTP would carry them. */
+    trace: z.record(z.string(), z.string().max(1024)).optional(),
   }),
   /** Output up to here was received. */
   z.object({ type: z.literal('confirm'), offset: z.number().int().nonnegative() }),
 ])
 export type LineMessage =
-  | { type: 'start'; id: string; boot?: string | undefined; request: StartProcessRequest }
+  | {
+      type: 'start'
+      id: string
+      boot?: string | undefined
+      request: StartProcessRequest
+      trace?: Record<string, string> | undefined
+    }
   | { type: 'confirm'; offset: number }
 
 export function encodeLineMessage(message: LineMessage): Uint8Array {

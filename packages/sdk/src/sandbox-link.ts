@@ -160,7 +160,12 @@ export class SandboxLink {
     const { authorization } = this
     const found: Detected | undefined = wanted
       ? { kind: wanted, boot: '' }
-      : await detectRuntime(transport, { signal, authorize, authorization })
+      : await detectRuntime(transport, {
+          signal,
+          authorize,
+          authorization,
+          traceHeaders: this.#options.traceHeaders,
+        })
     const fetch = authorize(transport.fetchTo(found?.kind === 'sandboxd' ? 8080 : daemonPort))
     switch (found?.kind) {
       case 'corral': {

@@ -19,6 +19,7 @@ export interface DetectOptions {
   readonly signal?: AbortSignal | undefined
   authorize(fetch: Fetch): Fetch
   readonly authorization?: (() => Promise<string>) | undefined
+  readonly traceHeaders?: (() => Record<string, string>) | undefined
 }
 
 /** Asks what listens in the sandbox: our daemon or the legacy runtime on 8888, sandboxd on 8080; undefined for nothing. */
@@ -41,12 +42,12 @@ export async function detectRuntime(
 async function ourDaemon(
   transport: SandboxTransport,
   fetch: Fetch,
-  { signal, authorization }: DetectOptions,
+  { signal, authorization, traceHeaders }: DetectOptions,
 ): Promise<Detected | 'refused' | undefined> {
   const { dial } = transport
   try {
     if (dial) {
-      const lines = new ProcessLines({ dial: (given) => dial(daemonPort, given), authorization })
+      const lines = new ProcessLines({ dial: (given) => dial(daemonPort, given), authorization, traceHeaders })
       const found = await lines.probe(signal)
       if (found !== undefined) return { kind: 'corral', boot: found, lines }
     }

@@ -5,6 +5,7 @@ import {
   encodeLineMessage,
   type FrameSource,
   isErrorCode,
+  type LineMessage,
   OutputDecoder,
   type OutputFrame,
   processLineHost,
@@ -18,6 +19,8 @@ export interface ProcessLinesOptions {
   readonly dial: Dial
   /** For a daemon that asks for tokens. */
   readonly authorization?: (() => Promise<string>) | undefined
+  /** Headers of the trace a command belongs to. */
+  readonly traceHeaders?: (() => Record<string, string>) | undefined
 }
 
 /** Kept for the next command when the last one has ended. */
@@ -59,7 +62,9 @@ export class ProcessLines {
   ): Promise<(FrameSource & { confirm(offset: number): void }) | undefined> {
     const line = this.#idle.pop() ?? (this.#open < maxLines ? await this.#connect(signal) : undefined)
     if (!line) return undefined
-    const source = line.run(start, () => this.#release(line))
+    const trace = this.#options.traceHeaders?.() ?? {}
+    const message = Object.keys(trace).length > 0 ? { ...start, trace } : start
+    const source = line.run(message, () => this.#release(line))
     try {
       // The first frame says that it runs, or why it does not.
       await source.begun
@@ -141,7 +146,7 @@ class ProcessLine {
 
   /** One command. `onFree` is told at its end, when the line can take another. */
   run(
-    start: { id: string; request: StartProcessRequest; boot?: string | undefined },
+    start: Omit<LineMessage & { type: 'start' }, 'type'>,
     onFree: () => void,
   ): FrameSource & { begun: Promise<void>; confirm(offset: number): void } {
     this.#isResting = false
