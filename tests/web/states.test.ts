@@ -26,8 +26,13 @@ describe.skipIf(!chromiumPath)('every state of a page', () => {
   })
   afterAll(() => browser?.close())
 
-  const shown = async (platform: ScriptedPlatform, path: string, look: (tab: ScriptedTab) => Promise<void>) => {
-    const tab = await openScripted(browser, platform, { now: exampleNow })
+  const shown = async (
+    platform: ScriptedPlatform,
+    path: string,
+    look: (tab: ScriptedTab) => Promise<void>,
+    clock: { now?: Date } = { now: exampleNow },
+  ) => {
+    const tab = await openScripted(browser, platform, clock)
     try {
       await tab.page.goto(scriptedOrigin + path)
       await look(tab)
@@ -84,7 +89,7 @@ describe.skipIf(!chromiumPath)('every state of a page', () => {
   })
 
   it('offline: the last state stays, writing is off, and what was missed comes with the connection', async () => {
-    await shown(examplePlatform, '/tasks/task-plan42', async (tab) => {
+    const look = async (tab: ScriptedTab): Promise<void> => {
       const { page } = tab
       await page.locator('.plan-card').waitFor()
       tab.setDown(true)
@@ -101,7 +106,9 @@ describe.skipIf(!chromiumPath)('every state of a page', () => {
       tab.send({ type: 'events', task: 'task-plan42', events: [event] })
       await page.getByText('still here').waitFor()
       expect(await page.locator('.entry').count()).toBe(before + 1)
-    })
+    }
+    // On a clock that runs: the next try to connect is at a time.
+    await shown(examplePlatform, '/tasks/task-plan42', look, {})
   })
 
   it('two decisions: a plan that somebody else has replaced is told as that', async () => {

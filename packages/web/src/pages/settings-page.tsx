@@ -72,7 +72,9 @@ function Appearance(): JSX.Element {
           checked={areKeysOn.value}
           onChange={(event) => (areKeysOn.value = event.currentTarget.checked)}
         />
-        Single keys do things (all of them: <Key keys="?" />)
+        <span>
+          Single keys do things; <Key keys="?" /> lists them
+        </span>
       </label>
       <h2>Notices</h2>
       <label class="choice">
