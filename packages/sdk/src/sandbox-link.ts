@@ -93,6 +93,8 @@ export class SandboxLink {
 
   /** Looks why a line broke. Resolves when trying again makes sense; rejects when the sandbox is not there any more. */
   async diagnose(failure: Error): Promise<void> {
+    // Let go by its owner: trying again could only fail, for as long as it is tried.
+    if (this.#isClosed) throw new SandboxError('Aborted', `the handle of sandbox "${this.#ref.name}" was detached`)
     const open = await this.#open?.catch(() => undefined)
     const kube = await this.#kube()
     const { name, namespace } = this.#ref
