@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Keeps a core busy until its parent is gone, so that a killed run leaves no loop behind. */
-const loop =
-  'const parent = process.ppid; for (;;) { for (let i = 0; i < 3e8; i += 1); if (process.ppid !== parent) break }'
+/**
+ * Keeps a core busy until its parent is gone, so that a killed run leaves no loop behind. The parent is told to it: one that
+ * dies before the loop's first line could not be told from the one that takes its place.
+ */
+const loop = `for (;;) { for (let i = 0; i < 3e8; i += 1); if (process.ppid !== ${process.pid}) break }`
 
 export interface BusyLoops extends AsyncDisposable {
   readonly pids: readonly number[]

@@ -177,6 +177,14 @@ describe('commands one after the other', () => {
     expect(results.map(({ stdout }) => stdout)).toEqual(['a\n', 'b\n', 'c\n'])
   })
 
+  it('of a handle that was let go end at once instead of being looked for during a minute', async () => {
+    const [running, behind] = [sandbox.exec(['sleep', '1000']), sandbox.exec(['sleep', '1000'], { background: true })]
+    await Promise.all([running.id, behind.id])
+    sandbox.detach()
+    for (const command of [running, behind])
+      await expect(Promise.resolve(command)).rejects.toMatchObject({ code: 'Aborted' })
+  })
+
   it('are started while they say nothing, and can be written to and killed', async () => {
     const silent = sandbox.exec(['sleep', '1000'])
     await silent.kill()

@@ -37,7 +37,7 @@ const handshakeTimeoutMs = 30_000
 export class ProcessLines {
   readonly #options: ProcessLinesOptions
   readonly #idle: ProcessLine[] = []
-  #open = 0
+  readonly #open = new Set<ProcessLine>()
   #isClosed = false
 
   constructor(options: ProcessLinesOptions) {
@@ -60,7 +60,7 @@ export class ProcessLines {
     start: { id: string; request: StartProcessRequest; boot?: string | undefined },
     signal: AbortSignal,
   ): Promise<(FrameSource & { confirm(offset: number): void }) | undefined> {
-    const line = this.#idle.pop() ?? (this.#open < maxLines ? await this.#connect(signal) : undefined)
+    const line = this.#idle.pop() ?? (this.#open.size < maxLines ? await this.#connect(signal) : undefined)
     if (!line) return undefined
     const trace = this.#options.traceHeaders?.() ?? {}
     const message = Object.keys(trace).length > 0 ? { ...start, trace } : start
@@ -77,15 +77,15 @@ export class ProcessLines {
 
   close(): void {
     this.#isClosed = true
-    for (const line of this.#idle.splice(0)) line.destroy()
+    for (const line of this.#open) line.destroy()
   }
 
   async #connect(signal?: AbortSignal): Promise<ProcessLine | undefined> {
     const line = await ProcessLine.open(this.#options, signal)
     if (!line) return undefined
-    this.#open += 1
+    this.#open.add(line)
     void line.ended.then(() => {
-      this.#open -= 1
+      this.#open.delete(line)
       const index = this.#idle.indexOf(line)
       if (index >= 0) this.#idle.splice(index, 1)
     })
