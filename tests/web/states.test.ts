@@ -148,10 +148,12 @@ describe.skipIf(!chromiumPath)('every state of a page', () => {
       },
     ],
   }
+  const asking: TaskView = { ...hostile, id: 'task-asks', status: 'WAITING_INPUT' }
   const patch = `diff --git "a/${evil.replaceAll('"', '\\"')}" "b/${evil.replaceAll('"', '\\"')}"\nnew file mode 100644\n--- /dev/null\n+++ "b/${evil.replaceAll('"', '\\"')}"\n@@ -0,0 +1,2 @@ ${evil}\n+${evil}\n+${link}\n`
   const hostilePlatform: ScriptedPlatform = {
     ...withAnswers({
       '/tasks/task-evil': hostile,
+      '/tasks/task-asks': asking,
       '/tasks/task-evil/diff': patch,
       '/sandboxes': {
         sandboxes: [{ name: evil, state: 'failed', message: evil, created_at: exampleNow.toISOString() }],
@@ -161,7 +163,7 @@ describe.skipIf(!chromiumPath)('every state of a page', () => {
         projects: [{ name: evil, description: evil, resource_version: '1', created_at: exampleNow.toISOString() }],
       },
     }),
-    first: [{ type: 'tasks', cursor: 'x.1', reset: true, changed: [summaryOf(hostile)], removed: [] }],
+    first: [{ type: 'tasks', cursor: 'x.1', reset: true, changed: [hostile, asking].map(summaryOf), removed: [] }],
     onSubscribe: ({ task }) => [
       {
         type: 'events',
@@ -191,13 +193,17 @@ describe.skipIf(!chromiumPath)('every state of a page', () => {
   const isHarmless = async (page: Page): Promise<void> => {
     expect(await page.evaluate(() => 'hurt' in globalThis)).toBe(false)
     expect(await page.locator('main script, main img, main iframe, main object').count()).toBe(0)
-    expect(await page.locator('a[href^="javascript"], a[href*="evil.example"], [onclick], [onerror]').count()).toBe(0)
+    expect(await page.locator('a[href^="javascript"], [onclick], [onerror]').count()).toBe(0)
+    // An agent may name an address in its Markdown: nothing is loaded from there, and it is not told where the link was.
+    const links = page.locator('a[href*="evil.example"]')
+    expect(await links.count()).toBe(await page.locator('.plan-card a[rel~="noreferrer"]').count())
     expect(await page.locator('body').innerText()).toContain('<img src=x onerror')
   }
   it.each([
     ['the list', '/', '.row'],
     ['the board', '/?view=board', '.card'],
-    ['activity, plan and question', '/tasks/task-evil', '.question-card'],
+    ['activity and plan', '/tasks/task-evil', '.plan-card'],
+    ['a question', '/tasks/task-asks', '.question-card'],
     ['a file name, its code and its hunk', '/tasks/task-evil/changes', '.file-diff'],
     ['details', '/tasks/task-evil/details', '.prompt'],
     ['a sandbox', '/sandboxes', '.pool'],
