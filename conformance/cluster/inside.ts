@@ -27,6 +27,7 @@ import { upstreamSteps } from './steps/upstream.js'
 const { values: flags } = parseArgs({
   options: {
     only: { type: 'string' },
+    amend: { type: 'boolean' },
     built: { type: 'boolean' },
     logs: { type: 'string' },
     'without-gvisor': { type: 'string' },
@@ -56,7 +57,8 @@ async function main(): Promise<number> {
       },
     ])
   }
-  if (!flags.only)
+  if (flags.amend) report.amend()
+  else if (!flags.only)
     report.write('npm run e2e:cluster', { ...real.facts, 'load before': loadBefore, 'load after': load() })
   return report.hasFailed ? 1 : 0
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../../..')
@@ -65,6 +65,16 @@ export class Report {
     const tests = this.results.map(({ title, ...rest }) => ({ name: title, ...rest }))
     mkdirSync(join(root, 'docs/reports'), { recursive: true })
     writeFileSync(join(root, 'docs/reports/cluster.json'), `${JSON.stringify({ ...head, facts, tests }, null, 1)}\n`)
+  }
+
+  /** Steps taken again take the place of their former results, each with the commit and time it was taken at. */
+  amend(): void {
+    const file = join(root, 'docs/reports/cluster.json')
+    const former = JSON.parse(readFileSync(file, 'utf8')) as { tests: { name: string }[] }
+    const again = { commit: this.#commit, date: new Date().toISOString() }
+    const taken = new Map(this.results.map(({ title, ...rest }) => [title, { name: title, ...rest, ...again }]))
+    const tests = former.tests.map((test) => taken.get(test.name) ?? test)
+    writeFileSync(file, `${JSON.stringify({ ...former, tests }, null, 1)}\n`)
   }
 
   get hasFailed(): boolean {

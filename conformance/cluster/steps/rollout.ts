@@ -159,7 +159,8 @@ export function uninstallSteps(cluster: Cluster, helm: Helm): Step[] {
             timeoutMs: 300_000,
           })
         const plan = await corral('--dry-run')
-        match(plan.stdout, /Deployment.*corral-server/)
+        match(plan.stderr, /It will create:[\s\S]*Deployment corral-server/)
+        match(plan.stdout, /kind: Deployment/)
         match((await cluster.call('get', 'namespace', namespace)).stderr, /NotFound/)
         const { code, stdout, stderr } = await corral('--yes')
         equal(code, 0, `${stdout}${stderr}`)
