@@ -12,6 +12,7 @@ const benchmarks = [
   'follow-ups',
   'broker',
   'sandbox',
+  'cluster',
   'web',
 ] as const
 
