@@ -13,6 +13,7 @@ const benchmarks = [
   'follow-ups',
   'broker',
   'sandbox',
+  'cluster',
   'web',
 ] as const
 

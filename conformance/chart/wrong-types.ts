@@ -9,7 +9,9 @@ const samples: readonly unknown[] = ['text', 7, true, [1], { key: 'x' }]
 /** Every value of the chart with something of another type in its place, in an order that a seed decides. */
 export function wrongTypes(values: object, seed: number): WrongType[] {
   const found = placesOf(values, []).flatMap(({ path, value }) =>
-    samples.filter((sample) => typeOf(sample) !== typeOf(value)).map((sample) => ({ path, value: sample })),
+    samples
+      .filter((sample) => typeOf(sample) !== typeOf(value) && !isQuantity(path, sample))
+      .map((sample) => ({ path, value: sample })),
   )
   let state = seed
   const next = (): number => {
@@ -25,6 +27,11 @@ export function wrongTypes(values: object, seed: number): WrongType[] {
 /** The values with that one place changed. */
 export function valuesWith({ path, value }: WrongType): object {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object
+}
+
+/** Kubernetes takes a whole number for a quantity. */
+function isQuantity(path: readonly string[], sample: unknown): boolean {
+  return typeof sample === 'number' && path.slice(0, -1).some((key) => ['requests', 'limits', 'hard'].includes(key))
 }
 
 function placesOf(value: object, path: readonly string[]): { path: string[]; value: unknown }[] {
