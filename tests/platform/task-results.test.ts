@@ -362,8 +362,8 @@ describe.concurrent('S4-G6: a task that fails says why and keeps the work', () =
           },
           {
             when: 'an agent kills itself after a child of set-up ran out of memory',
-            command: `${half}; sleep 2; kill -9 $$`,
-            request: { ...small, setup: `${hog} || true` },
+            command: `${half}; kill -9 $$`,
+            request: { ...small, setup: `${hog} || true; sleep 4` },
             ends: { status: 'FAILED', cause: 'AgentKilled' },
             keepsWork: true,
           },
