@@ -99,7 +99,7 @@ it('the key is nowhere in the record of a task: calls, artifacts, logs, events',
 
 it('`corral run` on a terminal asks what to say next, and goes on in the same thread', async () => {
   const repo = await repository()
-  const command = `${process.execPath} ${corralProgram} run "first thing" --repo ${repo.path} --agent command --command 'echo "$CORRAL_PROMPT" >> said.txt'`
+  const command = `'${process.execPath}' '${corralProgram}' run "first thing" --repo ${repo.path} --agent command --command 'echo "$CORRAL_PROMPT" >> said.txt'`
   // `script` gives it a terminal of its own.
   const env = { ...platform.environment(), CORRAL_DATA_DIR: platform.dataDir, TERM: 'dumb', SHELL: '/bin/sh' }
   const child = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] })

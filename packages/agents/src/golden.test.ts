@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { agentEventSchema } from '@corral/protocol'
 import { describe, expect, it } from 'vitest'
 import type { AgentExit, AgentTaskInput } from './agent-adapter.js'
@@ -8,7 +9,7 @@ import { agentAdapters } from './agent-registry.js'
 // as a difference to read; `vitest run packages/agents/src/golden.test.ts -u` takes it.
 
 const names = [...agentAdapters.keys()]
-const goldenFile = (name: string): string => new URL(`golden/${name}.golden`, import.meta.url).pathname
+const goldenFile = (name: string): string => fileURLToPath(new URL(`golden/${name}.golden`, import.meta.url))
 const shown = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
 
 const bare: AgentTaskInput = {

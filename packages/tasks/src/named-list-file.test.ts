@@ -8,7 +8,7 @@ import { namedListFile } from './named-list-file.js'
 const directory = mkdtempSync(join(tmpdir(), 'named-list-'))
 const path = join(directory, 'endpoints.json')
 const schema = z.object({ name: z.string().min(1), url: z.string() })
-const store = namedListFile(path, { schema, singular: 'endpoint' })
+const store = namedListFile(path, { schema, singular: 'endpoint', add: 'corral endpoint add' })
 const one = { name: 'one', url: 'http://a' }
 const two = { name: 'two', url: 'http://b' }
 

@@ -19,7 +19,7 @@ export interface NamedList<T extends { name: string }> {
  */
 export function namedListFile<T extends { name: string }>(
   path: string,
-  { schema, singular }: { schema: z.ZodType<T>; singular: 'endpoint' | 'provider' },
+  { schema, singular, add }: { schema: z.ZodType<T>; singular: string /** The command that adds one. */; add: string },
 ): NamedList<T> {
   const plural = `${singular}s`
   const fileSchema = z.object({ [plural]: z.array(schema) })
@@ -29,7 +29,7 @@ export function namedListFile<T extends { name: string }>(
     const read = fileSchema.safeParse(parseJson(text))
     if (read.success) return read.data[plural] ?? []
     throw new TaskError('Invalid', `${path}: ${issueWords(read.error.issues, 'the file').slice(0, 3).join('; ')}`, {
-      hint: `Correct the file, or remove it and add the ${plural} again with \`corral ${singular} add\`.`,
+      hint: `Correct the file, or remove it and add the ${plural} again with \`${add}\`.`,
     })
   }
   const write = async (items: readonly T[]): Promise<void> => {
@@ -44,7 +44,7 @@ export function namedListFile<T extends { name: string }>(
       const checked = schema.safeParse(item)
       if (!checked.success)
         throw new TaskError('Invalid', issueWords(checked.error.issues, singular).join('; '), {
-          hint: `See \`corral ${singular} add --help\`.`,
+          hint: `See \`${add} --help\`.`,
         })
       await write([...(await list()).filter(({ name }) => name !== item.name), checked.data])
     },

@@ -5,5 +5,5 @@ import { type NamedList, namedListFile } from '../named-list-file.js'
 export type EndpointStore = NamedList<Endpoint>
 
 export function fileEndpointStore(path: string): EndpointStore {
-  return namedListFile(path, { schema: endpointSchema, singular: 'endpoint' })
+  return namedListFile(path, { schema: endpointSchema, singular: 'endpoint', add: 'corral endpoint add' })
 }

@@ -5,5 +5,5 @@ import { type NamedList, namedListFile } from '../named-list-file.js'
 export type ProviderStore = NamedList<SandboxProviderSettings>
 
 export function fileProviderStore(path: string): ProviderStore {
-  return namedListFile(path, { schema: sandboxProviderSchema, singular: 'provider' })
+  return namedListFile(path, { schema: sandboxProviderSchema, singular: 'provider', add: 'corral provider add' })
 }
