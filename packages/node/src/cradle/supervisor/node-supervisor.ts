@@ -60,14 +60,15 @@ const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
 function startOnTerminal(spec: ProcessSpec, env: Record<string, string>, cwd: string) {
   const directory = mkdtempSync(join(tmpdir(), '.terminal-'))
   const nameFile = join(directory, 'name')
-  const line = `tty > ${quote(nameFile)}; stty cols 80 rows 24; exec ${spec.argv.map(quote).join(' ')}`
+  // The name comes last: with it a size may be set, which must not be set back.
+  const line = `stty cols 80 rows 24; tty > ${quote(nameFile)}; exec ${spec.argv.map(quote).join(' ')}`
   const child = spawn('script', ['-qefc', line, '/dev/null'], {
     cwd,
     env: { ...env, SHELL: '/bin/sh' },
     detached: true,
   })
   child.once('close', () => rmSync(directory, { recursive: true, force: true }))
-  const resize = (columns: number, rows: number, attempts = 100): void => {
+  const resize = (columns: number, rows: number, attempts = 3_000): void => {
     const name = existsSync(nameFile) ? readFileSync(nameFile, 'utf8').trim() : ''
     if (name) spawnSync('stty', ['-F', name, 'cols', String(columns), 'rows', String(rows)])
     else if (attempts > 0) setTimeout(() => resize(columns, rows, attempts - 1), 10)
