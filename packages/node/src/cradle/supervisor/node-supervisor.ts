@@ -69,6 +69,7 @@ function startOnTerminal(spec: ProcessSpec, env: Record<string, string>, cwd: st
   })
   child.once('close', () => rmSync(directory, { recursive: true, force: true }))
   const resize = (columns: number, rows: number, attempts = 3_000): void => {
+    if (child.exitCode !== null) return
     const name = existsSync(nameFile) ? readFileSync(nameFile, 'utf8').trim() : ''
     if (name) spawnSync('stty', ['-F', name, 'cols', String(columns), 'rows', String(rows)])
     else if (attempts > 0) setTimeout(() => resize(columns, rows, attempts - 1), 10)
