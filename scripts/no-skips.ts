@@ -7,6 +7,12 @@ const allowed: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /a server with Git LFS/, reason: 'not every machine has git-lfs' },
   { pattern: /in a browser/, reason: 'not every machine has Chromium; `npm run test:web` brings it' },
   { pattern: /memory file systems/, reason: 'the process tier has no mounts' },
+  {
+    pattern: /process > .*no dead process in its container/,
+    reason: 'the process tier has no first process of its own',
+  },
+  { pattern: /compiled supervisor' .*kill -9 of the Node supervisor/, reason: 'it has none' },
+  { pattern: /Node supervisor' .*tracing the supervisor/, reason: 'it runs as the same user as the code it watches' },
 ]
 
 /**
