@@ -8,7 +8,8 @@ let loaded: typeof MarkdownText | undefined
 export function Markdown({ text }: { text: string }): JSX.Element {
   const [Component, setComponent] = useState(() => loaded)
   useEffect(() => {
-    if (loaded) return
+    // It may have come since this was drawn, for another text.
+    if (loaded) return setComponent(() => loaded)
     import('./markdown-text.js').then(
       (module) => {
         loaded = module.MarkdownText
