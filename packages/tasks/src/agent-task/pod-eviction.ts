@@ -129,7 +129,7 @@ const consequences = new Set(['SetupFailed', 'CloneFailed', 'AgentStartFailed', 
 const explainedReasons = new Set(['AgentKilled', 'AgentFailed', 'DiskFull'])
 /** The agent may be seen to end before the node has written why. An agent that failed mostly did so by itself. */
 const explainTries = 20
-const failedTries = 7
+const failedTries = 15
 /** What a shell ends with whose command was killed. */
 const killedExitCode = 137
 const explainEveryMs = 100
