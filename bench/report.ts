@@ -15,6 +15,7 @@ const benchmarks = [
   'sandbox',
   'cluster',
   'web',
+  'environments',
 ] as const
 
 /** Puts the figures of the last runs between the markers of docs/performance.md; the words around them stay. */
