@@ -11,6 +11,7 @@ export { filePrices, type Prices } from './broker/price-file.js'
 export { createProviderHolds, type ProviderHolds } from './broker/provider-holds.js'
 export { createTaskTokens, type TaskTokens } from './broker/task-token.js'
 export { configuredIdentity } from './commits/identity.js'
+export { rememberIdentities } from './commits/identity-cache.js'
 export { type DrainOptions, type DrainResult, drainTasks } from './drain-tasks.js'
 export {
   type ElectedTaskController,

@@ -13,7 +13,7 @@ import {
 } from '@corral/node'
 import { type Logger, systemClock } from '@corral/ports'
 import { embeddedCrds } from '@corral/resources'
-import { configuredIdentity, createGit, writeGlobalConfig } from '@corral/tasks'
+import { configuredIdentity, createGit, rememberIdentities, writeGlobalConfig } from '@corral/tasks'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { confineGit } from './confine-git.js'
 import { daemonImages } from './daemon-image.js'
@@ -202,7 +202,7 @@ async function assemble(
     ownProvider: 'embedded',
     ...(options.defaultProvider ? { defaultProvider: options.defaultProvider } : {}),
     localRepositories: true,
-    findIdentity: (path) => configuredIdentity(git, path),
+    findIdentity: rememberIdentities((path) => configuredIdentity(git, path)),
     isInstalled: (program) => isInstalled(program, directory.agents),
     isolation: isolation.tier,
     snapshots: () => node?.snapshots,
