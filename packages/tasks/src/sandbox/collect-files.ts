@@ -16,14 +16,14 @@ real_name() {
 add_files() {
   broken_links "$2" "$3" > "$INDEX.broken"
   add_but_broken "$1"
-  if grep -q '^fatal: unable to stat' "$INDEX.errors"; then
+  if [ -s "$INDEX.errors" ] && grep -q '^fatal: unable to stat' "$INDEX.errors"; then
     # Names in a directory that may be listed but not entered.
     (cd -- "$2" && find . -name .git -prune -o -type d ! -perm -100 -print 2>/dev/null) | sed 's|^\\./||' >> "$INDEX.broken"
     add_but_broken "$1"
   fi
   left_out "$3" < "$INDEX.broken"
-  if grep -qE '^fatal:|No space left|quota exceeded' "$INDEX.errors"; then cat "$INDEX.errors" >&2; return 1; fi
   if [ -s "$INDEX.errors" ]; then
+    if grep -qE '^fatal:|No space left|quota exceeded' "$INDEX.errors"; then cat "$INDEX.errors" >&2; return 1; fi
     sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$INDEX.errors" | sort -u | left_out "$3"
     { "$1" ls-files --others --exclude-standard; "$1" diff-files --name-only; } 2>/dev/null | grep -v '/$' | sort -u |
       left_out "$3"
@@ -152,20 +152,23 @@ nested_tree() {
 # An index with the state of the work tree, made from the agent's own where that can be read.
 index_of_theirs() {
   # With its time: git takes a file for unchanged that was written before the index, at the size the index has for it.
-  if ! cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null || ! theirs ls-files > /dev/null 2>&1; then
+  if ! cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null || ! theirs ls-files -v > "$WORK/flags" 2>/dev/null; then
     if [ -e "$GITDIR/index" ]; then warn IndexRebuilt ""; fi
     rm -f "$INDEX"
     theirs read-tree "$BASE_COMMIT" || return 1
+    : > "$WORK/flags"
   fi
   # Files the agent told git not to look at are part of its work all the same.
-  if theirs ls-files -v | grep -q '^[a-zS]'; then
-    theirs ls-files -v | sed -n 's/^[a-z] //p' | theirs update-index --no-assume-unchanged --stdin
+  if grep -q '^[a-zS]' "$WORK/flags"; then
+    sed -n 's/^[a-z] //p' "$WORK/flags" | theirs update-index --no-assume-unchanged --stdin
     theirs ls-files -v -z | as_lines | sed -n 's/^S //p' | while IFS= read -r path; do
       real_name "$path"
       if [ -e "$REPO/$REAL" ] || [ -L "$REPO/$REAL" ]; then printf '%s\\0' "$REAL"; fi
     done | theirs update-index -z --no-skip-worktree --stdin
   fi
-  setup_files | (cd "$REPO" && theirs update-index --add --remove --stdin) 2>/dev/null
+  if [ -f "$SETUP/tree" ]; then
+    setup_files | (cd "$REPO" && theirs update-index --add --remove --stdin) 2>/dev/null
+  fi
   if ! add_files theirs "$REPO" ""; then
     warn IndexRebuilt ""
     rm -f "$INDEX"

@@ -33,9 +33,13 @@ export const collectRefs: string = `read_refs() {
       grep -vxF -f "$REFS" > "$WORK/others"
   fi
   read_work_trees
-  head_log | sed -n "s/^\\([0-9a-f]*\\) .*$tab"'checkout: moving from [0-9a-f]\\{40,64\\} to .*/\\1/p' |
-    awk '!seen[$0]++' | tail -n 20 | awk '{ print $1, "refs/left-behind/" NR }' >> "$WORK/unnamed"
-  head_log | cut -d ' ' -f 2 | sed -n '1!G;h;$p' | awk '!seen[$0]++' | head -n 50 > "$WORK/dropped"
+  : > "$WORK/dropped"
+  head_log > "$WORK/head-log"
+  if [ -s "$WORK/head-log" ]; then
+    sed -n "s/^\\([0-9a-f]*\\) .*$tab"'checkout: moving from [0-9a-f]\\{40,64\\} to .*/\\1/p' "$WORK/head-log" |
+      awk '!seen[$0]++' | tail -n 20 | awk '{ print $1, "refs/left-behind/" NR }' >> "$WORK/unnamed"
+    cut -d ' ' -f 2 "$WORK/head-log" | sed -n '1!G;h;$p' | awk '!seen[$0]++' | head -n 50 > "$WORK/dropped"
+  fi
   survey
 }
 # Which of all these objects can be read whole (WORK/usable), of what type they are (WORK/types), and every commit that
@@ -46,6 +50,14 @@ survey() {
     cat "$WORK/dropped"
     printf '%s\\n' "$HEAD_COMMIT" "$STASHES"
   } | grep . | sort -u > "$WORK/seen"
+  # Nothing was committed: every ref stands at the base, which was found to be readable.
+  if [ "$(cat "$WORK/seen")" = "$BASE_COMMIT" ]; then
+    printf '%s\\n' "$BASE_COMMIT" > "$WORK/usable"
+    printf '%s commit\\n' "$BASE_COMMIT" > "$WORK/types"
+    : > "$WORK/beyond"
+    IS_AT_BASE=yes
+    return 0
+  fi
   ours cat-file --batch-check='%(objectname) %(objecttype)' < "$WORK/seen" > "$WORK/checked" 2>/dev/null ||
     sed 's/$/ commit/' "$WORK/seen" > "$WORK/checked"
   awk '$2 != "missing" && $2 != "ambiguous"' "$WORK/checked" > "$WORK/types"
@@ -84,6 +96,7 @@ loose_head() {
 ref_of() { awk -v name="$1" '$2 == name { oid = $1 } END { print oid }' "$WORK/all"; }
 # Newest first; and what a rebase or a merge that stopped half way had put aside.
 read_stashes() {
+  if ! has_stashes; then return 0; fi
   {
     git --git-dir="$GITDIR" reflog show --format=%H refs/stash -- 2>/dev/null ||
       cut -d ' ' -f 2 "$GITDIR/logs/refs/stash" 2>/dev/null | sed -n '1!G;h;$p'
@@ -91,9 +104,16 @@ read_stashes() {
     for name in rebase-merge/autostash rebase-apply/autostash MERGE_AUTOSTASH; do cat "$GITDIR/$name" 2>/dev/null; done
   } | grep -E '^[0-9a-f]{40,64}$' | awk '!seen[$0]++'
 }
+has_stashes() {
+  for name in logs/refs/stash refs/stash rebase-merge/autostash rebase-apply/autostash MERGE_AUTOSTASH; do
+    if [ -e "$GITDIR/$name" ]; then return 0; fi
+  done
+  grep -q ' refs/stash$' "$WORK/all"
+}
 # What HEAD went through since the agent began.
 head_log() {
-  before=$(sed -n 's/^- log //p' "$REFS" 2>/dev/null)
+  before=
+  while read -r mark kind count; do if [ "$kind" = log ]; then before=$count; fi; done < "$WORK/before"
   tail -n "+$((\${before:-0} + 1))" "$GITDIR/logs/HEAD" 2>/dev/null
 }
 # Linked work trees share the branches of the repository, not their files: those are a commit on top of their HEAD.
@@ -101,6 +121,7 @@ read_work_trees() {
   : > "$WORK/places"
   : > "$WORK/states"
   for INNER_GIT in "$GITDIR"/worktrees/*/; do
+    if [ ! -d "$INNER_GIT" ]; then continue; fi
     INNER_GIT=\${INNER_GIT%/}
     INNER=$(head -n 1 "$INNER_GIT/gitdir" 2>/dev/null)
     INNER=\${INNER%/.git}
@@ -136,6 +157,7 @@ choose_tip() {
 }
 # The newest by its date, but nothing that another of them builds on: both may be of the same second.
 newest_of() {
+  if [ ! -s "$WORK/beyond" ]; then return 0; fi
   cat "$WORK/refs" "$WORK/unnamed" "$WORK/others" | grep -E "^[0-9a-f]+ refs/($1)/" |
     awk 'FILENAME == ARGV[1] { before[$2] = 1; next } !($2 in before)' "$WORK/before" - |
     sed 's/ /^{commit} /' | ours cat-file --batch-check='%(objectname) %(rest)' 2>/dev/null |
@@ -173,6 +195,7 @@ fates() {
 }
 # Everything the result does not contain stays available as a ref of its own.
 keep_the_rest() { # result
+  if [ -n "$IS_AT_BASE" ] && [ ! -s "$WORK/unnamed" ] && [ ! -s "$WORK/others" ]; then return 0; fi
   beyond "$1" > "$WORK/outside"
   fates < "$WORK/refs" | sed 's|refs/heads/||' > "$WORK/fates"
   awk -F "$tab" -v OFS="$tab" '$3 == "work" { print $1, "branches/" $2, $2 }' "$WORK/fates" | keep_all BranchKept

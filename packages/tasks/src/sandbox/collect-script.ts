@@ -46,11 +46,13 @@ tree_git() {
 
 ${configureLfs}
 begin() { # objects of the agent's repository, or nothing
+  # Written by hand: there is nothing in an empty repository that git would have to decide.
   rm -rf -- "$G"
-  format=
-  if [ \${#BASE_COMMIT} -eq 64 ]; then format=--object-format=sha256; fi
-  GIT_CONFIG_GLOBAL=/dev/null ${quietGit} init --quiet --bare --template= $format "$G" || return 1
-  mkdir -p "$G/info" || return 1
+  mkdir -p "$G/info" "$G/objects/info" "$G/objects/pack" "$G/refs/heads" || return 1
+  echo 'ref: refs/heads/main' > "$G/HEAD"
+  if [ \${#BASE_COMMIT} -eq 64 ]; then
+    printf '[core]\\n\\trepositoryFormatVersion = 1\\n\\tbare = true\\n[extensions]\\n\\tobjectFormat = sha256\\n'
+  else printf '[core]\\n\\trepositoryFormatVersion = 0\\n\\tbare = true\\n'; fi > "$G/config" || return 1
   if [ -n "$1" ]; then printf '%s\\n' "$1" > "$G/objects/info/alternates"; fi
   if [ -d "$SETUP/git/objects" ]; then printf '%s\\n' "$SETUP/git/objects" >> "$G/objects/info/alternates"; fi
   if [ -n "\${SHALLOW:-}" ]; then printf '%s\\n' "$SHALLOW" > "$G/shallow"; fi
@@ -61,7 +63,7 @@ begin() { # objects of the agent's repository, or nothing
 # Every object of a commit beyond the base can be read.
 is_readable() { ours rev-list --objects --quiet "$1" --not "$BASE_COMMIT" 2>/dev/null; }
 usable() { [ -n "$1" ] && { grep -qxF -- "$1" "$WORK/usable" 2>/dev/null || is_readable "$1"; }; }
-is_ancestor() { ours merge-base --is-ancestor "$1" "$2" 2>/dev/null; }
+is_ancestor() { [ "$1" = "$2" ] || ours merge-base --is-ancestor "$1" "$2" 2>/dev/null; }
 # It has commits that the base has not.
 has_work() {
   [ -n "$1" ] && [ "$1" != "$BASE_COMMIT" ] && usable "$1" &&
@@ -71,11 +73,7 @@ has_work() {
 ${collectRefs}
 ${collectFiles}
 # Paths that set-up made or changed, as git quotes them.
-setup_files() {
-  if [ -f "$SETUP/tree" ]; then
-    ours diff-tree -r --no-renames --name-only "$BASE_COMMIT" "$(cat "$SETUP/tree")" 2>/dev/null
-  fi
-}
+setup_files() { ours diff-tree -r --no-renames --name-only "$BASE_COMMIT" "$(cat "$SETUP/tree")" 2>/dev/null; }
 # What set-up left and the agent did not touch is not the agent's work: back to the base, unless it was committed.
 leave_setup_out() { # the function that runs git, the tip
   if [ ! -f "$SETUP/tree" ]; then return 0; fi
@@ -105,9 +103,10 @@ make_result() {
   work=$("$1" write-tree) || return 1
   from=$2
   if ! usable "$from"; then from=$BASE_COMMIT; fi
-  final=$(tree_of "$TIP")
-  merged=
-  if [ "$work" != "$(tree_of "$from")" ]; then
+  tip_tree=$(tree_of "$TIP")
+  final=$tip_tree
+  if [ "$from" = "$TIP" ]; then from_tree=$tip_tree; else from_tree=$(tree_of "$from"); fi
+  if [ "$work" != "$from_tree" ]; then
     if [ "$from" = "$TIP" ]; then
       final=$work
     else
@@ -124,7 +123,7 @@ make_result() {
   fi
   if is_ancestor "$BASE_COMMIT" "$TIP"; then
     RESULT=$TIP
-    if [ "$final" != "$(tree_of "$TIP")" ]; then
+    if [ "$final" != "$tip_tree" ]; then
       RESULT=$(commit_tree "$final" "$MESSAGE" -p "$TIP" $(merge_parents "$from"))
     fi
   else
@@ -153,17 +152,17 @@ rewritten_message() {
 finish() {
   keep_the_rest "$RESULT"
   keep_lfs_objects
-  large_files
-  generated_files
-  conflict_markers
   changed=no
   if [ "$RESULT" != "$BASE_COMMIT" ]; then
+    large_files
+    generated_files
+    conflict_markers
     changed=yes
     ours update-ref "$RESULT_REF" "$RESULT"
     ours bundle create --quiet "$WORK/out.bundle" "$BASE_COMMIT..$RESULT_REF" || return 1
   fi
   kept=no
-  if [ -n "$(ours for-each-ref --count=1 ${keptRefs})" ]; then
+  if [ -d "$G/${keptRefs}" ] && [ -n "$(ours for-each-ref --count=1 ${keptRefs})" ]; then
     if ours bundle create --quiet "$WORK/kept.bundle" --glob='${keptRefs}/*' --not "$BASE_COMMIT" \\
       $(cat "$WORK/not" 2>/dev/null) 2>/dev/null; then kept=yes
     else warn KeptRefsLost ""; fi
@@ -190,8 +189,8 @@ large_files() {
   ours diff-tree -r --no-renames --diff-filter=AM "$BASE_COMMIT" "$RESULT" |
     sed "s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) [A-Z]*$tab/\\1 /" |
     ours cat-file --batch-check='%(objectsize) %(rest)' 2>/dev/null |
-    awk -v limit="\${LARGE_FILE_BYTES:-10485760}" '$1 + 0 > limit + 0' | head -n 20 |
-    while read -r size path; do warn LargeFile "$path"; done
+    awk -v limit="\${LARGE_FILE_BYTES:-10485760}" '$1 + 0 > limit + 0 && ++count <= 20' > "$WORK/large"
+  while read -r size path; do warn LargeFile "$path"; done < "$WORK/large"
 }
 
 ${generatedFiles}
@@ -199,8 +198,8 @@ ${generatedFiles}
 # Files of the result in which a merge was left half done.
 conflict_markers() {
   ours diff-tree -r --no-renames --check "$BASE_COMMIT" "$RESULT" 2>/dev/null |
-    sed -n 's/:[0-9]*: leftover conflict marker\\.*$//p' | uniq | head -n 20 |
-    while IFS= read -r path; do warn ConflictMarkers "$path"; done
+    awk 'sub(/:[0-9]*: leftover conflict marker\\.*$/, "") && !seen[$0]++ && ++count <= 20' > "$WORK/markers"
+  while IFS= read -r path; do warn ConflictMarkers "$path"; done < "$WORK/markers"
 }
 
 base_from_bundle() {
@@ -209,20 +208,21 @@ base_from_bundle() {
 }
 # Whether files, branches and stashes are as they were when LAST_STATE was written; it is written anew.
 unchanged() {
-  state=$({ theirs write-tree; cat "$WORK/refs" "$WORK/others" "$WORK/states"; head_log | wc -l; printf '%s\\n' "$HEAD_COMMIT" "$STASHES"; } | ours hash-object --stdin)
+  state=$({ theirs write-tree; cat "$WORK/refs" "$WORK/others" "$WORK/states"; wc -l < "$WORK/head-log"; printf '%s\\n' "$HEAD_COMMIT" "$STASHES"; } | ours hash-object --stdin)
   if [ "$state" = "$(cat "$LAST_STATE" 2>/dev/null)" ]; then printf 'unchanged=yes\\n' > "$WORK/answer"; return 0; fi
   printf '%s' "$state" > "$WORK/state"
   return 1
 }
 list_links() {
-  EMPTY_TREE=$(ours mktree < /dev/null)
+  EMPTY_TREE=4b825dc642cb6eb9a060e54bf8d69288fbee4904
+  if [ \${#BASE_COMMIT} -eq 64 ]; then EMPTY_TREE=6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321; fi
   ours ls-tree -r -z "$BASE_COMMIT" | as_lines | sed -n "s/^160000 commit [0-9a-f]*$tab//p" > "$WORK/links"
 }
 
 try() {
   : > "$WORK/warnings"
   INDEX="$WORK/index"
-  GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME=
+  GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME= IS_AT_BASE=
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
   # Beside a working agent nothing of its is touched.
   if [ -z "\${LAST_STATE:-}" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi

@@ -16,7 +16,13 @@ export const generatedFiles: string = `generated_files() {
         }
       }
       /\\.(pyc|pyo|class|o|obj|min\\.js|min\\.css)$/ { print }' |
-    sort -u | head -n 200 | while IFS= read -r path; do
-      if ! ours cat-file -e "$BASE_COMMIT:$path" 2>/dev/null; then printf '%s\\n' "$path"; fi
-    done | head -n 20 | while IFS= read -r path; do warn GeneratedFile "$path"; done
+    awk '!seen[$0]++ && ++count <= 200' > "$WORK/generated"
+  while IFS= read -r path; do
+    if ! ours cat-file -e "$BASE_COMMIT:$path" 2>/dev/null; then printf '%s\\n' "$path"; fi
+  done < "$WORK/generated" > "$WORK/generated-new"
+  number=0
+  while IFS= read -r path && [ "$number" -lt 20 ]; do
+    warn GeneratedFile "$path"
+    number=$((number + 1))
+  done < "$WORK/generated-new"
 }`
