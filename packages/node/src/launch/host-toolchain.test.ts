@@ -44,6 +44,14 @@ describe('hostToolchain', () => {
     })
   })
 
+  it('starts where git on the path is a shim of a version manager, which would find nothing inside', async () => {
+    const shims = join(root, 'shims')
+    mkdirSync(shims)
+    writeFileSync(join(shims, 'git'), '#!/bin/sh\n', { mode: 0o755 })
+    const found = await hostToolchain({ ...options('/usr/bin/env'), searchPath: `${shims}:/usr/bin` })
+    expect(found).toEqual({ mounts: [usr], path: [] })
+  })
+
   it.each([
     { where: 'beside programs of other kinds', put: (home: string) => join(home, 'bin') },
     { where: 'in a home directory whose bin holds nothing else', put: (home: string) => join(home, 'other') },

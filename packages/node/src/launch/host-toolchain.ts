@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { cp, mkdir, rename, rm } from 'node:fs/promises'
-import { delimiter, dirname, join, relative, resolve, sep } from 'node:path'
+import { basename, delimiter, dirname, join, relative, resolve, sep } from 'node:path'
 import type { BindMount } from '../isolation/isolation.js'
 import type { Toolchain } from './launch-plan.js'
 
@@ -86,6 +86,7 @@ export function installationOf(executable: string): string | undefined {
   return dirname(dirname(real))
 }
 
+/** The first in the path that lies in a `bin`. Others, such as the shims of a version manager, find their tool outside only. */
 function findExecutable(name: string, searchPath: string): string | undefined {
   return searchPath
     .split(delimiter)
@@ -93,7 +94,7 @@ function findExecutable(name: string, searchPath: string): string | undefined {
     .find((candidate) => {
       try {
         accessSync(candidate, constants.X_OK)
-        return true
+        return basename(dirname(realpathSync(candidate))) === 'bin'
       } catch {
         // Not in this directory: the next one is tried.
         return false
