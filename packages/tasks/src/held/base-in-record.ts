@@ -4,12 +4,17 @@ import { isInPlace } from './hold.js'
 
 /**
  * A task that went on in a held sandbox fetched nothing before its agent ran. Before its result is looked at the mirror
- * needs the commit it builds on, and the record a bundle of it. Safe to repeat.
+ * needs the commit it builds on. Safe to repeat.
  */
 export async function ensureBase(context: StepContext): Promise<void> {
+  if (isInPlace(context.task)) await ensureBaseBundle(context)
+}
+
+/** Puts a bundle of the base into the record, where it is missing: a sandbox with a snapshot was sent a part of it only. */
+export async function ensureBaseBundle(context: StepContext): Promise<void> {
   const { task, record, signal } = context
   const { baseCommit } = task.status ?? {}
-  if (!baseCommit || !isInPlace(task) || (await record.find('bundle-in'))) return
+  if (!baseCommit || (await record.find('bundle-in'))) return
   const { bundlePath } = await context.repository.prepare({
     url: task.spec.repository.url,
     ...(task.spec.baseBranch ? { baseBranch: task.spec.baseBranch } : {}),

@@ -25,8 +25,13 @@ import { readSourceFacts, type SourceFacts } from './source-facts.js'
 export interface BaseBundle {
   /** History of the base and the tags in it. */
   bundlePath: string
-  /** The index of the pack in the bundle: with it a sandbox takes the pack as it is, without reading every object of it. */
+  /**
+   * The index of the pack in the bundle: with it a sandbox takes the pack as it is, without reading every object of it. The
+   * name is empty where there is nothing to send beyond `since`.
+   */
   pack: { name: string; offsetBytes: number; indexPath: string }
+  /** The bundle has only what this commit does not lead to; absent where it is whole. */
+  since?: string
   facts: SourceFacts
 }
 
@@ -40,6 +45,8 @@ export interface BaseBundleRequest {
   commit: string
   /** Fingerprint of what else goes into the bundle: tags, and where a shallow history ends. */
   fingerprint: string
+  /** A commit whose history the receiver has. */
+  since?: string | undefined
   /** Where the bundle goes; the files belong to the caller. */
   directory: string
   signal: AbortSignal
@@ -51,7 +58,9 @@ export interface BaseBundleRequest {
  * caller holds the lock of the mirror.
  */
 export async function writeBaseBundle(request: BaseBundleRequest): Promise<BaseBundle> {
-  const key = createHash('sha256').update(`2 ${request.commit} ${request.fingerprint}`).digest('hex').slice(0, 32)
+  const { since } = request
+  const wanted = `2 ${request.commit} ${request.fingerprint}${since ? ` since ${since}` : ''}`
+  const key = createHash('sha256').update(wanted).digest('hex').slice(0, 32)
   const cache = join(request.mirror, 'corral-bundles')
   const ready = join(cache, key)
   if (!(await isReady(ready))) {
@@ -65,7 +74,7 @@ export async function writeBaseBundle(request: BaseBundleRequest): Promise<BaseB
   const indexPath = join(request.directory, 'in.idx')
   await linkOrCopy(join(ready, names.bundle), bundlePath)
   await linkOrCopy(join(ready, names.index), indexPath)
-  return { bundlePath, pack: { ...pack, indexPath }, facts }
+  return { bundlePath, pack: { ...pack, indexPath }, facts, ...(since ? { since } : {}) }
 }
 
 interface Stored {
@@ -86,11 +95,15 @@ async function makeBundle(request: BaseBundleRequest, cache: string, ready: stri
     const sha256 = commit.length === 64
     const signature = sha256 ? '# v3 git bundle\n@object-format=sha256\n' : '# v2 git bundle\n'
     const header = `${signature}${refs.join('\n')}\n\n`
-    const packPath = join(work, `pack-${name}.pack`)
     await writeFile(join(work, names.bundle), header, { mode: 0o600 })
-    await pipeline(createReadStream(packPath), createWriteStream(join(work, names.bundle), { flags: 'a' }), { signal })
-    await rm(packPath)
-    await rename(join(work, `pack-${name}.idx`), join(work, names.index))
+    if (name === '') await writeFile(join(work, names.index), '', { mode: 0o600 })
+    else {
+      const packPath = join(work, `pack-${name}.pack`)
+      const bundle = createWriteStream(join(work, names.bundle), { flags: 'a' })
+      await pipeline(createReadStream(packPath), bundle, { signal })
+      await rm(packPath)
+      await rename(join(work, `pack-${name}.idx`), join(work, names.index))
+    }
     const facts = await readSourceFacts(git, { mirror, commit, directory: work, signal })
     const stored: Stored = { pack: { name, offsetBytes: Buffer.byteLength(header) }, facts }
     await writeFile(join(work, names.facts), JSON.stringify(stored), { mode: 0o600 })
@@ -102,10 +115,11 @@ async function makeBundle(request: BaseBundleRequest, cache: string, ready: stri
   }
 }
 
-/** Packs everything the refs lead to. Answers the name git gave the pack. */
+/** Packs what the refs lead to, and `since` does not. Answers the name git gave the pack; empty where there is nothing. */
 async function packOf(request: BaseBundleRequest, refs: readonly string[], work: string): Promise<string> {
   const wanted = join(work, 'wanted')
-  await writeFile(wanted, `${refs.map((ref) => ref.slice(0, ref.indexOf(' '))).join('\n')}\n`)
+  const without = request.since ? [`^${request.since}`] : []
+  await writeFile(wanted, `${[...refs.map((ref) => ref.slice(0, ref.indexOf(' '))), ...without].join('\n')}\n`)
   const stdin = await open(wanted, 'r')
   try {
     const args = ['pack-objects', '--revs', '--delta-base-offset', request.onProgress ? '--progress' : '--quiet']

@@ -161,6 +161,8 @@ function viewConfig(settings: readonly (readonly [string, string])[], isBare: bo
   const ours = [
     ['core.bare', String(isBare)],
     ['uploadpack.allowAnySHA1InWant', 'true'],
+    // Nothing goes over a network: looking for similar objects would cost seconds and save a little disk.
+    ['pack.window', '0'],
   ] as const
   const lines = [...settings, ...ours].map(([key, value]) => {
     const [section, name] = key.split('.', 2)

@@ -47,6 +47,9 @@ export interface PreparedRepository extends BaseBundle {
   lfs: LfsObject[]
 }
 
+/** What is known of a base before anything is packed. */
+export type DescribedBase = Pick<PreparedRepository, 'environmentFile' | 'baseFiles'>
+
 export interface BaseFiles {
   commit: string
   /** Those of these paths that are plain files of a usual size, in this order. */
@@ -103,6 +106,11 @@ export interface PrepareRequest {
    * default branch: others may be an agent's work.
    */
   isBaseTrusted?: boolean
+  /**
+   * Commits whose history the sandbox can be given in another way, the best first. The first of them that can be built on
+   * becomes `since` of the bundle, which then has the rest only.
+   */
+  have?: ((base: DescribedBase) => Promise<readonly string[]>) | undefined
   /** Another path of the environment file, which then has to be there. */
   environmentFile?: string | undefined
   signal: AbortSignal
@@ -216,17 +224,6 @@ export function createRepository(options: RepositoryOptions): Repository {
         return { ...fetched, trusted, isPartial: await mirrors.complete(location, start, { signal, onProgress }) }
       })
       const commit = baseCommit ?? base.commit
-      const bundle = await lock.run(base.directory, () =>
-        writeBaseBundle({
-          git,
-          mirror: base.directory,
-          commit,
-          fingerprint: base.fingerprint,
-          directory: taskDirectory,
-          signal,
-          onProgress,
-        }),
-      )
       const isElsewhere = base.trusted.branch !== base.branch
       const filesFrom = continues ? continues.result?.baseCommit : isElsewhere ? base.trusted.commit : commit
       const environmentFile = await readEnvironmentFile(git, {
@@ -246,6 +243,19 @@ export function createRepository(options: RepositoryOptions): Repository {
             signal,
           }),
       }
+      const have = (await more.have?.({ ...environmentFile, ...(baseFiles ? { baseFiles } : {}) })) ?? []
+      const bundle = await lock.run(base.directory, async () =>
+        writeBaseBundle({
+          git,
+          mirror: base.directory,
+          commit,
+          fingerprint: base.fingerprint,
+          since: base.isPartial ? undefined : await firstKnown(git, base.directory, have, commit, signal),
+          directory: taskDirectory,
+          signal,
+          onProgress,
+        }),
+      )
       const submodules = await prepareSubmodules({
         git,
         lock,
@@ -311,6 +321,28 @@ export function createRepository(options: RepositoryOptions): Repository {
       })
     },
   }
+}
+
+/** The first of these commits that is in a mirror with its whole history. */
+async function firstKnown(
+  git: Git,
+  mirror: string,
+  commits: readonly string[],
+  base: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (commits.length === 0 || (await shallowCommits(mirror)).length > 0) return undefined
+  for (const commit of commits) {
+    if (commit === base) return commit
+    if (commit.length !== base.length) continue
+    // What is not known, or no longer, is no failure: then more is sent.
+    const isThere = await git(['cat-file', '-e', `${commit}^{tree}`], { cwd: mirror, signal }).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return commit
+  }
+  return undefined
 }
 
 async function readEnvironmentFile(

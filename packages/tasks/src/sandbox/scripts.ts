@@ -11,7 +11,7 @@ import { quietGit } from './quiet-git.js'
 const placePack = `place_pack() {
   pack=$1/objects/pack/pack-$PACK_NAME
   # The index comes last: with it the pack is whole, and in the tree of a snapshot it may be there already.
-  if [ ! -f "$pack.idx" ]; then
+  if [ -n "$PACK_NAME" ] && [ ! -f "$pack.idx" ]; then
     tail -c "+$((PACK_OFFSET + 1))" "$BUNDLE" > "$pack.pack"
     mv -- "$PACK_INDEX" "$pack.idx"
   fi
@@ -116,7 +116,8 @@ if [ -n "\${LFS_FILTER:-}" ]; then configure_lfs git
 elif [ "\${USES_LFS:-}" = yes ]; then
   mkdir -p .git/info && { grep -qxF '* !filter' .git/info/attributes 2> /dev/null || echo '* !filter' >> .git/info/attributes; }
 fi
-${quietGit} checkout --quiet --force --detach "$BASE_COMMIT" --
+# HEAD leaves its branch without a look at the files, which follow below: no branch may be deleted that is checked out.
+git update-ref --no-deref HEAD "$BASE_COMMIT"
 git for-each-ref --format='delete %(refname)' refs/heads refs/remotes refs/stash refs/corral | git update-ref --stdin
 rm -rf .git/logs
 if [ -n "$BASE_BRANCH" ]; then git update-ref "refs/heads/$BASE_BRANCH" "$BASE_COMMIT"; fi
@@ -141,6 +142,18 @@ note_refs
 rm -f -- "$BUNDLE" "$PACK_INDEX"
 : > "$MARKER.new"
 mv -- "$MARKER.new" "$MARKER"
+`
+
+/**
+ * Lets git trust the index of a checkout without reading every file again. In: REPO. Files of the second in which the index was
+ * written may have changed after it; git reads them anew each time until the index is of a later second, and in a snapshot that
+ * never comes. Where a file did change, the index stays as it is.
+ */
+export const settleIndexScript: string = `set -eu
+cd -- "$REPO"
+while [ "$(date +%s)" -le "$(stat -c %Y .git/index)" ]; do sleep 0.05; done
+${quietGit} update-index -q --refresh || exit 0
+if ${quietGit} diff-files --quiet; then touch .git/index; fi
 `
 
 /**

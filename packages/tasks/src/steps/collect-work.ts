@@ -2,7 +2,7 @@ import type { DaemonClient } from '@corral/protocol'
 import { agentSummary } from '../commits/agent-summary.js'
 import { commitMessage } from '../commits/commit-message.js'
 import { identitiesOf } from '../commits/identity.js'
-import { ensureBase } from '../held/base-in-record.js'
+import { ensureBaseBundle } from '../held/base-in-record.js'
 import { isDiskFullText } from '../repository/git-failure.js'
 import { quarantineLimits, resultRef } from '../repository/quarantine.js'
 import { collectScript, nothingCollected } from '../sandbox/collect-script.js'
@@ -80,7 +80,7 @@ async function bringBase(
   daemon: DaemonClient,
   { place }: Pick<CollectRequest, 'place'>,
 ): Promise<string> {
-  await ensureBase(context)
+  await ensureBaseBundle(context)
   const path = `${place.scratch}/base.bundle`
   await daemon.writeFile(path, context.record.read('bundle-in'), { mkdirs: true, signal: context.signal })
   return path

@@ -1,14 +1,22 @@
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import type { DaemonClient } from '@corral/protocol'
 import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
 import { identitiesOf } from '../commits/identity.js'
+import { requestCheckout, usableCheckouts } from '../environment/build/checkout-snapshot.js'
+import type { BuiltSnapshot } from '../environment/build/choose-snapshot.js'
 import { withSnapshot } from '../environment/build/with-snapshot.js'
-import { declaredEnvironment, withSandbox, withTools } from '../environment/declared-environment.js'
+import {
+  type DeclaredEnvironment,
+  declaredEnvironment,
+  withSandbox,
+  withTools,
+} from '../environment/declared-environment.js'
 import { checkedOutMarker, goOnInPlace } from '../held/in-place.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import { resultRef } from '../repository/quarantine.js'
-import type { PreparedRepository } from '../repository/repository.js'
+import type { PreparedRepository, PrepareRequest } from '../repository/repository.js'
 import { sourceWarnings } from '../repository/source-facts.js'
 import { baseRefOf, scratchFiles } from '../sandbox/collected-work.js'
 import { runCommand } from '../sandbox/run-command.js'
@@ -34,7 +42,9 @@ const bringIn: Step = async (context) => {
   const { continues } = task.spec
   const inherited = continues?.commit === undefined ? continues?.baseCommit : undefined
   const baseCommit = task.status?.baseCommit ?? task.spec.retry?.baseCommit ?? inherited
-  const prepared = await context.repository.prepare({
+  let found: DeclaredEnvironment | undefined
+  let checkouts: BuiltSnapshot[] = []
+  const request: PrepareRequest = {
     url: task.spec.repository.url,
     ...(task.spec.baseBranch ? { baseBranch: task.spec.baseBranch } : {}),
     newBranch: branchOf(task),
@@ -47,20 +57,36 @@ const bringIn: Step = async (context) => {
     taskDirectory: await record.workDirectory(),
     signal,
     onProgress: progressEvents(context),
-  })
-  const declared = await withSandbox(await declaredEnvironment(context, prepared), context)
-  await record.keepFile('bundle-in', prepared.bundlePath)
+    async have(base) {
+      found = await declaredEnvironment(context, base)
+      checkouts = await usableCheckouts(context, found.status.environment)
+      return checkouts.map(({ commit }) => commit)
+    },
+  }
+  let prepared = await context.repository.prepare(request)
+  const declared = await withSandbox(found ?? (await declaredEnvironment(context, prepared)), context)
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
   const environment = await withSnapshot(context, await withTools(declared, daemon, context, prepared.commit), prepared)
-  if (!(await daemon.statFile(checkedOutMarker(workspace.scratch, task.metadata.uid), { signal })))
+  const isCheckedOut = await daemon.statFile(checkedOutMarker(workspace.scratch, task.metadata.uid), { signal })
+  if (!isCheckedOut && prepared.since !== undefined) {
+    const checkout = checkouts.find(({ commit }) => commit === prepared.since)
+    const isAttached = checkout && (await context.environments?.attach(task, checkout.name, signal))
+    // It went away meanwhile: everything is sent.
+    if (!isAttached) prepared = await context.repository.prepare({ ...request, have: undefined })
+  }
+  if (prepared.since === undefined) await record.keepFile('bundle-in', prepared.bundlePath)
+  if (!isCheckedOut) {
     await checkOut(context, prepared, {
-      isOntoSnapshot: environment.status.environment?.snapshot !== undefined,
+      isOntoSnapshot: prepared.since !== undefined || environment.status.environment?.snapshot !== undefined,
       work: await bringFormerWork(context, daemon, workspace),
     })
+    await requestCheckout(context, prepared, environment.status.environment)
+  }
   await checkOutSubmodules(daemon, workspace, prepared.submodules, context)
   await injectFiles(daemon, workspace, task.spec.files ?? [], context)
-  const size = (await record.find('bundle-in'))?.sizeBytes ?? 0
+  const { size } = await stat(prepared.bundlePath)
+  const beyond = prepared.since ? ` beyond a snapshot of ${prepared.since.slice(0, 12)}` : ''
   const from = prepared.branch ?? 'detached HEAD'
   const baseBranch = task.spec.continues?.baseBranch ?? prepared.branch
   const warnings = [
@@ -88,7 +114,7 @@ const bringIn: Step = async (context) => {
         type: 'stage',
         stage: 'repository',
         state: 'finished',
-        detail: `${from} at ${prepared.commit.slice(0, 12)}, ${size} bytes as a bundle, on branch ${branchOf(task)}`,
+        detail: `${from} at ${prepared.commit.slice(0, 12)}, ${size} bytes as a bundle${beyond}, on branch ${branchOf(task)}`,
       },
     ],
   }
@@ -123,12 +149,12 @@ export async function checkOut(
   prepared: PreparedRepository,
   { isOntoSnapshot, work }: { isOntoSnapshot: boolean; work: { WORK_BUNDLE: string; WORK_REF: string } },
 ): Promise<void> {
-  const { task, record, signal } = context
+  const { task, signal } = context
   const { daemon } = await context.openSandbox()
   const workspace = await context.findWorkspace()
   const bundle = `${workspace.scratch}/in.bundle`
   const packIndex = `${workspace.scratch}/in.idx`
-  await daemon.writeFile(bundle, record.read('bundle-in'), { mkdirs: true, signal })
+  await daemon.writeFile(bundle, createReadStream(prepared.bundlePath), { mkdirs: true, signal })
   await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
   const { author, committer } = identitiesOf(task)
   const isOther = author.name !== committer.name || author.email !== committer.email

@@ -86,6 +86,10 @@ export function startEnvironmentController(options: EnvironmentControllerOptions
     ensure: (identity) => ensureEnvironment(client, namespace, identity),
     snapshots: ownOf,
     find: (name) => all().find((each) => each.name === name),
+    withKey: (key) =>
+      all()
+        .filter((each) => each.key === key)
+        .sort((a, b) => (a.builtAt > b.builtAt ? -1 : 1)),
     async request(environment, request) {
       const ref = { namespace, name: environment.metadata.name }
       const build = { request, ...(request.startsWith('age-') ? { noCache: true } : {}) }

@@ -1,10 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SnapshotError, type SnapshotStore } from '@corral/ports'
+import { type SealRequest, SnapshotError, type SnapshotStore } from '@corral/ports'
 import { taskWarning } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus, Environment, EnvironmentBuild, Stored } from '@corral/resources'
 import { explained, findEviction, findOomKill } from '../../agent-task/pod-eviction.js'
+import type { PreparedRepository } from '../../repository/repository.js'
 import { runCommand } from '../../sandbox/run-command.js'
+import { settleIndexScript } from '../../sandbox/scripts.js'
 import { checkOutSubmodules } from '../../steps/check-out-submodules.js'
 import { progressEvents } from '../../steps/progress-events.js'
 import { checkOut } from '../../steps/repository-step.js'
@@ -15,6 +17,7 @@ import { TaskError } from '../../task-error.js'
 import { declaredEnvironment, withSandbox, withTools } from '../declared-environment.js'
 import { endBackground } from '../services/background.js'
 import { setupSecrets } from '../setup-secrets.js'
+import { checkoutKey, isCheckoutBuild } from './checkout-snapshot.js'
 import { type BuiltSnapshot, labelsOf } from './choose-snapshot.js'
 import type { EnvironmentBuilds } from './environment-builds.js'
 import { keyInSandbox } from './sandbox-facts.js'
@@ -71,22 +74,18 @@ export async function runBuild(
   }
 }
 
+interface BuildParts {
+  environment: Stored<Environment>
+  build: EnvironmentBuild
+  ports: BuildPorts
+  known: { key?: string; commit?: string }
+  onSealing: () => void
+}
+
 async function buildIn(
   contextOf: (status: Partial<AgentTaskStatus>) => SandboxContext,
   line: SandboxLine,
-  {
-    environment,
-    build,
-    ports,
-    known,
-    onSealing,
-  }: {
-    environment: Stored<Environment>
-    build: EnvironmentBuild
-    ports: BuildPorts
-    known: { key?: string; commit?: string }
-    onSealing: () => void
-  },
+  { environment, build, ports, known, onSealing }: BuildParts,
 ): Promise<BuildOutcome> {
   const first = contextOf({})
   const { spec } = environment
@@ -107,6 +106,8 @@ async function buildIn(
   })
   known.commit = prepared.commit
   if (!pinned) await writeFile(join(directory, commitFile), prepared.commit)
+  if (isCheckoutBuild(build.request))
+    return buildCheckout(first, prepared, line, { environment, build, ports, known, onSealing })
   const declared = await withSandbox(await declaredEnvironment(first, prepared), first)
   const { daemon } = await line.openSandbox()
   const { status, warnings, events } = await withTools(declared, daemon, first, prepared.commit)
@@ -145,14 +146,52 @@ async function buildIn(
   })
   const paths = [workspace.repository, workspace.home]
   const request = { podUid: build.podUid ?? '', name, paths, secrets: Object.values(secrets.env), labels, signal }
-  const detail = `sealing snapshot ${name}`
-  await first.eventLog.append(build.uid, [{ type: 'stage', stage: 'setup', state: 'progress', detail }])
+  await seal(request, first, { build, ports, onSealing })
+  return { snapshot: name, key: wanted.key, commit: prepared.commit }
+}
+
+/** A build without set-up: the checkout of a large repository, for tasks that would otherwise bring it in each. */
+async function buildCheckout(
+  context: SandboxContext,
+  prepared: PreparedRepository,
+  line: SandboxLine,
+  { environment, build, ports, known, onSealing }: BuildParts,
+): Promise<BuildOutcome> {
+  const { signal, record } = context
+  const { metadata, spec } = environment
+  const key = checkoutKey(spec)
+  known.key = key
+  await record.keepFile('bundle-in', prepared.bundlePath)
+  const { repository } = await line.findWorkspace()
+  await checkOut(context, prepared, { isOntoSnapshot: false, work: { WORK_BUNDLE: '', WORK_REF: '' } })
+  const name = `${metadata.name}-${build.number}`
+  const of = { environment: metadata.name, environmentUid: metadata.uid, build: build.uid }
+  const labels = labelsOf({ ...of, key, baseKey: key, commit: prepared.commit, files: [] })
+  const request = { podUid: build.podUid ?? '', name, paths: [repository], secrets: [], labels, signal }
+  await seal(request, context, { build, ports, onSealing })
+  return { snapshot: name, key, commit: prepared.commit }
+}
+
+async function seal(
+  request: SealRequest,
+  context: SandboxContext,
+  { build, ports, onSealing }: Pick<BuildParts, 'build' | 'ports' | 'onSealing'>,
+): Promise<void> {
+  const { daemon } = await context.openSandbox()
+  const { repository } = await context.findWorkspace()
+  await runCommand(
+    daemon,
+    `${build.uid}.settle`,
+    { argv: ['/bin/sh', '-c', settleIndexScript], env: { REPO: repository } },
+    { signal: context.signal, isRepeatable: true, timeoutMs: 10 * 60_000 },
+  )
+  const detail = `sealing snapshot ${request.name}`
+  await context.eventLog.append(build.uid, [{ type: 'stage', stage: 'setup', state: 'progress', detail }])
   onSealing()
   await ports
     .store()
     .seal(request)
     .catch((error: unknown) => Promise.reject(sealFailure(error)))
-  return { snapshot: name, key: wanted.key, commit: prepared.commit }
 }
 
 const commitFile = 'build-commit'

@@ -173,7 +173,7 @@ function failureOf({ cause, key }: EnvironmentBuild, { metadata }: Stored<Enviro
 }
 
 /** Whether the environment can be built without the task: what the task brings by itself is not there then. */
-async function mayUseSnapshot(
+export async function mayUseSnapshot(
   { task, grantedTo }: Pick<SandboxContext, 'task' | 'grantedTo'>,
   { setup, source, egress = [], setupEgress = [] }: TaskEnvironment,
 ): Promise<boolean> {
