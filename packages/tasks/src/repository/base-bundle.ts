@@ -70,8 +70,10 @@ export async function writeBaseBundle(request: BaseBundleRequest): Promise<BaseB
   const now = new Date()
   await utimes(ready, now, now)
   const { pack, facts } = JSON.parse(await readFile(join(ready, names.facts), 'utf8')) as Stored
-  const bundlePath = join(request.directory, 'in.bundle')
-  const indexPath = join(request.directory, 'in.idx')
+  // A part is not what the record of a task keeps as its base.
+  const name = since ? 'since' : 'in'
+  const bundlePath = join(request.directory, `${name}.bundle`)
+  const indexPath = join(request.directory, `${name}.idx`)
   await linkOrCopy(join(ready, names.bundle), bundlePath)
   await linkOrCopy(join(ready, names.index), indexPath)
   return { bundlePath, pack: { ...pack, indexPath }, facts, ...(since ? { since } : {}) }
