@@ -66,7 +66,7 @@ describe('a base that is asked for again', () => {
     expect(commands).toContain('pack-objects')
     const second = await prepare()
     // The last one looks for the environment file in the mirror.
-    expect(commands).toEqual(['rev-parse', 'config', 'ls-remote', 'ls-tree'])
+    expect(commands).toEqual(['rev-parse', 'config', 'ls-remote'])
     expect(statSync(second.bundlePath).ino).toBe(statSync(first.bundlePath).ino)
     expect(second.commit).toBe(first.commit)
   })

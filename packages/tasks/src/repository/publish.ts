@@ -20,9 +20,8 @@ export async function publishResult(
     stands !== undefined && request.replaces?.includes(stands) === true
   try {
     if (location.kind === 'local') {
-      const stands = await commitOf(git, location.address, ref, signal)
-      if (stands === commit) return
-      const force = isReplaced(stands) ? '+' : ''
+      const mayReplace = (request.replaces?.length ?? 0) > 0
+      const force = mayReplace && isReplaced(await commitOf(git, location.address, ref, signal)) ? '+' : ''
       // Not quiet: the line that says why a ref was refused is part of what it keeps to itself otherwise.
       const options = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
       await git(['fetch', ...options, quarantine, `${force}${resultRef}:${ref}`], {

@@ -14,6 +14,8 @@ export interface PushCheck {
   mirror: string
   /** Where the work will go. */
   branch: string
+  /** What `listBranches` said, where it was asked before. */
+  branches?: Promise<string> | undefined
   /** Whether the work goes on top of the branch it starts from. */
   isBaseBranch: boolean
   /** The base, then commits of former attempts: a branch that stands at one of them holds no work of others. */
@@ -38,11 +40,23 @@ export async function checkPush(check: PushCheck): Promise<void> {
   await checkNotCheckedOut(check)
 }
 
-async function checkName({ git, location, mirror, branch, isBaseBranch, own, signal }: PushCheck): Promise<void> {
+/** Asks where a branch stands, and what may be in its way. */
+export async function listBranches({
+  git,
+  location,
+  branch,
+  signal,
+}: Pick<PushCheck, 'git' | 'location' | 'branch' | 'signal'>): Promise<string> {
+  const ref = `refs/heads/${branch}`
+  const args = ['ls-remote', location.address, ref, `${ref}/*`, ...parentsOf(ref)]
+  return (await git(args, { signal, timeoutMs: 60_000 })).stdout
+}
+
+async function checkName(check: PushCheck): Promise<void> {
+  const { git, location, mirror, branch, isBaseBranch, own, signal } = check
   const ref = `refs/heads/${branch}`
   const above = parentsOf(ref)
-  const args = ['ls-remote', location.address, ref, `${ref}/*`, ...above]
-  const { stdout } = await git(args, { signal, timeoutMs: 60_000 })
+  const stdout = await (check.branches ?? listBranches(check))
   const refs = new Map(
     [...stdout.matchAll(/^([0-9a-f]{40,64})\t(\S+)$/gm)].map(([, commit = '', name = '']) => [name, commit]),
   )

@@ -1,4 +1,4 @@
-import { access, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { access, copyFile, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Git, GitError } from '../git/git.js'
 import { TaskError } from '../task-error.js'
@@ -140,9 +140,30 @@ function untrusted(path: string, cause: GitError): TaskError {
   })
 }
 
-/** The kept settings of one configuration file. Nothing it includes is read. */
+interface KnownSettings {
+  stamp: string
+  settings: [string, string][]
+}
+const knownSettings = new Map<string, KnownSettings>()
+const maxKnownSettings = 500
+
+/** The kept settings of one configuration file, read again when it changed. Nothing it includes is read. */
 async function storedSettings(git: Git, path: string, signal: AbortSignal): Promise<[string, string][]> {
-  if (!(await exists(path))) return []
+  const found = await stat(path, { bigint: true }).catch(() => undefined)
+  if (!found) return []
+  const stamp = [found.ino, found.size, found.mtimeNs, found.ctimeNs].join(' ')
+  const known = knownSettings.get(path)
+  if (known?.stamp === stamp) return known.settings
+  const settings = await readSettings(git, path, signal)
+  // A file of this very moment may be written again without another time: it is read again.
+  if (BigInt(Date.now()) * 1_000_000n - found.ctimeNs > 1_000_000_000n) {
+    if (knownSettings.size >= maxKnownSettings) knownSettings.clear()
+    knownSettings.set(path, { stamp, settings })
+  }
+  return settings
+}
+
+async function readSettings(git: Git, path: string, signal: AbortSignal): Promise<[string, string][]> {
   const args = ['config', '--file', path, '--no-includes', '--null', '--list']
   const { stdout } = await git(args, { cwd: '/', signal, timeoutMs: 60_000 })
   return stdout

@@ -5,6 +5,7 @@ import type { Confine } from '../git/confine.js'
 import type { Git } from '../git/git.js'
 import { TaskError } from '../task-error.js'
 import { type BaseBundle, writeBaseBundle } from './base-bundle.js'
+import { CommitMemory } from './commit-memory.js'
 import { type ContinuedWork, fetchContinuedBase } from './continued-base.js'
 import { KeyedLock } from './keyed-lock.js'
 import { bringLfsObjects, type LfsObject, storeLfsObjects } from './lfs-objects.js'
@@ -12,7 +13,7 @@ import type { LfsPointer } from './lfs-pointer.js'
 import { listFiles } from './list-files.js'
 import { createMirrors, shallowCommits } from './mirror.js'
 import { publishResult } from './publish.js'
-import { checkPush } from './push-check.js'
+import { checkPush, listBranches } from './push-check.js'
 import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
 import { readTextFile } from './read-text-file.js'
 import { readTextFiles } from './read-text-files.js'
@@ -159,6 +160,7 @@ export function createRepository(options: RepositoryOptions): Repository {
   const { git, path, confine = ({ argv }) => argv } = options
   const limits = { ...quarantineLimits, ...options.limits }
   const lock = new KeyedLock()
+  const memory = new CommitMemory()
   const mirrors = createMirrors({
     directory: options.mirrorsDirectory,
     git,
@@ -190,6 +192,10 @@ export function createRepository(options: RepositoryOptions): Repository {
       checkBranchName('newBranch', newBranch)
       checkBranchName('baseBranch', baseBranch)
       const base = await reach(parseRepositoryUrl(url), 'read', signal, async (location) => {
+        // Beside the fetch: on a server both wait for its answer.
+        const branches =
+          newBranch === undefined ? undefined : listBranches({ git, location, branch: newBranch, signal })
+        branches?.catch(() => undefined)
         const fetched = continues
           ? await fetchContinuedBase({
               ...{
@@ -214,6 +220,7 @@ export function createRepository(options: RepositoryOptions): Repository {
             location,
             mirror: fetched.directory,
             branch: newBranch,
+            branches,
             // The branch of a former task may have been replaced meanwhile: then it has to be looked at.
             isBaseBranch: newBranch === fetched.branch && !continues,
             own: [start, ...ownCommits],
@@ -226,22 +233,26 @@ export function createRepository(options: RepositoryOptions): Repository {
       const commit = baseCommit ?? base.commit
       const isElsewhere = base.trusted.branch !== base.branch
       const filesFrom = continues ? continues.result?.baseCommit : isElsewhere ? base.trusted.commit : commit
-      const environmentFile = await readEnvironmentFile(git, {
-        mirror: base.directory,
-        commit: filesFrom,
-        path: more.environmentFile,
-        signal,
-      })
+      const environmentFile = await memory.get(filesFrom ?? '', ['environment', more.environmentFile ?? ''], () =>
+        readEnvironmentFile(git, {
+          mirror: base.directory,
+          commit: filesFrom,
+          path: more.environmentFile,
+          signal,
+        }),
+      )
       const baseFiles = filesFrom && {
         commit: filesFrom,
         read: (paths: readonly string[]) =>
-          readTextFiles(git, {
-            mirror: base.directory,
-            commit: filesFrom,
-            paths,
-            maxBytes: maxEnvironmentFileBytes,
-            signal,
-          }),
+          memory.get(filesFrom, ['files', ...paths], () =>
+            readTextFiles(git, {
+              mirror: base.directory,
+              commit: filesFrom,
+              paths,
+              maxBytes: maxEnvironmentFileBytes,
+              signal,
+            }),
+          ),
       }
       const have = (await more.have?.({ ...environmentFile, ...(baseFiles ? { baseFiles } : {}) })) ?? []
       const bundle = await lock.run(base.directory, async () =>

@@ -66,15 +66,15 @@ const bringIn: Step = async (context) => {
   let prepared = await context.repository.prepare(request)
   const declared = await withSandbox(found ?? (await declaredEnvironment(context, prepared)), context)
   const { daemon } = await context.openSandbox()
+  const checkout = checkouts.find(({ commit }) => commit === prepared.since)
+  const attaching = checkout && context.environments?.attach(task, checkout.name, signal)
+  attaching?.catch(() => undefined) // looked at below
   const workspace = await context.findWorkspace()
   const environment = await withSnapshot(context, await withTools(declared, daemon, context, prepared.commit), prepared)
   const isCheckedOut = await daemon.statFile(checkedOutMarker(workspace.scratch, task.metadata.uid), { signal })
-  if (!isCheckedOut && prepared.since !== undefined) {
-    const checkout = checkouts.find(({ commit }) => commit === prepared.since)
-    const isAttached = checkout && (await context.environments?.attach(task, checkout.name, signal))
-    // It went away meanwhile: everything is sent.
-    if (!isAttached) prepared = await context.repository.prepare({ ...request, have: undefined })
-  }
+  // It went away meanwhile: everything is sent.
+  if (prepared.since !== undefined && !(await attaching))
+    prepared = await context.repository.prepare({ ...request, have: undefined })
   if (prepared.since === undefined) await record.keepFile('bundle-in', prepared.bundlePath)
   if (!isCheckedOut) {
     await checkOut(context, prepared, {
@@ -154,8 +154,10 @@ export async function checkOut(
   const workspace = await context.findWorkspace()
   const bundle = `${workspace.scratch}/in.bundle`
   const packIndex = `${workspace.scratch}/in.idx`
-  await daemon.writeFile(bundle, createReadStream(prepared.bundlePath), { mkdirs: true, signal })
-  await daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { signal })
+  await Promise.all([
+    daemon.writeFile(bundle, createReadStream(prepared.bundlePath), { mkdirs: true, signal }),
+    daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { mkdirs: true, signal }),
+  ])
   const { author, committer } = identitiesOf(task)
   const isOther = author.name !== committer.name || author.email !== committer.email
   const lfs = await placeLfsObjects(context, daemon, workspace, prepared.lfs)

@@ -70,6 +70,9 @@ export async function runSetup(context: SandboxContext, command: string | undefi
     })
     if (kept.length > 0) await eventLog.append(uid, kept)
   }
+  const hasServices = (task.status?.environment?.services ?? []).length > 0
+  if (!command && !hasServices && !(await daemon.statFile(`${workspace.repository}/.corral/setup`, { signal })))
+    return 'nothing'
   const network = await context.enterPhase('setup')
   const packages = network.hasPackages ? context.packageClients : undefined
   if (packages) await writeClientFiles(daemon, packages, uid, signal)
