@@ -74,13 +74,13 @@ export async function acceptResult(request: AcceptRequest & Quarantine): Promise
   await makeBareRepository(directory, request)
   await unpack(bundlePath, claimedCommit, run)
   await writeFile(join(directory, resultRef), `${claimedCommit}\n`, { mode: 0o600 })
-  const [builds, connected] = await Promise.allSettled([
+  const checks = await Promise.allSettled([
     isAncestor(run, baseCommit, claimedCommit),
     // Whatever the commit leads to is here or in the mirror: a hole would be found by the one who fetches the branch.
     run(['rev-list', '--quiet', '--objects', claimedCommit, '--not', baseCommit]),
+    measure(git, request).catch((error) => Promise.reject(explained(error, limits, signal))),
   ])
-  for (const check of [builds, connected]) if (check.status === 'rejected') throw check.reason
-  await measure(git, request).catch((error) => Promise.reject(explained(error, limits, signal)))
+  for (const check of checks) if (check.status === 'rejected') throw check.reason
 
   const [numstat, patchPath] = await Promise.all([
     run(['diff-tree', '-r', '--numstat', '-z', '--no-renames', baseCommit, claimedCommit], {

@@ -19,6 +19,21 @@ const placePack = `place_pack() {
 }`
 
 /**
+ * Who commits, written into a configuration file that names nobody yet. A name that needs no quoting is appended without a
+ * process for each line.
+ */
+const writeIdentity = `write_identity() { # file, section, name, email
+  case "$3$4" in
+    *\\\\* | *'"'* | *'
+'*)
+      git config --file "$1" "$2.name" "$3"
+      git config --file "$1" "$2.email" "$4"
+      ;;
+    *) printf '[%s]\\n\\tname = "%s"\\n\\temail = "%s"\\n' "$2" "$3" "$4" >> "$1" ;;
+  esac
+}`
+
+/**
  * In: BUNDLE BASE_COMMIT BASE_REF BASE_BRANCH (empty for a detached HEAD) NEW_BRANCH REPO MARKER SHALLOW (commits at
  * which a shallow history ends) PARTIAL (yes where the pack has contents of files only for the base) USES_LFS (yes where its
  * attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file; empty where contents of Git LFS files were not asked for)
@@ -35,6 +50,7 @@ const placePack = `place_pack() {
  */
 export const checkoutScript: string = `set -eu
 ${placePack}
+${writeIdentity}
 ${configureLfs}
 ${noteRefs}
 if [ -f "$MARKER" ]; then exit 0; fi
@@ -46,21 +62,21 @@ format=
 if [ \${#BASE_COMMIT} -eq 64 ]; then format=--object-format=sha256; fi
 ${quietGit} init --quiet $format
 git symbolic-ref HEAD refs/corral/unborn
-git config user.name "$AUTHOR_NAME"
-git config user.email "$AUTHOR_EMAIL"
-if [ -n "\${COMMITTER_NAME:-}" ]; then
-  git config committer.name "$COMMITTER_NAME"
-  git config committer.email "$COMMITTER_EMAIL"
-fi
+write_identity .git/config user "$AUTHOR_NAME" "$AUTHOR_EMAIL"
+if [ -n "\${COMMITTER_NAME:-}" ]; then write_identity .git/config committer "$COMMITTER_NAME" "$COMMITTER_EMAIL"; fi
 # Where the sandbox has git-lfs, a checkout would ask a server for every file and fail, and a commit would leave the content
 # of new files behind. Our own filter asks nobody; without one pointers stay pointers and new files are stored in git.
 if [ -n "\${LFS_FILTER:-}" ]; then configure_lfs git
 elif [ "\${USES_LFS:-}" = yes ]; then mkdir -p .git/info && echo '* !filter' >> .git/info/attributes; fi
-for key in name email; do
-  git config --global "user.$key" > /dev/null 2>&1 && continue
-  if [ $key = name ]; then value=$AUTHOR_NAME; else value=$AUTHOR_EMAIL; fi
-  git config --global "user.$key" "$value" 2> /dev/null || true
-done
+if [ -z "\${GIT_CONFIG_GLOBAL:-}" ] && [ ! -e "$HOME/.gitconfig" ] && [ ! -e "\${XDG_CONFIG_HOME:-$HOME/.config}/git/config" ]; then
+  (write_identity "$HOME/.gitconfig" user "$AUTHOR_NAME" "$AUTHOR_EMAIL") 2> /dev/null || true
+else
+  for key in name email; do
+    git config --global "user.$key" > /dev/null 2>&1 && continue
+    if [ $key = name ]; then value=$AUTHOR_NAME; else value=$AUTHOR_EMAIL; fi
+    git config --global "user.$key" "$value" 2> /dev/null || true
+  done
+fi
 if [ -n "$SHALLOW" ]; then printf '%s\\n' "$SHALLOW" > .git/shallow; fi
 if [ -n "\${PACK_INDEX:-}" ]; then
   place_pack .git
@@ -98,6 +114,7 @@ mv -- "$MARKER.new" "$MARKER"
  */
 export const checkoutOntoScript: string = `set -eu
 ${placePack}
+${writeIdentity}
 ${configureLfs}
 ${noteRefs}
 if [ -f "$MARKER" ]; then exit 0; fi
@@ -120,18 +137,17 @@ fi
 git update-ref --no-deref HEAD "$BASE_COMMIT"
 git for-each-ref --format='delete %(refname)' refs/heads refs/remotes refs/stash refs/corral | git update-ref --stdin
 rm -rf .git/logs
-if [ -n "$BASE_BRANCH" ]; then git update-ref "refs/heads/$BASE_BRANCH" "$BASE_COMMIT"; fi
+if [ -n "$BASE_BRANCH" ] && [ "$BASE_BRANCH" != "$NEW_BRANCH" ]; then git update-ref "refs/heads/$BASE_BRANCH" "$BASE_COMMIT"; fi
 ${quietGit} checkout --quiet --force --no-track -B "$NEW_BRANCH" "$BASE_COMMIT" --
-for scope in --local --global; do
-  git config $scope user.name "$AUTHOR_NAME"
-  git config $scope user.email "$AUTHOR_EMAIL"
-done
-git config --unset-all committer.name || true
-git config --unset-all committer.email || true
-if [ -n "\${COMMITTER_NAME:-}" ]; then
-  git config committer.name "$COMMITTER_NAME"
-  git config committer.email "$COMMITTER_EMAIL"
-fi
+# Replaced, not appended: git refuses to set a value that is there twice, which the agent may want to.
+git config user.name "$AUTHOR_NAME"
+git config user.email "$AUTHOR_EMAIL"
+if grep -q committer .git/config; then git config --remove-section committer || true; fi
+if [ -n "\${COMMITTER_NAME:-}" ]; then write_identity .git/config committer "$COMMITTER_NAME" "$COMMITTER_EMAIL"; fi
+if [ -e "$HOME/.gitconfig" ]; then
+  git config --global user.name "$AUTHOR_NAME"
+  git config --global user.email "$AUTHOR_EMAIL"
+else (write_identity "$HOME/.gitconfig" user "$AUTHOR_NAME" "$AUTHOR_EMAIL") 2> /dev/null || true; fi
 if [ -n "\${WORK_BUNDLE:-}" ]; then
   ${quietGit} fetch --quiet --no-tags "$WORK_BUNDLE" "$WORK_REF:refs/corral/work"
   ${quietGit} reset --quiet --hard refs/corral/work
