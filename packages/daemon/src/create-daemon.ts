@@ -17,6 +17,7 @@ import {
 import { Hono } from 'hono'
 import { failureResponse } from './failure-response.js'
 import { fileOperation } from './file-operations.js'
+import { findWorkspace } from './find-workspace.js'
 import { outputResponse } from './output-stream.js'
 import { servePath } from './path-routes.js'
 import type { ProcessHandle } from './process-handle.js'
@@ -168,6 +169,11 @@ function routes({ processes, runner, reversePorts, boot, openProcess }: Parts, w
     const port = Number(c.req.param('port'))
     if (await reversePorts.check(port)) return c.json({ port, reachable: true })
     throw new CorralError('BrokerUnreachable', `nobody outside takes connections to port ${port} of the sandbox`)
+  })
+  app.get('/v1/workspace', async (c) => {
+    const found = await findWorkspace(processes.env)
+    if (found) return c.json(found)
+    throw new CorralError('NotFound', 'the sandbox has no directory to work in')
   })
   app.get('/v1/metrics', async (c) => c.json(await sandboxMetrics(workDir)))
   return app

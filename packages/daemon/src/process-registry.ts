@@ -43,6 +43,11 @@ export class ProcessRegistry {
     return registry
   }
 
+  /** What a process gets that asks for nothing. */
+  get env(): NodeJS.ProcessEnv {
+    return { ...this.#options.env, ...this.#boundEnv }
+  }
+
   /** Variables for every process started from now on, instead of those bound before. */
   bindEnv(env: Readonly<Record<string, string>>): void {
     this.#boundEnv = env

@@ -147,6 +147,10 @@ export const daemonLimits = {
   treeEntries: 100_000,
 } as const
 
+/** The directory set aside for work in a sandbox, and the home directory of its user. */
+export const sandboxWorkspaceSchema = z.object({ directory: z.string().min(1), home: z.string().min(1) })
+export type SandboxWorkspace = z.infer<typeof sandboxWorkspaceSchema>
+
 /** The daemon's routes, so that neither side spells a path itself. */
 export const daemonRoutes = {
   health: '/healthz',
@@ -165,6 +169,7 @@ export const daemonRoutes = {
   fileOperation: '/v1/file-operations',
   binding: '/v1/binding',
   metrics: '/v1/metrics',
+  workspace: '/v1/workspace',
   reversePort: (port: number) => `/v1/reverse-ports/${port}`,
 } as const
 

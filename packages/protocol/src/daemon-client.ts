@@ -13,8 +13,10 @@ import {
   processListSchema,
   processRecordSchema,
   type RunnerTask,
+  type SandboxWorkspace,
   type SignalName,
   type StartProcessRequest,
+  sandboxWorkspaceSchema,
   type TerminalSize,
 } from './daemon-api.js'
 import {
@@ -156,6 +158,16 @@ export class DaemonClient {
     const response = await this.#request('GET', daemonRoutes.health, { timeoutMs: 10_000, ...options })
     const text = await boundedText(response, 4096)
     return text.trim() === 'ok' ? (response.headers.get(bootHeader) ?? '') : undefined
+  }
+
+  /** Where to work; undefined where the daemon is of an earlier release, or there is no place that can be written to. */
+  async workspace(options: DaemonCallOptions = {}): Promise<SandboxWorkspace | undefined> {
+    try {
+      return await this.#json('GET', daemonRoutes.workspace, sandboxWorkspaceSchema, { timeoutMs: 10_000, ...options })
+    } catch (error) {
+      if (error instanceof CorralError && error.code === 'NotFound') return undefined
+      throw error
+    }
   }
 
   /** How the process ended, as soon as it has. Reads no output. */

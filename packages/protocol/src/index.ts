@@ -74,6 +74,7 @@ export {
   reverseHandshake,
   reverseHost,
   runnerTaskSchema,
+  type SandboxWorkspace,
   type SignalName,
   type SignalRequest,
   type StartProcessRequest,

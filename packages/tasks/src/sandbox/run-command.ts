@@ -50,8 +50,14 @@ async function runOnce(
   const stdout = textTail(options.maxOutputBytes ?? 64 * 1024)
   const both = textTail(4 * 1024)
   try {
-    await daemon.startProcess(id, request, { signal })
-    for await (const event of daemon.readOutput(id, { signal })) {
+    let isOpened = false
+    const open = async (opening: AbortSignal): Promise<Response | undefined> => {
+      if (isOpened) return undefined
+      const response = await daemon.openProcess(id, request, { signal: opening })
+      isOpened = true
+      return response
+    }
+    for await (const event of daemon.follow(id, open, { signal })) {
       if (event.type === 'exit')
         return { exit: event.exit, stdout: stdout.text(), tail: both.text() || (event.exit.message ?? '') }
       if (event.type === 'gap') continue

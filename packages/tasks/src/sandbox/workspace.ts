@@ -12,13 +12,22 @@ export interface Workspace {
   home: string
 }
 
+/** For daemons of an earlier release. */
 const findDirectory = `for d in "\${CORRAL_WORKSPACE:-}" /workspace "\${HOME:-}"; do
   if [ -n "$d" ] && [ -d "$d" ] && [ -w "$d" ]; then cd "$d" && pwd && printf '%s\\n' "\${HOME:-$d}" && exit 0; fi
 done
 exit 1`
 
+const workspaceIn = (directory: string, home: string): Workspace => ({
+  repository: `${directory}/repo`,
+  scratch: `${directory}/.corral`,
+  home,
+})
+
 /** Finds the directory the template set aside for work: `CORRAL_WORKSPACE`, `/workspace`, else the home directory. */
 export async function findWorkspace(daemon: DaemonClient, taskUid: string, signal: AbortSignal): Promise<Workspace> {
+  const known = await daemon.workspace({ signal })
+  if (known) return workspaceIn(known.directory, known.home)
   const result = await runCommand(
     daemon,
     `${taskUid}.workspace`,
@@ -30,5 +39,5 @@ export async function findWorkspace(daemon: DaemonClient, taskUid: string, signa
     throw new TaskError('CloneFailed', 'the sandbox has no writable workspace', {
       hint: 'Give the template an emptyDir volume mounted at /workspace.',
     })
-  return { repository: `${directory}/repo`, scratch: `${directory}/.corral`, home }
+  return workspaceIn(directory, home)
 }
