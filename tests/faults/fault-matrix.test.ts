@@ -17,7 +17,15 @@ let bench: FaultBench
 beforeAll(async () => {
   bench = await openFaultBench()
 })
-afterAll(() => bench?.[Symbol.asyncDispose]())
+afterAll(async () => {
+  await bench?.[Symbol.asyncDispose]()
+  // A figure, not an assertion: the machine may be busy with other tests.
+  if (freshMs.length > 0)
+    console.log(`fresh tasks after a fault: ${freshMs.length}, the slowest took ${Math.round(Math.max(...freshMs))} ms`)
+})
+
+/** How long the tasks took that came after a fault. */
+const freshMs: number[] = []
 
 /** Each fault once at the stage where most is at stake, and the rest of the ways into them. */
 const few: [Fault, Stage][] = [
@@ -47,7 +55,9 @@ describe('whatever dies, nothing that was on disk is lost and nothing runs twice
     expect(await problemsOf(bench, await bench.platform.api.untilEnded(id), [promised])).toEqual([])
 
     if (isFull || cells.at(-1)?.join() === [fault, stage].join()) {
+      const beganAt = performance.now()
       const fresh = await bench.platform.api.untilEnded(await bench.create())
+      freshMs.push(performance.now() - beganAt)
       expect(await problemsOf(bench, fresh, ['all of the work'])).toEqual([])
     }
     await bench.untilHealthy()

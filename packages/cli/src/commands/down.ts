@@ -86,6 +86,9 @@ async function askWhatBecomesOf(tasks: readonly TaskView[]): Promise<Choice | un
   return ({ w: 'wait', l: 'leave', c: 'cancel' } as const)[answer.slice(0, 1).toLowerCase()]
 }
 
+/** Requests under way at once: a queue of hundreds one after the other would take minutes on a busy machine. */
+const cancelsAtOnce = 16
+
 /** Until no task waits or runs; those that come meanwhile count too. */
 async function settle(client: TasksClient, choice: 'wait' | 'cancel'): Promise<void> {
   const cancelled = new Set<string>()
@@ -93,16 +96,21 @@ async function settle(client: TasksClient, choice: 'wait' | 'cancel'): Promise<v
   for (let tasks = await activeTasks(client); tasks.length > 0; tasks = await activeTasks(client)) {
     if (tasks.length !== toldCount) say(`waiting for ${counted(tasks.length)}`)
     toldCount = tasks.length
-    for (const { id } of choice === 'cancel' ? tasks : []) {
-      if (cancelled.has(id)) continue
-      cancelled.add(id)
-      // One that has ended by itself meanwhile is done.
-      await client.cancel(id).catch((error: { code?: string }) => {
-        if (error.code !== 'TaskFinished') throw error
-      })
+    const fresh = choice === 'cancel' ? tasks.flatMap(({ id }) => (cancelled.has(id) ? [] : [id])) : []
+    for (let from = 0; from < fresh.length; from += cancelsAtOnce) {
+      const some = fresh.slice(from, from + cancelsAtOnce)
+      await Promise.all(some.map((id) => cancel(client, id)))
+      for (const id of some) cancelled.add(id)
     }
     await pause(lookEveryMs)
   }
+}
+
+/** One that has ended by itself meanwhile is done. */
+async function cancel(client: TasksClient, id: string): Promise<void> {
+  await client.cancel(id).catch((error: { code?: string }) => {
+    if (error.code !== 'TaskFinished') throw error
+  })
 }
 
 async function stop(directory: DataDirectory, pid: number): Promise<void> {
