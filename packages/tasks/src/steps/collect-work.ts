@@ -14,7 +14,7 @@ import {
   scratchFiles,
 } from '../sandbox/collected-work.js'
 import { lfsFilterScript } from '../sandbox/lfs-filter.js'
-import { runCommand } from '../sandbox/run-command.js'
+import { type CommandResult, runCommand } from '../sandbox/run-command.js'
 import { archiveScript } from '../sandbox/scripts.js'
 import { TaskError } from '../task-error.js'
 import { branchOf, type StepContext } from './step.js'
@@ -123,18 +123,40 @@ async function runWays(
   request: CollectRequest,
   signal: AbortSignal,
 ): Promise<CollectedWork | undefined> {
-  const { exit, stdout, tail } = await runCommand(
-    daemon,
-    id,
-    { argv: ['/bin/sh', '-c', collectScript], env: collectEnvironment(request) },
-    { signal, isRepeatable: true, timeoutMs, timeoutCode: 'ResultFailed' },
-  )
-  if (isDiskFullText(tail)) throw new TaskError('DiskFull', `the disk of the sandbox is full: ${tail}`)
+  const { exit, stdout, tail } = await collectOnDisk(daemon, id, request, signal)
   if (exit.exit_code === nothingCollected) return undefined
   if (exit.exit_code !== 0) throw new TaskError('ResultFailed', `the work could not be committed: ${tail}`)
   const collected = parseCollected(stdout)
   if (!collected) throw new TaskError('ResultRejected', 'the sandbox named no commit')
   return collected
+}
+
+/** Times a full disk may have room again and the script be run anew. */
+const maxFullDisks = 20
+
+/**
+ * Runs the script, or joins the run of an earlier process of ours. One that met a full disk has ended: where the step is
+ * repeated the next one gets a name of its own, or the old failure would be read for ever.
+ */
+async function collectOnDisk(
+  daemon: DaemonClient,
+  id: string,
+  request: CollectRequest,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? id : `${id}.${number}-disk`
+    const before = await daemon.findProcess(name, { signal })
+    const result = await runCommand(
+      daemon,
+      name,
+      { argv: ['/bin/sh', '-c', collectScript], env: collectEnvironment(request) },
+      { signal, isRepeatable: true, timeoutMs, timeoutCode: 'ResultFailed' },
+    )
+    if (!isDiskFullText(result.tail)) return result
+    if (!before?.exit || number === maxFullDisks)
+      throw new TaskError('DiskFull', `the disk of the sandbox is full: ${result.tail}`)
+  }
 }
 
 /**
