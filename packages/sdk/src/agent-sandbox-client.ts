@@ -6,6 +6,7 @@ import { ExitCleanup } from './exit-cleanup.js'
 import { type ClusterHealth, checkHealth } from './health-check.js'
 import { servedVersion } from './older-api.js'
 import { type ClusterScope, ResourceCollection } from './resource-collection.js'
+import { PlainPods } from './runtime/plain-pods.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
 import { SandboxCollection, type SandboxRef } from './sandbox-collection.js'
 import type { SandboxConnection } from './sandbox-connection.js'
@@ -61,6 +62,7 @@ export class AgentSandboxClient implements AsyncDisposable {
         runtime: options.runtime,
         container: options.container,
         daemonToken: options.daemonToken,
+        plainPods: new PlainPods(),
       },
       telemetry: this.#telemetry,
       cleanup: options.cleanupOnExit ? new ExitCleanup() : undefined,
