@@ -1,6 +1,6 @@
-import { createServer, request as httpRequest, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as httpRequest } from 'node:http'
 import { createTaskTokens } from '@corral/tasks'
+import { monotonicMs } from './broker-clock.js'
 import { part, progress, readBenchOptions } from './common/bench-options.js'
 import { Recorder } from './common/result-file.js'
 import { median, percentile } from './common/samples.js'
@@ -17,14 +17,15 @@ interface Subject {
 }
 
 /**
- * The broker against http-proxy, each in a process of its own in front of the same model, which is here: the time to the
- * first byte of an answer, in turns, and a hundred streams at once whose every event says when it was written.
+ * The broker against http-proxy in front of the same model: the time to the first byte of an answer, in turns, and a
+ * hundred streams at once whose every event says when it was written. Model, broker and http-proxy have a process each;
+ * this one reads. A reader that is also the writer would measure how long it waits for itself.
  */
 async function main(): Promise<void> {
   const options = readBenchOptions()
   const recorder = new Recorder('broker', options)
   recorder.versions['http-proxy'] = '1.18.1'
-  const model = await startModel()
+  const model = await startProcess('model', './broker-model.ts', [])
   const subjects = [await startSubject('corral', model.port), await startSubject('http-proxy', model.port)]
   try {
     await part(options, 'first-byte', () => firstBytes(recorder, subjects, options.isFull ? 4_000 : 1_000))
@@ -82,7 +83,7 @@ async function manyStreams(
   }
   const p99s: Record<string, number> = {}
   for (const [name, values] of delays) {
-    p99s[name] = percentile(values, 99)
+    p99s[name] = percentile(values, 0.99)
     recorder.samples(`${name} written to read`, values)
   }
   const [ours = ''] = subjects.map(({ name }) => name)
@@ -110,7 +111,7 @@ interface Streamed {
 
 function stream(port: number, events: number, everyMs = 0): Promise<Streamed> {
   return new Promise((resolve, reject) => {
-    const startedAt = performance.now()
+    const startedAt = monotonicMs()
     const request = httpRequest({
       port,
       host: '127.0.0.1',
@@ -127,7 +128,7 @@ function stream(port: number, events: number, everyMs = 0): Promise<Streamed> {
       const delaysMs: number[] = []
       reply.setEncoding('latin1')
       reply.on('data', (text: string) => {
-        const now = performance.now()
+        const now = monotonicMs()
         firstByteMs ||= now - startedAt
         size += text.length
         pending += text
@@ -148,52 +149,12 @@ function stream(port: number, events: number, everyMs = 0): Promise<Streamed> {
   })
 }
 
-async function startModel(): Promise<Subject> {
-  const server = createServer((request, response) => {
-    const query = new URL(request.url ?? '/', 'http://model').searchParams
-    request.resume()
-    request.once('end', () => speak(response, Number(query.get('events')), Number(query.get('every'))))
-  })
-  return listening('model', server)
-}
-
-const padding = 'x'.repeat(200)
-
-/** The last event says how many bytes the answer has, itself included. */
-function speak(response: ServerResponse, events: number, everyMs: number): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  let sent = 0
-  let size = 0
-  const next = (): void => {
-    const text = `data: ${JSON.stringify({ type: 'content_block_delta', at: performance.now(), delta: { text: padding } })}\n\n`
-    size += text.length
-    response.write(text)
-    sent += 1
-    if (sent < events) return void setTimeout(next, everyMs)
-    const last = (total: string): string => `data: {"type":"message_stop","total":${total}}\n\n`
-    const total = size + last('00000000').length
-    response.end(last(String(total).padStart(8, ' ')))
-  }
-  next()
-}
-
-async function startSubject(name: string, modelPort: number): Promise<Subject> {
-  const module = new URL('./broker-worker.ts', import.meta.url)
-  const worker = await startWorker<{ port: number }>(module, [name, String(modelPort)])
+async function startProcess(name: string, path: string, args: readonly string[]): Promise<Subject> {
+  const worker = await startWorker<{ port: number }>(new URL(path, import.meta.url), args)
   return { name, port: worker.ready.port, close: () => worker.stop() }
 }
 
-async function listening(name: string, server: Server): Promise<Subject> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    name,
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeAllConnections()
-      await closed
-    },
-  }
-}
+const startSubject = (name: string, modelPort: number): Promise<Subject> =>
+  startProcess(name, './broker-worker.ts', [name, String(modelPort)])
 
 await main()

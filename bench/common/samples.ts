@@ -11,6 +11,8 @@ export interface Summary {
 
 /** The value below which `share` (0 to 1) of the samples lie: nearest rank, so always one that was measured. */
 export function percentile(samples: readonly number[], share: number): number {
+  // 99 instead of 0.99 would quietly answer with the largest sample.
+  if (!(share >= 0 && share <= 1)) throw new Error(`a share lies between 0 and 1, not at ${share}`)
   if (samples.length === 0) return Number.NaN
   const sorted = [...samples].sort((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN

@@ -303,6 +303,12 @@ describe('making and finding', () => {
     expect((await plain.exec(['cat', '/tmp/p/q'], { cwd: '/tmp' })).stdout).toBe('through exec')
     expect(await code(plain.files.read('/tmp/none'))).toBe('NotFound')
     expect(await code(plain.bindEnv({ A: 'b' }))).toBe('Unsupported')
+    // What the first pod told is known of the next one, which does the same.
+    await using next = await client.sandboxes.create({
+      podTemplate: { spec: { ...spec, terminationGracePeriodSeconds: 0 } },
+    })
+    expect((await next.exec(['echo', 'next'])).stdout).toBe('next\n')
+    expect(await next.runtime()).toBe('pod-exec')
   })
 })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { lstat, mkdir, open, opendir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, lstat, mkdir, open, opendir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CorralError, type DirectoryListing, daemonLimits, type FileInfo, fileHeaders } from '@corral/protocol'
 import { pullStream } from './pull-stream.js'
@@ -45,7 +45,7 @@ export async function putFile(path: string, url: URL, request: Request): Promise
   try {
     const file = await open(temporary, 'wx', 0o600)
     try {
-      for await (const chunk of bodyChunks(request)) await file.appendFile(chunk)
+      await writeAll(file, bodyChunks(request))
       await file.chmod(mode ?? keptMode)
     } finally {
       await file.close()
@@ -56,6 +56,21 @@ export async function putFile(path: string, url: URL, request: Request): Promise
     throw error
   }
   return new Response(null, { status: existing ? 200 : 201 })
+}
+
+/** Writes one chunk while the next is on its way; in turns a large upload takes the time of both. */
+async function writeAll(file: FileHandle, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  let written: Promise<void> = Promise.resolve()
+  try {
+    for await (const chunk of chunks) {
+      await written
+      written = file.appendFile(chunk)
+      // It is awaited on the next round; until then a failure must not count as one that nobody handles.
+      written.catch(() => undefined)
+    }
+  } finally {
+    await written
+  }
 }
 
 /** Deletes a file, a link, an empty directory, or with `recursive` a directory with all in it. */

@@ -10,6 +10,7 @@ export {
   silentRecorder,
 } from './events/event-sink.js'
 export { handlerTransport } from './handler-transport.js'
+export type { KubeFetch } from './http/fetch-call.js'
 export { type HttpTransportOptions, httpTransport } from './http/http-transport.js'
 export {
   createInformer,

@@ -1,4 +1,4 @@
-import { type ClusterAccess, type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
+import { type ClusterAccess, type KubeClient, type KubeFetch, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { type SandboxTemplate, SandboxTemplates } from '@corral/resources'
 import { ClaimCollection } from './claim-collection.js'
 import { type ConnectionOptions, checkConnection } from './connection/connection-options.js'
@@ -6,6 +6,7 @@ import { ExitCleanup } from './exit-cleanup.js'
 import { type ClusterHealth, checkHealth } from './health-check.js'
 import { servedVersion } from './older-api.js'
 import { type ClusterScope, ResourceCollection } from './resource-collection.js'
+import { PlainPods } from './runtime/plain-pods.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
 import { SandboxCollection, type SandboxRef } from './sandbox-collection.js'
 import type { SandboxConnection } from './sandbox-connection.js'
@@ -25,6 +26,12 @@ export interface AgentSandboxClientOptions {
   namespace?: string
   /** Talks to a server whose certificate proves nothing. For experiments. */
   skipTLSVerify?: boolean
+  /**
+   * Sends what goes to the API server: calls, watches, logs. It decides on TLS, client certificates and proxies itself.
+   * Commands, files and ports of a sandbox need an upgrade, which fetch cannot make, and go to the server as always,
+   * unless `connection` says otherwise.
+   */
+  fetch?: KubeFetch
   /** How sandboxes are reached; `auto` without it. */
   connection?: ConnectionOptions
   /** What runs inside; found out without it. */
@@ -61,6 +68,7 @@ export class AgentSandboxClient implements AsyncDisposable {
         runtime: options.runtime,
         container: options.container,
         daemonToken: options.daemonToken,
+        plainPods: new PlainPods(),
       },
       telemetry: this.#telemetry,
       cleanup: options.cleanupOnExit ? new ExitCleanup() : undefined,
@@ -104,7 +112,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   }
 
   async #open(): Promise<KubeClient> {
-    const { client, kubeConfig, kubeconfigPath, context, skipTLSVerify } = this.#options
+    const { client, kubeConfig, kubeconfigPath, context, skipTLSVerify, fetch } = this.#options
     await this.#telemetry.load()
     if (client) return client
     const access =
@@ -115,6 +123,7 @@ export class AgentSandboxClient implements AsyncDisposable {
       }))
     const kube = kubeClientFromConfig(
       skipTLSVerify ? { ...access, tls: { ...access.tls, rejectUnauthorized: false } } : access,
+      fetch ? { fetch } : {},
     )
     return servedVersion(kube)
   }

@@ -30,6 +30,13 @@ export class ByteStreamSocket extends Duplex {
     )
   }
 
+  /** Node's HTTP writes a chunk of a body as length, bytes and line end: sent apart they are three messages of a tunnel. */
+  override _writev(pieces: { chunk: Uint8Array }[], done: (error?: Error | null) => void): void {
+    const [first, ...others] = pieces
+    const whole = first && others.length === 0 ? first.chunk : Buffer.concat(pieces.map(({ chunk }) => chunk))
+    this._write(whole, 'binary', done)
+  }
+
   override _final(done: (error?: Error | null) => void): void {
     this.#opening.then(
       (stream) => {

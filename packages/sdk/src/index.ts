@@ -1,4 +1,4 @@
-export { loadKubeConfig } from '@corral/kube'
+export { type KubeFetch, loadKubeConfig } from '@corral/kube'
 export { DaemonClient } from '@corral/protocol'
 export {
   BuildError,

@@ -7,6 +7,7 @@ import type { SandboxTransport } from './connection/sandbox-transport.js'
 import { type CorralRuntime, corralRuntime } from './runtime/corral-runtime.js'
 import { type Detected, detectRuntime } from './runtime/detect-runtime.js'
 import { legacyRuntime } from './runtime/legacy-runtime.js'
+import type { PlainPods } from './runtime/plain-pods.js'
 import { podExecRuntime } from './runtime/pod-exec-runtime.js'
 import type { RuntimeKind, SandboxRuntime } from './runtime/sandbox-runtime.js'
 import { unsupported } from './runtime/unsupported.js'
@@ -21,6 +22,8 @@ export interface LinkOptions {
   readonly container?: string | undefined
   /** For a daemon that asks for tokens. */
   readonly daemonToken?: ((sandbox: { name: string; namespace: string }) => string | Promise<string>) | undefined
+  /** Shared by the handles of a client: which pods run nothing of their own. */
+  readonly plainPods: PlainPods
   /** Headers of the trace a call belongs to. */
   readonly traceHeaders?: (() => Record<string, string>) | undefined
 }
@@ -153,12 +156,14 @@ export class SandboxLink {
     const authorize = (fetch: Fetch): Fetch => this.#authorized(fetch)
     const pod = { name: podName, namespace: this.#ref.namespace }
     const podExec = () => podExecRuntime(kube, pod, { container: this.#options.container, onCut })
-    const wanted = connection.type === 'pod-exec' ? 'pod-exec' : this.#options.runtime
+    const { plainPods } = this.#options
+    const known = connection.type === 'auto' && plainPods.has(sandbox) ? ('pod-exec' as const) : undefined
+    const wanted = connection.type === 'pod-exec' ? 'pod-exec' : (this.#options.runtime ?? known)
     const close = () => transport.close()
     const base = { transport, podName, close }
     if (wanted === 'pod-exec') return { ...base, runtime: podExec() }
     const { authorization } = this
-    const found: Detected | undefined = wanted
+    const answer: Detected | 'refused' | undefined = wanted
       ? { kind: wanted, boot: '' }
       : await detectRuntime(transport, {
           signal,
@@ -166,6 +171,8 @@ export class SandboxLink {
           authorization,
           traceHeaders: this.#options.traceHeaders,
         })
+    if (answer === 'refused') plainPods.add(sandbox)
+    const found = answer === 'refused' ? undefined : answer
     const fetch = authorize(transport.fetchTo(found?.kind === 'sandboxd' ? 8080 : daemonPort))
     switch (found?.kind) {
       case 'corral': {

@@ -8,6 +8,7 @@ import { parseRetryAfterMs, responseError } from '../response-error.js'
 import { connectStream } from '../stream/connect-stream.js'
 import { StreamConnections } from '../stream/stream-connections.js'
 import { connectionError } from './connection-error.js'
+import { type FetchTarget, fetchCall, fetchOpen, type KubeFetch } from './fetch-call.js'
 import { httpCall, type RawResponse } from './http-call.js'
 import { http2Call, http2Open, type OpenResponse } from './http2-call.js'
 import { Http2Connections, type Http2Request, type KeepAlive } from './http2-connections.js'
@@ -30,7 +31,15 @@ export interface HttpTransportOptions {
   connectTimeoutMs?: number
   /** With HTTP/2: how a connection that fell silent is found out. Every 30 s, with 15 s to answer, unless said. */
   keepAlive?: KeepAlive
+  /**
+   * Sends calls, watches and logs instead of connections of our own. Exec, attach and port-forward need an upgrade, which
+   * fetch cannot make: they go to the server as always.
+   */
+  fetch?: KubeFetch
 }
+
+/** Where requests go: to connections of ours, or to a caller's `fetch`. */
+type Lane = Pools | FetchTarget
 
 interface Pools {
   readonly calls: Pool
@@ -50,6 +59,7 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   const connections = new StreamConnections(access)
   const retired: Pools[] = []
   const limit = options.rateLimit && new RateLimit(options.rateLimit)
+  const injected: FetchTarget | undefined = options.fetch && { fetch: options.fetch, origin: access.server.origin }
 
   function poolsFor(credentials: Credentials, library: Undici): Pools {
     if (pools && pools.cert === credentials.cert) return pools
@@ -67,29 +77,34 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
 
   async function prepare(request: TransportRequest, refused: boolean) {
     const credentials = await access.credentials({ refused, signal: request.signal })
+    const dispatch = dispatchOptions(request, credentials, basePath, userAgent)
+    if (injected) return { lane: injected, options: dispatch }
     // Loaded with the first call: a process that only talks to a server inside it never pays for it. Kept, because
     // asking for a loaded module costs as much as a request. By its default export: bundled, CommonJS has no other.
     undici ??= (await import('undici')).default
-    return { pools: poolsFor(credentials, undici), options: dispatchOptions(request, credentials, basePath, userAgent) }
+    return { lane: poolsFor(credentials, undici), options: dispatch }
   }
 
   /** A 401 means nothing was done: one more try with fresh credentials is safe for any method. */
   async function withCredentials<R extends { status: number }>(
     request: TransportRequest,
-    send: (pools: Pools, options: DispatchOptions) => Promise<R>,
+    send: (lane: Lane, options: DispatchOptions) => Promise<R>,
   ): Promise<R> {
     const first = await prepare(request, false)
-    const response = await send(first.pools, first.options)
+    const response = await send(first.lane, first.options)
     if (response.status !== 401) return response
     const again = await prepare(request, true)
-    if (sameHeaders(first.options, again.options) && first.pools === again.pools) return response
-    return send(again.pools, again.options)
+    if (sameHeaders(first.options, again.options) && first.lane === again.lane) return response
+    return send(again.lane, again.options)
   }
 
   async function call(request: TransportRequest): Promise<TransportResponse> {
     if (limit) await taken(limit, request)
-    const send = async ({ h2, calls }: Pools, options: DispatchOptions): Promise<RawResponse> =>
-      (h2 && (await http2Call(h2.calls, options, request))) ?? httpCall(calls, options, request)
+    const send = async (lane: Lane, options: DispatchOptions): Promise<RawResponse> => {
+      if ('fetch' in lane) return fetchCall(lane, options, request)
+      const { h2, calls } = lane
+      return (h2 && (await http2Call(h2.calls, options, request))) ?? httpCall(calls, options, request)
+    }
     return toResponse(await withCredentials(request, observer ? (...to) => observed(send, ...to) : send))
   }
 
@@ -100,8 +115,8 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 
   async function observed<R extends { status: number; bytes?: Buffer }>(
-    send: (pools: Pools, options: DispatchOptions) => Promise<R>,
-    to: Pools,
+    send: (lane: Lane, options: DispatchOptions) => Promise<R>,
+    to: Lane,
     options: DispatchOptions,
   ): Promise<R> {
     const startedMs = performance.now()
@@ -128,7 +143,9 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     try {
       const response = await withCredentials(request, async (to, options): Promise<OpenResponse> => {
         const { signal } = lifetime
-        const send = async ({ h2, streams }: Pools): Promise<OpenResponse> => {
+        const send = async (lane: Lane): Promise<OpenResponse> => {
+          if ('fetch' in lane) return fetchOpen(lane, options, signal)
+          const { h2, streams } = lane
           const over2 = h2 && (await http2Open(h2.streams, options, { signal }))
           if (over2) return over2
           const answer = await streams.request({ ...options, signal })

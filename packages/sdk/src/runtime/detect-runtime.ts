@@ -22,20 +22,24 @@ export interface DetectOptions {
   readonly traceHeaders?: (() => Record<string, string>) | undefined
 }
 
-/** Asks what listens in the sandbox: our daemon or the legacy runtime on 8888, sandboxd on 8080; undefined for nothing. */
+/**
+ * Asks what listens in the sandbox: our daemon or the legacy runtime on 8888, sandboxd on 8080; undefined for nothing, and
+ * `refused` where both ports said so.
+ */
 export async function detectRuntime(
   transport: SandboxTransport,
   options: DetectOptions,
-): Promise<Detected | undefined> {
+): Promise<Detected | 'refused' | undefined> {
   const { signal, authorize } = options
   const fetch = authorize(transport.fetchTo(daemonPort))
   const found = await ourDaemon(transport, fetch, options)
   if (found !== 'refused') {
     if (found) return found
-    if (await answers(fetch, '/', signal)) return { kind: 'legacy', boot: '' }
+    if ((await answers(fetch, '/', signal)) === true) return { kind: 'legacy', boot: '' }
   }
-  const isSandboxd = await answers(authorize(transport.fetchTo(sandboxdPort)), '/v1/health', signal)
-  return isSandboxd ? { kind: 'sandboxd', boot: '' } : undefined
+  const sandboxd = await answers(authorize(transport.fetchTo(sandboxdPort)), '/v1/health', signal)
+  if (sandboxd === true) return { kind: 'sandboxd', boot: '' }
+  return found === 'refused' && sandboxd === 'refused' ? 'refused' : undefined
 }
 
 /** Our daemon, by a line that its first command goes over, or by its health; `refused` where nobody listens. */
@@ -66,14 +70,14 @@ function isRefused(error: unknown): boolean {
   return error instanceof Error && /ECONNREFUSED|connection refused|refused/i.test(error.message)
 }
 
-async function answers(fetch: Fetch, path: string, signal: AbortSignal | undefined): Promise<boolean> {
+async function answers(fetch: Fetch, path: string, signal: AbortSignal | undefined): Promise<boolean | 'refused'> {
   const timeout = AbortSignal.timeout(probeTimeoutMs)
   try {
     const answer = await fetch(`http://sandbox${path}`, { signal: timeout })
     const body = (await answer.json()) as { status?: unknown }
     return answer.ok && body.status === 'ok'
-  } catch {
+  } catch (error) {
     if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
-    return false // refused, or no JSON: something else, or nothing, listens there
+    return isRefused(error) ? 'refused' : false // no JSON, or no answer: something else listens there
   }
 }

@@ -9,6 +9,7 @@ import type { FinishedCall } from './model-call.js'
 import type { ProviderHolds } from './provider-holds.js'
 import { bodyLimits, ReplayRoom, RequestBody } from './request-body.js'
 import { requestPace } from './request-pace.js'
+import { createRequestTurns } from './request-turns.js'
 import type { TaskTokens } from './task-token.js'
 
 export interface BrokerOptions {
@@ -59,12 +60,18 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     patience: { ...defaultPatience, ...options.patience },
     room: new ReplayRoom(),
   }
-  const server = createServer({ connectionsCheckingInterval: 5_000 }, (request, response) => {
+  const inTurn = createRequestTurns()
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
+    // It hung up while it waited for its turn.
+    if (response.destroyed) return
     serve(request, response, state).catch((error: unknown) => {
       options.log.warn('broker request failed', { error: messageOf(error) })
       refuse(response, undefined, 502, 'the model provider could not be reached')
     })
-  })
+  }
+  const server = createServer({ connectionsCheckingInterval: 5_000 }, (request, response) =>
+    inTurn(() => take(request, response)),
+  )
   // Clients that try a WebSocket first go on with a plain request when they are told so.
   server.on('upgrade', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => undefined)

@@ -202,7 +202,8 @@ function passOn(
     const { connection: _, 'keep-alive': __, ...headers } = reply.headers
     response.writeHead(status, headers)
     // The head alone tells the agent that the model has begun; without this it waits for the first bytes of the body.
-    response.flushHeaders()
+    // Where those are here already they take the head along, one write instead of two.
+    if (reply.readableLength === 0) response.flushHeaders()
     reply.pipe(response)
   })
 }
