@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, truncateSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { scriptedRegistry, startMirror } from './mirror-under-test.test-suite.js'
 
@@ -33,6 +36,30 @@ describe('the package mirror', () => {
       upstream: (name) => (name === 'npm' ? [{ url: new URL(`${registry.url}/`) }] : never),
     })
     expect(await (await get(mirror.url + tarball)).text()).toBe('bytes of the tarball')
+  })
+
+  it.each([{ bytes: 1 }, { bytes: 256 * 1024 }, { bytes: 256 * 1024 + 1 }, { bytes: 2_000_000 }])(
+    'serves $bytes bytes as they are, read whole or streamed',
+    async ({ bytes }) => {
+      const body = randomBytes(bytes)
+      await using registry = await scriptedRegistry(() => ({ body }))
+      await using mirror = await startMirror({ upstream: () => [{ url: new URL(`${registry.url}/`) }] })
+      for (let time = 0; time < 2; time += 1) {
+        const answer = await get(mirror.url + tarball)
+        expect(answer.headers.get('content-length')).toBe(String(bytes))
+        expect(Buffer.from(await answer.arrayBuffer()).equals(body)).toBe(true)
+      }
+    },
+  )
+
+  it('answers with an error, not with half a package, where the disk has lost some of it', async () => {
+    await using registry = await scriptedRegistry(() => ({ body: 'bytes of the tarball' }))
+    await using mirror = await startMirror({ upstream: () => [{ url: new URL(`${registry.url}/`) }] })
+    await (await get(mirror.url + tarball)).text()
+    const [body = ''] = readdirSync(mirror.directory).filter((name) => name.endsWith('.body'))
+    truncateSync(join(mirror.directory, body), 5)
+    const answer = await get(mirror.url + tarball)
+    expect([answer.status, await answer.text()]).toEqual([502, expect.stringContaining('lost some of its content')])
   })
 
   it('asks once for what twenty clients want at the same time', async () => {

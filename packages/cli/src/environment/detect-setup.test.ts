@@ -50,6 +50,12 @@ describe('detectSetup', () => {
     expect(request.checks.map(({ command }) => command)).toEqual(checks)
   })
 
+  it('asks Maven for a method that no test has, not for a class: else Surefire fetches no runner for the check', () => {
+    const detected = detectSetup(new Set(['pom.xml']))
+    const { setup } = parseEnvironmentFile(environmentFileText({ detected, versionFiles: [] }))
+    expect(setup).toMatch(/ '-Dtest=\*#\w+' /)
+  })
+
   it.each([
     { when: 'Rust has no version file', files: ['Cargo.toml'], tools: { rust: '1' } },
     { when: 'Rust has one', files: ['Cargo.toml', 'rust-toolchain.toml'], tools: {} },
