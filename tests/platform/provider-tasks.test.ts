@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CreateTaskRequest } from '@corral/protocol'
-import { Namespaces, Pods, SandboxClaims } from '@corral/resources'
+import { Namespaces, Pods, SandboxClaims, SandboxTemplates } from '@corral/resources'
 import {
   gitRepository,
   type PlatformProcess,
@@ -177,6 +177,16 @@ describe('tasks whose sandboxes are in another cluster', () => {
     expect(settings).toMatchObject({ ...body, active: { provider: 'kubernetes', context, namespace: 'agents' } })
     const after = await home.api.run(plain)
     expect(after).toMatchObject({ status: 'SUCCEEDED', sandbox: { provider: 'kubernetes' } })
+    const { json: shown } = await home.api.request('GET', '/pools')
+    expect(shown, 'the pools of the cluster in use').toMatchObject({ pools: [{ name: 'corral-tasks' }] })
+    const there = await cluster.kube()
+    const template = await there.get(SandboxTemplates, { namespace: 'agents', name: 'corral-tasks' })
+    const { securityContext, containers } = template.spec.podTemplate.spec
+    expect(containers[0]?.image, 'a cluster has our images by their version').toMatch(/^corral\/daemon:\d/)
+    expect([securityContext?.runAsNonRoot, containers[0]?.securityContext?.allowPrivilegeEscalation]).toEqual([
+      true,
+      false,
+    ])
     const own = await home.api.run(await request('touch here', atHome))
     expect(own.sandbox?.provider).toBeUndefined()
   })

@@ -7,6 +7,7 @@ import { dump, load } from 'js-yaml'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumPath, openTab, signIn, startBrowser } from './browser.js'
+import { fillName, testConnection } from './seed-002-journey.js'
 
 interface KubeConfig {
   clusters: { name: string; cluster: Record<string, unknown> }[]
@@ -78,20 +79,7 @@ describe.skipIf(!chromiumPath)('the connection test in a browser', () => {
     await page.goto(`${platform.url}/settings`)
     await page.locator('.provider-card').first().waitFor()
   }
-  const runTest = async (): Promise<Record<string, string>> => {
-    await page.getByRole('button', { name: 'Test connection' }).click()
-    await page.locator('[data-check="sandbox"]').waitFor()
-    await page.getByRole('button', { name: 'Test connection' }).waitFor()
-    const rows = await page.locator('.check').all()
-    return Object.fromEntries(
-      await Promise.all(
-        rows.map(async (row) => [
-          await row.getAttribute('data-check'),
-          /is-(\w+)/.exec((await row.getAttribute('class')) ?? '')?.[1],
-        ]),
-      ),
-    ) as Record<string, string>
-  }
+  const runTest = (): Promise<Record<string, string>> => testConnection(page)
 
   it('S2-M1 S2-D4: this machine is in use, and every check of it is green on its own', async () => {
     await openSettings()
@@ -153,17 +141,7 @@ describe.skipIf(!chromiumPath)('the connection test in a browser', () => {
     expect(await page.locator('.checks').innerText()).toMatch(remedy)
   })
 
-  /** A name is chosen from what the cluster lists, or typed where it is not among them. */
-  const fill = async (label: string, value: string): Promise<void> => {
-    const field = page.getByLabel(label, { exact: true })
-    await field.waitFor()
-    const isListed = (await field.locator(`option[value="${value}"]`).count()) > 0
-    if (isListed) await field.selectOption(value)
-    else {
-      await page.getByLabel(`Type another ${label.toLowerCase()}`).click()
-      await page.getByLabel(label, { exact: true }).fill(value)
-    }
-  }
+  const fill = (label: string, value: string): Promise<void> => fillName(page, label, value)
 
   it('S2-H2 S2-H3 S2-I15: a cluster, its namespace and runtime class are chosen, tested before they are saved, and survive a reload', async () => {
     await openSettings()

@@ -44,6 +44,9 @@ export interface AgentSandboxClientOptions {
   cleanupOnExit?: boolean
 }
 
+/** Ways to sandboxes that ask the API server for each line; a router without an address is reached like that, too. */
+const throughApi: ReadonlySet<ConnectionOptions['type']> = new Set(['auto', 'port-forward', 'pod-exec', 'router'])
+
 /** The Agent Sandbox API of one cluster. Makes no connection before the first call. */
 export class AgentSandboxClient implements AsyncDisposable {
   readonly sandboxes: SandboxCollection
@@ -91,7 +94,8 @@ export class AgentSandboxClient implements AsyncDisposable {
   /** What of the API is there. Rejects only when there is no usable configuration. */
   async healthCheck(options: { signal?: AbortSignal; timeoutMs?: number } = {}): Promise<ClusterHealth> {
     const kube = await translated(() => this.#kube(), options.signal)
-    return checkHealth(kube, this.#options.namespace ?? kube.defaultNamespace, options)
+    const isByAddress = !throughApi.has(this.#options.connection?.type ?? 'auto')
+    return checkHealth(kube, this.#options.namespace ?? kube.defaultNamespace, { ...options, isByAddress })
   }
 
   /** Closes the connections this client opened; a client that was handed in stays open. */

@@ -3,6 +3,7 @@ import { anySignal } from '@corral/protocol'
 import {
   Deployments,
   defineKind,
+  errorCode,
   type KubeObject,
   Leases,
   Namespaces,
@@ -27,6 +28,7 @@ export interface ClusterHealth {
   /** Versions that are served, by API group. */
   readonly crdVersions: Readonly<Record<string, readonly string[]>>
   readonly namespace: string
+  /** Also true where it may not be read, but claims may be made in it; then a problem says so. */
   readonly namespaceExists: boolean
   /** A controller was found; false also where we may not look. */
   readonly controllerInstalled: boolean
@@ -52,19 +54,31 @@ const needed = [
   ['watch', 'extensions.agents.x-k8s.io', 'sandboxclaims', ''],
   ['delete', 'extensions.agents.x-k8s.io', 'sandboxclaims', ''],
   ['get', 'agents.x-k8s.io', 'sandboxes', ''],
+] as const
+/** Only for who reaches pods through the API server. */
+const neededThroughApi = [
   ['create', '', 'pods', 'portforward'],
   ['create', '', 'pods', 'exec'],
 ] as const
 const DaemonSetKind = defineKind<KubeObject>('apps/v1', 'DaemonSet', 'daemonsets')
 const enforcing = /^(calico-node|cilium|antrea-agent|weave-net|kube-router|canal|ovnkube-node)/
 
-/** Looks at the cluster, every look by itself and within `timeoutMs`, five seconds without it. Never rejects: what fails is told as a problem. */
+export interface HealthCheckOptions {
+  signal?: AbortSignal
+  /** Of every look by itself; five seconds without it. */
+  timeoutMs?: number
+  /** Pods are reached by their address, so that no right to forward ports or to run commands is needed. */
+  isByAddress?: boolean
+}
+
+/** Looks at the cluster, every look by itself. Never rejects: what fails is told as a problem. */
 export async function checkHealth(
   kube: KubeClient,
   namespace: string,
-  options: { signal?: AbortSignal; timeoutMs?: number } = {},
+  options: HealthCheckOptions = {},
 ): Promise<ClusterHealth> {
   const { timeoutMs = checkTimeoutMs } = options
+  const rights = options.isByAddress ? needed : [...needed, ...neededThroughApi]
   const problems: HealthProblem[] = []
   const look = async <T>(check: string, remedy: string, fallback: T, call: (signal: AbortSignal) => Promise<T>) => {
     const limit = AbortSignal.timeout(timeoutMs)
@@ -81,15 +95,17 @@ export async function checkHealth(
   }
   const may = 'Ask for the permission to look, or ignore this.'
   const reach = 'Check that the cluster runs and that the kubeconfig names it.'
-  const [clusterVersion, crdVersions, namespaceExists, controller, permissions, runtimeClasses, warmPools, enforced] =
+  const [clusterVersion, crdVersions, isFound, controller, permissions, runtimeClasses, warmPools, enforced] =
     await Promise.all([
       look('clusterVersion', reach, undefined, (signal) => versionOf(kube, signal)),
       look('crdVersions', reach, {}, (signal) => servedVersions(kube, signal)),
-      look('namespaceExists', may, false, async (signal) => {
+      look<boolean | undefined>('namespaceExists', may, undefined, async (signal) => {
         return (await kube.find(Namespaces, { name: namespace }, { signal })) !== undefined
       }),
-      look('controllerInstalled', may, { controllerInstalled: false }, (signal) => findController(kube, signal)),
-      look('permissions', may, {}, (signal) => permissionsIn(kube, namespace, signal)),
+      look('controllerInstalled', may, { controllerInstalled: false }, (signal) =>
+        findController(kube, namespace, signal),
+      ),
+      look('permissions', may, {}, (signal) => permissionsIn(kube, namespace, rights, signal)),
       look('runtimeClasses', may, [], async (signal) => {
         return (await kube.list(RuntimeClasses, { signal })).items.map(({ metadata }) => metadata.name)
       }),
@@ -98,6 +114,8 @@ export async function checkHealth(
       ),
       look('networkPolicyEnforced', may, undefined, (signal) => enforcesPolicies(kube, signal)),
     ])
+  // Who has rights in one namespace alone may seldom read the Namespace itself, and works in it all the same.
+  const namespaceExists = isFound ?? permissions['create sandboxclaims'] === true
   const crdRegistered = groups.every((group) => (crdVersions[group]?.length ?? 0) > 0)
   const isAnswering = clusterVersion !== undefined || crdRegistered
   const missing = problems.find(({ check }) => check === 'clusterVersion')
@@ -178,10 +196,11 @@ async function answerStatus(kube: KubeClient, path: string, signal: AbortSignal)
 async function permissionsIn(
   kube: KubeClient,
   namespace: string,
+  rights: readonly (readonly [verb: string, group: string, resource: string, subresource: string])[],
   signal: AbortSignal,
 ): Promise<Record<string, boolean>> {
   const answers = await Promise.all(
-    needed.map(async ([verb, group, resource, subresource]) => {
+    rights.map(async ([verb, group, resource, subresource]) => {
       const resourceAttributes = { namespace, verb, group, resource, ...(subresource ? { subresource } : {}) }
       const { status } = await kube.create(SelfSubjectAccessReviews, { spec: { resourceAttributes } }, { signal })
       return [`${verb} ${resource}${subresource ? `/${subresource}` : ''}`, status?.allowed === true] as const
@@ -210,6 +229,20 @@ async function enforcesPolicies(kube: KubeClient, signal: AbortSignal): Promise<
 /** A Deployment tells the version; its Lease, or a pool it has reported on, that some controller runs, wherever that is. */
 async function findController(
   kube: KubeClient,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<{ controllerInstalled: boolean; controllerVersion?: string }> {
+  try {
+    return await findControllerAnywhere(kube, signal)
+  } catch (error) {
+    // Who may look into one namespace alone still sees whether a controller reports on the pools there.
+    if (errorCode(error) !== 'Forbidden' || !(await hasReportedPool(kube, signal, namespace))) throw error
+    return { controllerInstalled: true }
+  }
+}
+
+async function findControllerAnywhere(
+  kube: KubeClient,
   signal: AbortSignal,
 ): Promise<{ controllerInstalled: boolean; controllerVersion?: string }> {
   const deployments = await kube.list(Deployments, { signal, labelSelector: controllerLabel })
@@ -221,9 +254,12 @@ async function findController(
   const leases = await kube.list(Leases, { signal, fieldSelector: `metadata.name=${leaseName}` })
   if (leases.items.length > 0) return { controllerInstalled: true }
   // A controller inside another program, as `corral up` has it, leaves neither; what it has reported on, it leaves.
-  const pools = await kube.list(SandboxWarmPools, { signal, limit: 50 })
-  const isReported = pools.items.some(({ metadata, status }) => status?.observedGeneration === metadata.generation)
-  return { controllerInstalled: isReported }
+  return { controllerInstalled: await hasReportedPool(kube, signal) }
+}
+
+async function hasReportedPool(kube: KubeClient, signal: AbortSignal, namespace?: string): Promise<boolean> {
+  const { items } = await kube.list(SandboxWarmPools, { signal, limit: 50, ...(namespace ? { namespace } : {}) })
+  return items.some(({ metadata, status }) => status?.observedGeneration === metadata.generation)
 }
 
 function reasonOf(error: unknown): string {

@@ -1,3 +1,5 @@
+import type { Container } from '@corral/resources'
+
 /** What the Pod Security level `restricted` asks of every pod. */
 export const restrictedPod = {
   runAsNonRoot: true,
@@ -14,10 +16,10 @@ export const restrictedContainer = {
 } as const
 
 /** The agent installs what it needs into its home: only what is kept from it is read-only. */
-export const sandboxContainer = {
+export const sandboxContainer: NonNullable<Container['securityContext']> = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
-} as const
+}
 
 /** A namespace whose pods are held to that level. */
 export const restrictedLabels = {

@@ -16,6 +16,8 @@ import {
   type Service,
   Services,
 } from '@corral/resources'
+import { restrictedPod, sandboxContainer } from '../install/pod-security.js'
+import { version } from '../version.js'
 import { brokerService, brokerServicePort, daemonImage, platformNamespace } from './names.js'
 
 const controlPlane = { podSelector: { matchLabels: { app: 'corral' } } }
@@ -120,7 +122,12 @@ export async function ensureProviderPool(
   const hash = createHash('sha256').update(JSON.stringify(distinct)).digest('hex').slice(0, 8)
   const name = distinct.length === 0 ? 'corral-tasks' : `corral-tasks-${hash}`
   const { podTemplate } = defaultTemplate.spec
-  const containers = podTemplate.spec.containers.map((container) => ({ ...container, ...(image ? { image } : {}) }))
+  const containers = podTemplate.spec.containers.map((container) => ({
+    ...container,
+    // Of this release: a cluster that has been given our images has them under their version, never as "latest".
+    image: image ?? `${daemonImage}:${version}`,
+    securityContext: sandboxContainer,
+  }))
   const runtime = runtime_class_name ? { runtimeClassName: runtime_class_name } : {}
   const metadata = { name, namespace }
   await ensure(client, SandboxTemplates, {
@@ -128,7 +135,10 @@ export async function ensureProviderPool(
     metadata,
     spec: {
       ...defaultTemplate.spec,
-      podTemplate: { ...podTemplate, spec: { ...podTemplate.spec, ...runtime, containers } },
+      podTemplate: {
+        ...podTemplate,
+        spec: { ...podTemplate.spec, ...runtime, securityContext: restrictedPod, containers },
+      },
       networkPolicy: { ingress: [], egress: [] },
     },
   })

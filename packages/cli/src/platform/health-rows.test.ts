@@ -38,6 +38,18 @@ describe('rows of a connection test', () => {
       { runtime_class: 'kata' },
       { 'runtime-class': 'warn' },
     ],
+    [
+      'a namespace that may be used but not read is a warning',
+      { problems: [{ check: 'namespaceExists', message: 'forbidden', remedy: 'Ask.' }] },
+      {},
+      { namespace: 'warn' },
+    ],
+    [
+      'network policies of which nothing is known are a warning',
+      { networkPolicyEnforced: undefined as never },
+      {},
+      { 'network-policy': 'warn' },
+    ],
     ['no pool fails', { warmPools: [] }, {}, { pools: 'fail' }],
     ['a pool that fills is a warning', { warmPools: [{ name: 'a', replicas: 2, ready: 1 }] }, {}, { pools: 'warn' }],
   ])('%s', (_, health, settings, differing) => {

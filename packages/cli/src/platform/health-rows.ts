@@ -22,12 +22,14 @@ export const skippedRows = (): HealthRow[] =>
     detail: 'not looked at: the Kubernetes API does not answer',
   }))
 
+type Row = (check: keyof typeof titles, isGood: boolean, detail: string, ...names: string[]) => HealthRow
+
 /** What a look at the cluster says, as rows for people. Pure. */
 export function healthRows(
   health: ClusterHealth,
   { runtime_class: runtimeClass, context }: Pick<Settings, 'runtime_class' | 'context'>,
 ): HealthRow[] {
-  const row = (check: keyof typeof titles, isGood: boolean, detail: string, ...names: string[]): HealthRow => {
+  const row: Row = (check, isGood, detail, ...names) => {
     const problem = health.problems.find((one) => names.includes(one.check))
     const title = titles[check]
     if (isGood && !problem) return { check, title, state: 'ok', detail }
@@ -82,12 +84,7 @@ export function healthRows(
       `kubectl auth can-i --list --namespace ${health.namespace}`,
     ),
     runtimeRow(health, runtimeClass),
-    row(
-      'network-policy',
-      true,
-      health.networkPolicyEnforced ? 'enforced' : 'nothing tells whether they are enforced',
-      'networkPolicyEnforced',
-    ),
+    policyRow(health, row),
     poolRow(health, row),
   ]
 }
@@ -116,10 +113,20 @@ function runtimeRow({ runtimeClasses, problems }: ClusterHealth, wanted: string 
   }
 }
 
-function poolRow(
-  { warmPools }: ClusterHealth,
-  row: (check: 'pools', isGood: boolean, detail: string, ...names: string[]) => HealthRow,
-): HealthRow {
+/** Many networks take policies and enforce none: not to know is no green row. */
+function policyRow({ networkPolicyEnforced }: ClusterHealth, row: Row): HealthRow {
+  const found = row('network-policy', true, 'enforced', 'networkPolicyEnforced')
+  if (networkPolicyEnforced) return found
+  return {
+    ...found,
+    state: 'warn',
+    detail: found.state === 'ok' ? 'nothing tells whether they are enforced' : found.detail,
+    remedy: 'Where sandboxes run code you do not trust, test it: docs/cluster.md says how.',
+    command: 'scripts/cluster/check-policies.sh',
+  }
+}
+
+function poolRow({ warmPools }: ClusterHealth, row: Row): HealthRow {
   const words = warmPools.map(({ name, ready, replicas }) => `${name}: ${ready} of ${replicas} ready`).join('; ')
   const found = row('pools', warmPools.length > 0, words || 'there is none', 'warmPools')
   if (warmPools.length === 0)

@@ -1,7 +1,7 @@
-import { agentAdapters, commandLineAgentName } from '@corral/agents'
+import { agentAdapters } from '@corral/agents'
 import { type AgentInfo, CorralError, type SecretInfo } from '@corral/protocol'
 import { clusterView, type PlatformService } from '@corral/server'
-import { fileSecretStore, type ModelProviders, taskLabel } from '@corral/tasks'
+import { fileSecretStore, type ModelProviders, type SandboxPlaces, taskLabel } from '@corral/tasks'
 import { installedAgents } from '../installed-agents.js'
 import { demoRequest } from './demo-request.js'
 import { platformNamespace } from './names.js'
@@ -21,7 +21,7 @@ export function createPlatformService(
   const namespace = options.namespace ?? platformNamespace
   const secrets = fileSecretStore(directory.secrets)
   return {
-    ...clusterView(client, namespace, taskLabel),
+    ...viewInUse(clusterView(client, namespace, taskLabel), places),
     agents: () => agentInfos(options, providers),
     async secrets() {
       const wanted = (await providers.list()).map(({ secret, title }) => ({ name: secret, title: `Key of ${title}` }))
@@ -45,6 +45,22 @@ export function createPlatformService(
   }
 }
 
+type ClusterView = ReturnType<typeof clusterView>
+
+/** What is shown is the cluster in use: that of tasks that name no provider. Tasks and projects are the platform's own. */
+function viewInUse(own: ClusterView, places: SandboxPlaces): ClusterView {
+  const inUse = async (): Promise<ClusterView> => {
+    const place = places.fallback === undefined ? undefined : await places.find(places.fallback)
+    return place ? clusterView(await place.provider.kube(), place.namespace, taskLabel) : own
+  }
+  return {
+    sandboxes: async () => (await inUse()).sandboxes(),
+    pools: async () => (await inUse()).pools(),
+    resizePool: async (name, replicas) => (await inUse()).resizePool(name, replicas),
+    object: async (kind, name) => (kind === 'agenttask' || kind === 'project' ? own : await inUse()).object(kind, name),
+  }
+}
+
 function refuseOwn(name: string): void {
   if (ownSecrets.has(name)) throw new CorralError('Forbidden', `"${name}" is the platform's own secret`)
 }
@@ -55,7 +71,7 @@ async function agentInfos(
 ): Promise<AgentInfo[]> {
   const versions = new Map(installedAgents(directory.agents).map(({ name, version }) => [name, version]))
   const all = [...agentAdapters.values()].map(async (adapter): Promise<AgentInfo> => {
-    const { name, title, summary, install, speaks } = adapter
+    const { name, title, summary, install, speaks, options } = adapter
     const isMissing = install !== undefined && (await isInstalled?.(install.program)) === false
     const provider = speaks?.[0] === undefined ? undefined : await providers.find(speaks[0])
     const needsKey = provider !== undefined && !(await providers.isUsable(provider))
@@ -70,7 +86,8 @@ async function agentInfos(
       title,
       summary,
       is_ready: problem === undefined,
-      takes_command: name === commandLineAgentName,
+      // Its options have one: the command line itself, and any program that speaks the Agent Client Protocol.
+      takes_command: options.safeParse({ command: 'true' }).success,
       ...(version === undefined ? {} : { version }),
       ...(problem === undefined ? {} : { problem }),
       ...(isMissing ? { install: `corral agent install ${name}` } : {}),

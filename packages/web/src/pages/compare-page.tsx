@@ -48,9 +48,9 @@ function Attempts({ group, onPicked }: { group: GroupView; onPicked: () => void 
   return (
     <>
       <p class="compare-prompt">{group.tasks[0]?.task}</p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: on a phone it scrolls, and keys must reach that */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: where it is narrow it scrolls, and keys must reach that */}
       <section class="table-box" tabIndex={0} aria-label="Attempts, as a table">
-        <table class="table">
+        <table class="table attempts">
           <thead>
             <tr>
               <th scope="col">Attempt</th>
@@ -76,16 +76,16 @@ function Attempts({ group, onPicked }: { group: GroupView; onPicked: () => void 
                   <a href={`/tasks/${encodeURIComponent(task.id)}`}>{task.group?.number ?? task.id}</a>
                   {group.picked?.task === task.id && <span class="chip">picked</span>}
                 </th>
-                <td>
+                <td data-label="Agent">
                   {task.agent.name}
                   {task.agent.model && <span class="soft"> {task.agent.model}</span>}
                 </td>
-                <td>
+                <td data-label="State">
                   <StatusBadge status={task.status} />
                   {task.cause && <span class="soft state-why">{task.cause.code}</span>}
                 </td>
-                <td>{checksOf(task)}</td>
-                <td>
+                <td data-label="Checks">{checksOf(task)}</td>
+                <td data-label="Change">
                   {task.diff_stat ? (
                     <a href={`/tasks/${encodeURIComponent(task.id)}/changes`}>
                       <DiffStat task={task} /> <span class="soft">in {task.diff_stat.files_changed} files</span>
@@ -94,8 +94,10 @@ function Attempts({ group, onPicked }: { group: GroupView; onPicked: () => void 
                     <span class="soft">{task.outcome === 'no_changes' ? 'none' : '–'}</span>
                   )}
                 </td>
-                <td class="right">{task.usage?.cost_usd === undefined ? '–' : money(task.usage.cost_usd)}</td>
-                <td class="right">
+                <td class="right" data-label="Cost">
+                  {task.usage?.cost_usd === undefined ? '–' : money(task.usage.cost_usd)}
+                </td>
+                <td class="right" data-label="Time">
                   <RunTime task={task} />
                 </td>
                 <td class="table-actions">
