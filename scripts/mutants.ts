@@ -6,16 +6,17 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { partsOf } from './mutants/parts.js'
-import { defaultSampleSize, sampleOfMutants } from './mutants/sample.js'
+import { defaultSampleSize, defaultSeed, sampleOfMutants } from './mutants/sample.js'
 import { keepOnlySample, scoreOf } from './mutants/score.js'
 import { tryNamed } from './mutants/try-named.js'
 
-const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mutants N] [--concurrency N] [--force]
+const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mutants N] [--seed N] [--concurrency N] [--force]
 
   PACKAGE     one of ${Object.keys(partsOf).join(', ')}
   --sampled   the parts whose tests start processes: mutants chosen at random with a fixed seed
   --only      only files whose path inside the package begins with PATH, as a run of its own (src/providers)
   --mutants   a random sample of N mutants instead of all (default of --sampled: ${defaultSampleSize})
+  --seed      another sample, as a run of its own: tests that were written for one are judged by another
   --concurrency   how many mutants are tried at once (default: 2)
   --force     tries every mutant again instead of those whose code or tests changed
 
@@ -30,6 +31,7 @@ const { values: flags, positionals } = parseArgs({
     sampled: { type: 'boolean', default: false },
     only: { type: 'string' },
     mutants: { type: 'string' },
+    seed: { type: 'string' },
     concurrency: { type: 'string', default: '2' },
     force: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -43,7 +45,9 @@ if (parts === undefined || flags.help) {
   process.exit(flags.help ? 0 : 2)
 }
 const sampleSize = flags.mutants ?? (flags.sampled ? defaultSampleSize : undefined)
-const report = [name, flags.sampled ? 'sampled' : '', flags.only?.replace(/\W+/g, '-')].filter(Boolean).join('-')
+const report = [name, flags.sampled ? 'sampled' : '', flags.only?.replace(/\W+/g, '-'), flags.seed]
+  .filter(Boolean)
+  .join('-')
 const reports = 'test-report/mutants'
 mkdirSync(join(root, reports), { recursive: true })
 
@@ -51,7 +55,8 @@ const files = filesOf(flags.sampled ? parts.sampled : parts.pure).filter((path) 
   path.startsWith(join('packages', name, flags.only ?? '')),
 )
 if (files.length === 0) fail(`${name} has no such ${flags.sampled ? 'sampled' : 'pure'} parts`)
-const sample = sampleSize === undefined ? undefined : new Set(await sampleOfMutants(root, files, Number(sampleSize)))
+const chosen = { size: Number(sampleSize), seed: Number(flags.seed ?? defaultSeed) }
+const sample = sampleSize === undefined ? undefined : new Set(await sampleOfMutants(root, files, chosen))
 const mutate = sample ? files.filter((path) => [...sample].some((key) => key.startsWith(`${path} `))) : files
 const sampleFile = join(root, `${reports}/${report}.sample.json`)
 if (sample) writeFileSync(sampleFile, JSON.stringify({ root, keys: [...sample] }))

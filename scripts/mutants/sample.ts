@@ -6,14 +6,18 @@ import { logTexts } from './log-texts.mjs'
 import { keyOf } from './mutant-key.mjs'
 
 /** Part of every sample: another number chooses other mutants. */
-export const seed = 20261117
+export const defaultSeed = 20261117
 export const defaultSampleSize = 100
 
 /**
  * The keys of `size` mutants of these files, chosen at random and the same ones each time: each mutant has its place in an
  * order that depends on nothing but the seed and the mutant, so that a file that is added moves few of them.
  */
-export async function sampleOfMutants(root: string, files: readonly string[], size: number): Promise<string[]> {
+export async function sampleOfMutants(
+  root: string,
+  files: readonly string[],
+  { size, seed }: { size: number; seed: number },
+): Promise<string[]> {
   const instrumenter = new Instrumenter(silent)
   const { mutants } = await instrumenter.instrument(
     files.map((path) => ({ name: join(root, path), mutate: true, content: readFileSync(join(root, path), 'utf8') })),
