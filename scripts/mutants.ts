@@ -73,9 +73,10 @@ writeFileSync(
     test: {
       include: tests,
       exclude: ['**/node_modules/**'],
-      testTimeout: 120_000,
-      hookTimeout: 120_000,
-      expect: { poll: { timeout: 60_000 } },
+      // A mutant that makes a test wait for ever is killed by the end of these; tests themselves take seconds.
+      testTimeout: 45_000,
+      hookTimeout: 45_000,
+      expect: { poll: { timeout: 20_000 } },
     },
   })}\n`,
 )
