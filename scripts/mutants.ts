@@ -1,20 +1,22 @@
 // Changes the code of one package in many small ways and counts the changes that no test notices (StrykerJS). Run by hand: a whole
 // package takes from minutes to an hour. The score is (killed + timed out) / valid.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { partsOf } from './mutants/parts.js'
-import { defaultSampleLines, sampleOfLines } from './mutants/sample.js'
+import { defaultSampleSize, defaultSeed, sampleOfMutants } from './mutants/sample.js'
+import { keepOnlySample, scoreOf } from './mutants/score.js'
 import { tryNamed } from './mutants/try-named.js'
 
-const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--lines N] [--concurrency N] [--force]
+const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mutants N] [--seed N] [--concurrency N] [--force]
 
   PACKAGE     one of ${Object.keys(partsOf).join(', ')}
-  --sampled   the parts whose tests start processes: lines chosen at random with a fixed seed
+  --sampled   the parts whose tests start processes: mutants chosen at random with a fixed seed
   --only      only files whose path inside the package begins with PATH, as a run of its own (src/providers)
-  --lines     a random sample of about N lines instead of every line (default of --sampled: ${defaultSampleLines})
+  --mutants   a random sample of N mutants instead of all (default of --sampled: ${defaultSampleSize})
+  --seed      another sample, as a run of its own: tests that were written for one are judged by another
   --concurrency   how many mutants are tried at once (default: 2)
   --force     tries every mutant again instead of those whose code or tests changed
 
@@ -28,7 +30,8 @@ const { values: flags, positionals } = parseArgs({
   options: {
     sampled: { type: 'boolean', default: false },
     only: { type: 'string' },
-    lines: { type: 'string' },
+    mutants: { type: 'string' },
+    seed: { type: 'string' },
     concurrency: { type: 'string', default: '2' },
     force: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -41,8 +44,10 @@ if (parts === undefined || flags.help) {
   process.stdout.write(usage)
   process.exit(flags.help ? 0 : 2)
 }
-const isSampled = flags.sampled || flags.lines !== undefined
-const report = [name, flags.sampled ? 'sampled' : '', flags.only?.replace(/\W+/g, '-')].filter(Boolean).join('-')
+const sampleSize = flags.mutants ?? (flags.sampled ? defaultSampleSize : undefined)
+const report = [name, flags.sampled ? 'sampled' : '', flags.only?.replace(/\W+/g, '-'), flags.seed]
+  .filter(Boolean)
+  .join('-')
 const reports = 'test-report/mutants'
 mkdirSync(join(root, reports), { recursive: true })
 
@@ -50,9 +55,11 @@ const files = filesOf(flags.sampled ? parts.sampled : parts.pure).filter((path) 
   path.startsWith(join('packages', name, flags.only ?? '')),
 )
 if (files.length === 0) fail(`${name} has no such ${flags.sampled ? 'sampled' : 'pure'} parts`)
-const lineCount = (path: string): number => readFileSync(join(root, path), 'utf8').split('\n').length
-const sized = files.map((path) => ({ path, lines: lineCount(path) }))
-const mutate = isSampled ? sampleOfLines(sized, Number(flags.lines ?? defaultSampleLines)) : files
+const chosen = { size: Number(sampleSize), seed: Number(flags.seed ?? defaultSeed) }
+const sample = sampleSize === undefined ? undefined : new Set(await sampleOfMutants(root, files, chosen))
+const mutate = sample ? files.filter((path) => [...sample].some((key) => key.startsWith(`${path} `))) : files
+const sampleFile = join(root, `${reports}/${report}.sample.json`)
+if (sample) writeFileSync(sampleFile, JSON.stringify({ root, keys: [...sample] }))
 
 const vitestConfig = join(root, `${reports}/${report}.vitest.mjs`)
 const tests = ((flags.sampled ? parts.sampledTests : undefined) ?? parts.tests).map((pattern) =>
@@ -66,29 +73,36 @@ writeFileSync(
     test: {
       include: tests,
       exclude: ['**/node_modules/**'],
-      testTimeout: 120_000,
-      hookTimeout: 120_000,
-      expect: { poll: { timeout: 60_000 } },
+      // A mutant that makes a test wait for ever is killed by the end of these; tests themselves take seconds.
+      testTimeout: 45_000,
+      hookTimeout: 45_000,
+      expect: { poll: { timeout: 20_000 } },
     },
   })}\n`,
 )
+const incrementalFile = `${reports}/${report}.incremental.json`
 const strykerConfig = join(root, `${reports}/${report}.stryker.json`)
 writeFileSync(
   strykerConfig,
   JSON.stringify({
     testRunner: 'vitest',
     vitest: { configFile: vitestConfig },
-    plugins: ['@stryker-mutator/vitest-runner', join(root, 'scripts/mutants/log-texts.mjs')],
+    plugins: [
+      '@stryker-mutator/vitest-runner',
+      ...['log-texts.mjs', 'only-sample.mjs'].map((file) => join(root, 'scripts/mutants', file)),
+    ],
     ignorers: ['log-texts'],
+    checkers: sample ? ['only-sample'] : [],
     ignorePatterns: ['/.stryker-tmp', '/test-report', '/tools', '/examples', '/bench', '/conformance'],
     mutate,
     coverageAnalysis: 'perTest',
     concurrency: Number(flags.concurrency),
-    timeoutMS: 30_000,
+    // Only what never ends times out: a machine that is busy with other work must not turn a survivor into one.
+    timeoutMS: 120_000,
+    timeoutFactor: 4,
     incremental: true,
-    incrementalFile: `${reports}/${report}.incremental.json`,
-    reporters: ['json', 'html', 'clear-text', 'progress'],
-    clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
+    incrementalFile,
+    reporters: ['json', 'html', 'progress-append-only'],
     jsonReporter: { fileName: `${reports}/${report}.json` },
     htmlReporter: { fileName: `${reports}/${report}.html` },
     // One of its own: Stryker removes the directory when it ends, also under another run.
@@ -96,8 +110,14 @@ writeFileSync(
     thresholds: { high: 85, low: 75, break: null },
   }),
 )
-if (flags.force) rmSync(join(root, `${reports}/${report}.incremental.json`), { force: true })
-const run = spawnSync(join(root, 'node_modules/.bin/stryker'), ['run', strykerConfig], { cwd: root, stdio: 'inherit' })
+if (flags.force) rmSync(join(root, incrementalFile), { force: true })
+const run = spawnSync(join(root, 'node_modules/.bin/stryker'), ['run', strykerConfig], {
+  cwd: root,
+  stdio: 'inherit',
+  env: { ...process.env, CORRAL_MUTANT_SAMPLE: sampleFile },
+})
+if (sample && existsSync(join(root, incrementalFile))) keepOnlySample(join(root, incrementalFile), sample)
+if (run.status === 0) process.stdout.write(scoreOf(join(root, `${reports}/${report}.json`), sample))
 process.exit(run.status ?? 1)
 
 function filesOf(places: readonly string[]): string[] {

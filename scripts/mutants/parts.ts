@@ -23,7 +23,7 @@ export const partsOf: Readonly<Record<string, Parts>> = {
     ],
     sampled: ['src/repository', 'src/broker', 'src/steps/follow-output.ts', 'src/event-log/file-event-log.ts'],
     tests: ['src/*.test.ts', ...['agent-task', 'event-log', 'checks', 'held', 'plan-approval'].map(testsIn)],
-    sampledTests: ownTests,
+    sampledTests: ['broker', 'repository', 'steps', 'event-log'].map(testsIn),
   },
   // Tests of the programs beside agents start processes, and those programs are texts that no mutant gets into.
   agents: { pure: ['src'], sampled: [], tests: ['src/**/!(*-client).test.ts'] },

@@ -1,37 +1,48 @@
-const seed = 20261117
-const windowLines = 8
-export const defaultSampleLines = 400
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { Instrumenter } from '@stryker-mutator/instrumenter'
+import { logTexts } from './log-texts.mjs'
+import { keyOf } from './mutant-key.mjs'
 
-/** Windows of lines chosen at random, the same ones each time, in the form Stryker takes (`file.ts:10-17`). */
-export function sampleOfLines(
-  files: readonly { path: string; lines: number }[],
-  wantedLines = defaultSampleLines,
-): string[] {
-  const windows = files.flatMap(({ path, lines }) =>
-    Array.from({ length: Math.ceil(lines / windowLines) }, (_, index) => ({
-      path,
-      from: index * windowLines + 1,
-      to: Math.min(lines, (index + 1) * windowLines),
-    })),
+/** Part of every sample: another number chooses other mutants. */
+export const defaultSeed = 20261117
+export const defaultSampleSize = 100
+
+/**
+ * The keys of `size` mutants of these files, chosen at random and the same ones each time: each mutant has its place in an
+ * order that depends on nothing but the seed and the mutant, so that a file that is added moves few of them.
+ */
+export async function sampleOfMutants(
+  root: string,
+  files: readonly string[],
+  { size, seed }: { size: number; seed: number },
+): Promise<string[]> {
+  const instrumenter = new Instrumenter(silent)
+  const { mutants } = await instrumenter.instrument(
+    files.map((path) => ({ name: join(root, path), mutate: true, content: readFileSync(join(root, path), 'utf8') })),
+    { plugins: null, excludedMutations: [], ignorers: [logTexts], noHeader: true },
   )
-  const random = generator(seed)
-  const shuffled = windows
-    .map((window) => ({ window, order: random() }))
-    .sort((one, other) => one.order - other.order)
-    .map(({ window }) => window)
-  return shuffled
-    .slice(0, Math.ceil(wantedLines / windowLines))
-    .map(({ path, from, to }) => `${path}:${from}-${to}`)
-    .sort()
+  return mutants
+    .filter(({ status }) => status !== 'Ignored')
+    .map((mutant) => keyOf({ ...mutant, fileName: relative(root, mutant.fileName) }))
+    .map((key) => ({ key, order: createHash('sha256').update(`${seed} ${key}`).digest('hex') }))
+    .sort((one, other) => (one.order < other.order ? -1 : 1))
+    .slice(0, size)
+    .map(({ key }) => key)
 }
 
-/** Mulberry32: small, and the same on every machine. */
-function generator(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
+const silent = {
+  isTraceEnabled: () => false,
+  isDebugEnabled: () => false,
+  isInfoEnabled: () => false,
+  isWarnEnabled: () => false,
+  isErrorEnabled: () => false,
+  isFatalEnabled: () => false,
+  trace: () => undefined,
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  fatal: () => undefined,
 }

@@ -192,7 +192,7 @@ const asks: Proof = async (table, script) => {
   await answer('q2', /deny|reject|no\b/i)
   const task = await platform.api.untilEnded(id)
   expect(await repo.show(task.branch!, 'allowed.txt')).toBe('yes')
-  await expect(repo.show(task.branch!, 'denied.txt')).rejects.toThrow()
+  await expect(repo.show(task.branch!, 'denied.txt')).rejects.toThrow(/'denied.txt' does not exist/)
 }
 
 const isCounted: Proof = async (table, script) => {

@@ -146,7 +146,7 @@ describe('conflicts', () => {
     await member(passes, 'a')
     await newClaim(passes)
     passes.fault = refuse(patchOf('/sandboxclaims/c'), refusal(500, 'InternalError'))
-    await expect(passes.claim('c')).rejects.toThrow()
+    await expect(passes.claim('c')).rejects.toMatchObject({ code: 'InternalError', status: 500 })
     expect(passes.warm.size(line)).toBe(1)
   })
 

@@ -193,7 +193,7 @@ describe('pacing', () => {
       ({ method, path }) => method === 'POST' && path.endsWith('/sandboxes'),
       refusal(500, 'InternalError'),
     )
-    await expect(passes.pool('pool')).rejects.toThrow()
+    await expect(passes.pool('pool')).rejects.toMatchObject({ code: 'InternalError', status: 500 })
     expect(creates(passes)).toBe(1)
     passes.fault = undefined
     await settle(passes)

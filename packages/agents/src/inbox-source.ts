@@ -1,7 +1,7 @@
 /**
  * How a program beside the agent takes what it is told while the agent runs: every file of the inbox once, in the order of
- * the names. Files stay where they are and appear whole, so that whoever writes one need not know whether it was written
- * before: the same name is the same entry. Plain JavaScript in a string, for the programs that go into sandboxes.
+ * the names. Files stay where they are and appear whole, so that a writer may repeat one without knowing whether it was
+ * written before: the same name is the same entry. Plain JavaScript in a string, for the programs that go into sandboxes.
  */
 export const inboxSource: string = `
 import { mkdirSync, readdirSync, readFileSync, watch } from 'node:fs'

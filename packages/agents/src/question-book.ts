@@ -38,7 +38,7 @@ export class QuestionBook {
     return []
   }
 
-  /** The agent no longer waits for these: it, or somebody else, settled them. */
+  /** The agent no longer waits for these: they were settled without an answer from us. */
   withdraw(matches: (question: AgentQuestion) => boolean): AgentEvent[] {
     return this.open.filter(matches).flatMap(({ name }) => this.#settle(name, undefined))
   }

@@ -72,6 +72,6 @@ describe('bad input', () => {
   it('a body that is too long is refused without being kept', async () => {
     const long = JSON.stringify({ argv: ['echo', 'x'.repeat(3 * 1024 * 1024)] })
     const response = await daemon.fetch(put('/v1/processes/long', long))
-    expect(response.status).toBe(413)
+    expect([response.status, await response.json()]).toMatchObject([413, { error: { code: 'RequestEntityTooLarge' } }])
   })
 })

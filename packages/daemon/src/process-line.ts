@@ -64,7 +64,7 @@ export function serveProcessLine(line: Duplex, open: OpenProcess): void {
     try {
       for (const message of messages.push(chunk)) take(message)
     } catch {
-      // Not our protocol: whoever it is starts again from the beginning.
+      // Not our protocol: closing tells the client, which opens a new connection.
       line.destroy()
     }
   })

@@ -38,18 +38,20 @@ describe('the runner', () => {
 
   it('S0-C5: refuses a bad body with 400, whatever is bad about it, and stays free for a task', async () => {
     await start({ CORRAL_DAEMON_RUNNER_WORK_MS: '60000' })
-    const badBodies = [
-      'hello',
-      '',
-      '{"message":"m"}',
-      '{"taskID":"../x","message":"m"}',
-      '{"taskID":"a","message":1}',
-      '[]',
+    const badBodies: [body: string, says: RegExp][] = [
+      ['hello', /JSON/],
+      ['', /JSON/],
+      ['{"message":"m"}', /taskID/],
+      ['{"taskID":"../x","message":"m"}', /taskID/],
+      ['{"taskID":"a","message":1}', /message/],
+      ['[]', /object/],
     ]
-    for (const body of badBodies) {
+    for (const [body, says] of badBodies) {
       const refused = await post(body)
       expect([body, refused.status]).toEqual([body, 400])
-      expect(await refused.json()).toMatchObject({ error: { code: 'BadRequest' } })
+      expect(await refused.json()).toMatchObject({
+        error: { code: 'BadRequest', message: expect.stringMatching(says) },
+      })
     }
     expect((await post(task)).status).toBe(202)
   })

@@ -24,9 +24,9 @@ privateNetworks.addSubnet('fc00::', 7, 'ipv6')
 const isPrivate = (address: string): boolean => privateNetworks.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 /**
- * `fetch` for addresses that come from outside: an index names files on other hosts, and registries redirect. Whoever
- * publishes a package chooses them, so such a host must not be this machine, nor in a private network unless a registry is
- * there too. The address that is dialled is the one that was checked.
+ * `fetch` for addresses that come from outside: an index names files on other hosts, and registries redirect. The
+ * publisher of a package chooses them, so such a host must not be this machine, nor in a private network unless a registry
+ * is there too. The address that is dialled is the one that was checked.
  */
 export function guardedFetch(rules: FetchRules, plainFetch: typeof fetch = fetch): Fetch {
   const addressesOf = async (host: string): Promise<string[]> =>

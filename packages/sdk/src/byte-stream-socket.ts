@@ -88,7 +88,7 @@ export class ByteStreamSocket extends Duplex {
       }
       if (this.destroyed) return
       this.push(null)
-      // Nobody reads an idle connection, so nobody would see its end.
+      // An idle connection has no reader that would notice its end.
       if (this.readableLength === 0) this.destroy()
     } catch (error) {
       this.destroy(error instanceof Error ? error : new Error(String(error)))

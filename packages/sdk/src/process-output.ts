@@ -1,6 +1,6 @@
 import type { SandboxError } from './sandbox-error.js'
 
-/** Unread bytes at which the command has to wait, when somebody reads; before anybody does, four times as many. */
+/** Unread bytes at which the command has to wait while the stream has a reader; before it has one, four times as many. */
 const highWaterBytes = 256 * 1024
 const unreadBytes = 4 * highWaterBytes
 const tailBytes = 64 * 1024
@@ -34,13 +34,13 @@ export class OutputChannel<T = Uint8Array> implements AsyncIterable<T> {
     return this.#bytes >= (this.#isWanted ? highWaterBytes : unreadBytes)
   }
 
-  /** Somebody reads from now on. */
+  /** The stream has a reader from now on. */
   want(): void {
     this.#isWanted = true
     this.#tellRoom()
   }
 
-  /** Nobody will read, unless somebody does already. */
+  /** The stream will get no reader: values are dropped, unless it has one already. */
   drain(): void {
     this.#isDrained = true
     this.#trim()

@@ -21,7 +21,7 @@ export interface ReversePort extends AsyncDisposable {
   readonly port: number
   /** Settles when the first line is parked; rejects where the daemon refuses the port, or after `close`. */
   readonly ready: Promise<void>
-  /** Drops every line and connection. The daemon keeps the port for whoever parks the next line. */
+  /** Drops every line and connection. The daemon keeps the port open for the next `openReversePort`. */
   close(): Promise<void>
 }
 

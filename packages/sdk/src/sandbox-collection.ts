@@ -81,7 +81,8 @@ export class SandboxCollection {
 
   /**
    * The sandbox of the claim with this name, made where there is none. Safe to repeat and to call from many places at
-   * once: all get the same one. A claim on another pool is refused with `Conflict` and left alone. Nobody owns the answer.
+   * once: all get the same one. A claim on another pool is refused with `Conflict` and left alone. The handle does
+   * not own the sandbox.
    */
   async getOrCreate(
     request: CreateSandboxRequest & { name: string } & WaitOptions & InNamespace,

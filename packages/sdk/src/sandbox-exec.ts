@@ -96,7 +96,7 @@ export async function execStream(
       process.kill()
     }
   }
-  // Nobody awaits a kill by signal; a cluster that cannot be reached shows in `wait`.
+  // The kill that `signal` causes has no caller to throw to; a cluster that cannot be reached shows in `wait`.
   const onAbort = () => void kill().catch(() => {})
   signal?.addEventListener('abort', onAbort, { once: true })
   if (signal?.aborted) onAbort()

@@ -50,7 +50,7 @@ export interface HandleParts {
   readonly telemetry: Telemetry
 }
 
-/** A sandbox somebody else owns: names and a way to it. Letting go of it ends nothing. */
+/** A sandbox that this handle does not own: its names and a connection. Closing the handle leaves the sandbox running. */
 export class SandboxHandle {
   readonly name: string
   readonly namespace: string

@@ -82,7 +82,7 @@ export class SandboxLink {
     if (!this.#open) {
       const opening = this.#connect(signal)
       this.#open = opening
-      // A line that could not be opened is not kept; whoever waits for it is told.
+      // A connection that could not be opened is not kept; the callers that wait for it get the error.
       opening.catch(() => {
         if (this.#open === opening) this.#open = undefined
       })

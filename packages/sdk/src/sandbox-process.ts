@@ -7,7 +7,7 @@ export interface ProcessResult {
   readonly exitCode: number
   /** The signal that ended it, where one did. */
   readonly signal?: number | undefined
-  /** What nobody has read as a stream, as text. */
+  /** As text: the output that was not read as a stream. */
   readonly stdout: string
   readonly stderr: string
 }
@@ -52,7 +52,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     this.stdout = new ProcessOutput(this.#channels.stdout)
     this.stderr = new ProcessOutput(this.#channels.stderr)
     this.#ended = this.#run()
-    // Whoever awaits, iterates or reads is told; a command nobody looks at must not end the program.
+    // `wait`, iteration and the streams throw it. Without this a command that the caller never awaits ends the program.
     this.#ended.catch(() => {})
   }
 
@@ -66,7 +66,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     return this.#offset
   }
 
-  /** Settles with the end. Output nobody reads is let go. */
+  /** Settles when the command ends. Output that is not being read is dropped. */
   get exitCode(): Promise<number> {
     this.#drain()
     return this.#ended.then(({ exitCode }) => exitCode)
@@ -181,7 +181,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     }
     const full = [this.#pieces, this.#channels.stdout, this.#channels.stderr].filter((channel) => channel.isFull)
     if (full.length === 0) return undefined
-    // A stream nobody reads must not stop the one that is read.
+    // Without this an unread stream, once full, stops the one that is read.
     if (this.#pieces.isWanted || this.#isWanted()) {
       for (const channel of full) if (!channel.isWanted) channel.drain()
     }

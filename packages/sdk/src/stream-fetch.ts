@@ -61,7 +61,7 @@ async function send(agent: Agent, url: string, init: RequestInit, closed: AbortS
   try {
     return await sendOnce(agent, url, init, signal)
   } catch (error) {
-    // A kept connection may have ended just as it was picked. Whoever can be asked twice is asked on a new one.
+    // A kept connection may have ended just as it was picked. A request that may be repeated is sent again on a new one.
     if (!(error instanceof StaleConnection) || !isRepeatable(init)) throw unwrap(error)
     return await sendOnce(agent, url, init, signal).catch((again: unknown) => {
       throw unwrap(again)

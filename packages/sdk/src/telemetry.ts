@@ -15,7 +15,7 @@ export class Telemetry {
     try {
       this.#api = await import('@opentelemetry/api')
     } catch {
-      // Not installed: there is nobody to tell.
+      // Not installed: no spans are recorded.
     }
   }
 

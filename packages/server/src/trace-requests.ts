@@ -5,7 +5,7 @@ import { matchedRoutes } from 'hono/route'
 
 const traces = new WeakMap<Request, string>()
 
-/** The `traceparent` of the span a request is answered in; undefined where nobody traces it. */
+/** The `traceparent` of the span a request is answered in; undefined where it is not traced. */
 export function traceparentFor({ req }: Context): string | undefined {
   return traces.get(req.raw)
 }

@@ -84,3 +84,7 @@ it('tasks taken within a millisecond have times that differ, in their order', ()
   const times = acceptedTimes(() => now)
   expect([times(), times()]).toEqual(['2026-01-01T00:00:00.000000Z', '2026-01-01T00:00:00.000001Z'])
 })
+
+it('the order is kept in an annotation that earlier releases wrote too', () => {
+  expect(acceptedAtAnnotation).toBe('corral.dev/accepted-at')
+})

@@ -20,7 +20,7 @@ export interface TaskIdentity {
   group?: AgentTask['spec']['group'] | undefined
   /** See `acceptedAtAnnotation`. */
   acceptedAt: string
-  /** The span of the request, where somebody traces it. */
+  /** The span of the request, where it carried a `traceparent`. */
   traceparent?: string | undefined
 }
 

@@ -197,3 +197,11 @@ describe('where a retry begins', () => {
     expect(() => retryOf(task, wanted)).toThrow(expect.objectContaining({ code, message, ...told }) as Error)
   })
 })
+
+it('a task whose record was lost has nothing to begin with', () => {
+  const { status: _status, ...bare } = noClone
+  const conditions = (noClone.status?.conditions ?? []).filter(({ type }) => type === 'Succeeded')
+  const task = { ...bare, status: { conditions } }
+  expect(retryOf(task, {}).spec).toEqual({ from: 'start', uid: 'uid-a' })
+  expect(() => retryOf(task, { from: 'push' })).toThrow('kept no commit that could be pushed')
+})

@@ -15,7 +15,9 @@ export const endpointSchema: z.ZodType<Endpoint> = z.strictObject({
     .regex(/^[a-z][a-z0-9-]{0,40}$/, 'must be lower-case letters, digits and dashes, beginning with a letter')
     .refine((name) => !providers.has(name), 'is the name of a provider'),
   kind: z.string().refine((kind) => providers.has(kind), `must be one of ${[...providers.keys()].join(', ')}`),
-  base_url: z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' }).max(2048),
+  base_url: z
+    .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
+    .max(2048, 'must be at most 2048 characters long'),
 })
 
 /** The name of the secret that holds an endpoint's key. */

@@ -79,21 +79,29 @@ it('says when to come again where no node serves streams, also to a request for 
 })
 
 describe('authentication', () => {
-  it.each<{ who: string; call: Call; path: string; status: number }>([
-    { who: '2: nobody', call: { as: 'nobody' }, path: '/api', status: 401 },
+  it.each<{ who: string; call: Call; path: string; status: number; says?: RegExp }>([
+    { who: '2: nobody', call: { as: 'nobody' }, path: '/api', status: 401, says: /"reason":\s*"Unauthorized"/ },
     {
       who: '3: a wrong token',
       call: { as: 'nobody', headers: { authorization: 'Bearer no' } },
       path: '/api',
       status: 401,
+      says: /"reason":\s*"Unauthorized"/,
     },
     { who: '3: the right token', call: {}, path: '/api', status: 200 },
     { who: '4: a client certificate', call: { as: 'certificate' }, path: '/api', status: 200 },
     { who: '5: nobody asking for health', call: { as: 'nobody' }, path: '/readyz', status: 200 },
     { who: '6: nobody asking for the version', call: { as: 'nobody' }, path: '/version/', status: 200 },
-    { who: 'a web page', call: { headers: { origin: 'https://evil.example' } }, path: '/api', status: 403 },
-  ])('$who gets $status', async ({ call: options, path, status }) => {
-    expect((await call(path, options)).status).toBe(status)
+    {
+      who: 'a web page',
+      call: { headers: { origin: 'https://evil.example' } },
+      path: '/api',
+      status: 403,
+      says: /origin|web page/i,
+    },
+  ])('$who gets $status', async ({ call: options, path, status, says = /./ }) => {
+    const answer = await call(path, options)
+    expect([answer.status, answer.text]).toEqual([status, expect.stringMatching(says)])
   })
 
   it('4: a review shows name and groups of the certificate', async () => {
@@ -112,7 +120,8 @@ describe('authentication', () => {
     const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
     const answer = await call(review, { method: 'POST', as: 'nobody', headers, body: '{}' })
     expect(JSON.parse(answer.text).status.userInfo.username).toBe('system:serviceaccount:default:default')
-    expect((await call('/api/v1/namespaces/default/secrets', { as: 'nobody', headers })).status).toBe(403)
+    const secrets = await call('/api/v1/namespaces/default/secrets', { as: 'nobody', headers })
+    expect([secrets.status, JSON.parse(secrets.text).message]).toEqual([403, expect.stringContaining('serviceaccount')])
     const tokenReview = { spec: { token: issued.status.token } }
     const reviewed = await call('/apis/authentication.k8s.io/v1/tokenreviews', {
       method: 'POST',

@@ -41,20 +41,29 @@ describe('list', () => {
   })
 
   it.each([
-    { query: 'labelSelector=a b', status: 400 },
-    { query: 'fieldSelector=data.x=1', status: 400 },
-    { query: 'resourceVersionMatch=Exact', status: 422 },
-    { query: 'sendInitialEvents=true', status: 422 },
-    { query: 'sendInitialEvents=false', status: 422 },
-    { query: 'watch=1&continue=x', status: 422 },
-    { query: 'watch=1&sendInitialEvents=true&resourceVersionMatch=Exact', status: 422 },
-    { query: 'fieldSelector= metadata.name=c', status: 400 },
-    { query: 'watch=1&sendInitialEvents=true', status: 422 },
-    { query: 'resourceVersion=abc', status: 400 },
-    { query: 'limit=abc', status: 400 },
-    { query: 'continue=abc', status: 400 },
-  ])('69, 70, 81: $query is refused with $status', async ({ query, status }) => {
-    expect((await api.call('GET', `${url}?${query}`)).status).toBe(status)
+    { query: 'labelSelector=a b', status: 400, says: "found 'b', expected: in, notin" },
+    { query: 'fieldSelector=data.x=1', status: 400, says: '"data.x" is not a known field selector' },
+    { query: 'resourceVersionMatch=Exact', status: 422, says: 'forbidden unless resourceVersion is provided' },
+    { query: 'sendInitialEvents=true', status: 422, says: 'sendInitialEvents is forbidden for list' },
+    { query: 'sendInitialEvents=false', status: 422, says: 'sendInitialEvents is forbidden for list' },
+    { query: 'watch=1&continue=x', status: 422, says: 'resourceVersionMatch is forbidden when continue is provided' },
+    {
+      query: 'watch=1&sendInitialEvents=true&resourceVersionMatch=Exact',
+      status: 422,
+      says: 'supported values: "NotOlderThan"',
+    },
+    { query: 'fieldSelector= metadata.name=c', status: 400, says: '" metadata.name" is not a known field selector' },
+    {
+      query: 'watch=1&sendInitialEvents=true',
+      status: 422,
+      says: 'requires setting resourceVersionMatch to NotOlderThan',
+    },
+    { query: 'resourceVersion=abc', status: 400, says: 'resourceVersion: Invalid value: "abc"' },
+    { query: 'limit=abc', status: 400, says: 'parsing "abc": invalid syntax' },
+    { query: 'continue=abc', status: 400, says: 'continue key is not valid' },
+  ])('69, 70, 81: $query is refused with $status', async ({ query, status, says }) => {
+    const answer = await api.call('GET', `${url}?${query}`)
+    expect([answer.status, answer.value.message]).toEqual([status, expect.stringContaining(says)])
   })
 
   it('84: pages show one moment, whatever is written between them', async () => {
@@ -144,7 +153,10 @@ describe('watch', () => {
       status: 200,
       value: { kind: 'ConfigMap' },
     })
-    expect(await api.call('GET', `${configMaps}/nobody?watch=1`)).toMatchObject({ status: 404 })
+    expect(await api.call('GET', `${configMaps}/nobody?watch=1`)).toMatchObject({
+      status: 404,
+      value: { message: 'configmaps "nobody" not found' },
+    })
   })
 
   it('88: a reader that stops reading is cut off instead of growing the server', async () => {

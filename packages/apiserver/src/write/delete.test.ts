@@ -33,7 +33,11 @@ describe('delete', () => {
     const again = await api.call('DELETE', `${configMaps}/held`)
     expect(again.value.metadata.resourceVersion).toBe(marked.value.metadata.resourceVersion)
     const more = { metadata: { finalizers: ['example.com/a', 'example.com/b'] } }
-    expect((await api.call('PATCH', `${configMaps}/held`, more, MERGE)).status).toBe(422)
+    const added = await api.call('PATCH', `${configMaps}/held`, more, MERGE)
+    expect([added.status, added.value.message]).toEqual([
+      422,
+      expect.stringContaining('no new finalizers can be added'),
+    ])
     expect((await api.call('PATCH', `${configMaps}/held`, { metadata: { finalizers: null } }, MERGE)).status).toBe(200)
     expect((await api.call('GET', `${configMaps}/held`)).status).toBe(404)
   })
@@ -43,8 +47,9 @@ describe('delete', () => {
     const { uid, resourceVersion } = value.metadata
     const remove = (preconditions: object): ReturnType<ServerCaller['call']> =>
       api.call('DELETE', `${configMaps}/pre`, { preconditions })
-    expect((await remove({ uid: 'other' })).status).toBe(409)
-    expect((await remove({ resourceVersion: '1' })).status).toBe(409)
+    const says = (text: string): object => ({ status: 409, value: { message: expect.stringContaining(text) } })
+    expect(await remove({ uid: 'other' })).toMatchObject(says('UID in the precondition (other)'))
+    expect(await remove({ resourceVersion: '1' })).toMatchObject(says('ResourceVersion in the precondition (1)'))
     expect((await remove({ uid, resourceVersion })).status).toBe(200)
   })
 

@@ -147,8 +147,13 @@ describe('update', () => {
   it('48: PUT creates a lease but no config map', async () => {
     const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases/l'
     expect((await api.call('PUT', leases, { metadata: { name: 'l' }, spec: {} })).status).toBe(201)
-    expect((await api.call('PUT', leases, { metadata: { name: 'l' }, spec: {} })).status).toBe(422)
-    expect((await api.call('PUT', `${configMaps}/absent`, configMap('absent'))).status).toBe(404)
+    const again = await api.call('PUT', leases, { metadata: { name: 'l' }, spec: {} })
+    expect([again.status, again.value.message]).toEqual([
+      422,
+      expect.stringContaining('must be specified for an update'),
+    ])
+    const absent = await api.call('PUT', `${configMaps}/absent`, configMap('absent'))
+    expect([absent.status, absent.value.message]).toEqual([404, 'configmaps "absent" not found'])
   })
 
   it('57: fifty parallel patches all land', async () => {
@@ -169,18 +174,23 @@ describe('update', () => {
       immutable: true,
     })
     expect(value.data).toEqual({ a: 'Yg==' })
-    expect((await api.call('PATCH', `${secrets}/s`, { data: { a: 'Yw==' } }, MERGE)).status).toBe(422)
+    const changed = await api.call('PATCH', `${secrets}/s`, { data: { a: 'Yw==' } }, MERGE)
+    expect([changed.status, changed.value.message]).toEqual([
+      422,
+      expect.stringContaining('immutable when `immutable` is set'),
+    ])
   })
 })
 
 describe('patch', () => {
-  it.each<{ what: string; type: string; patch: object; status: number }>([
+  it.each<{ what: string; type: string; patch: object; status: number; says?: string }>([
     { what: '51: a merge patch', type: MERGE, patch: { data: { a: null, c: '3' } }, status: 200 },
     {
       what: '52: a merge patch on a stale version',
       type: MERGE,
       patch: { metadata: { resourceVersion: '1' } },
       status: 409,
+      says: 'the object has been modified',
     },
     { what: '53: a JSON patch', type: JSON_PATCH, patch: [{ op: 'add', path: '/data/d', value: '4' }], status: 200 },
     {
@@ -188,18 +198,34 @@ describe('patch', () => {
       type: JSON_PATCH,
       patch: [{ op: 'test', path: '/data/c', value: '9' }],
       status: 422,
+      says: 'the server rejected our request due to an error in our request',
     },
-    { what: '53: a JSON patch that is no list', type: JSON_PATCH, patch: {}, status: 400 },
-    { what: 'a patch without a patch type', type: 'application/json', patch: {}, status: 415 },
+    {
+      what: '53: a JSON patch that is no list',
+      type: JSON_PATCH,
+      patch: {},
+      status: 400,
+      says: 'a list of operations',
+    },
+    {
+      what: 'a patch without a patch type',
+      type: 'application/json',
+      patch: {},
+      status: 415,
+      says: 'accepted media types include: application/json-patch+json',
+    },
     {
       what: '63: an apply without a manager',
       type: APPLY,
       patch: { apiVersion: 'v1', kind: 'ConfigMap' },
       status: 422,
+      says: 'fieldManager: Required value',
     },
-  ])('$what is answered with $status', async ({ type, patch, status }) => {
+  ])('$what is answered with $status', async ({ type, patch, status, says }) => {
     await api.call('POST', configMaps, configMap('patched', { data: { a: '1', b: '2' } }))
-    expect((await api.call('PATCH', `${configMaps}/patched`, patch, type)).status).toBe(status)
+    const answer = await api.call('PATCH', `${configMaps}/patched`, patch, type)
+    expect(answer.status).toBe(status)
+    if (says) expect(answer.value.message).toContain(says)
   })
 
   it('54: a strategic patch merges containers by name', async () => {
@@ -232,13 +258,17 @@ describe('server-side apply', () => {
 })
 
 it.each([
-  { fieldValidation: 'Strict', status: 422, warning: undefined },
+  { fieldValidation: 'Strict', status: 422, warning: undefined, says: /json patch unknown field "\[0\]\.x"/ },
   { fieldValidation: 'Warn', status: 200, warning: '299 - "json patch unknown field \\"[0].x\\""' },
   { fieldValidation: 'Ignore', status: 200, warning: undefined },
-])('a JSON patch with a member no operation has: $fieldValidation', async ({ fieldValidation, status, warning }) => {
-  await api.call('POST', configMaps, configMap('members'))
-  const operations = [{ op: 'add', path: '/metadata/labels', value: { a: 'b' }, x: 1 }]
-  const url = `${configMaps}/members?dryRun=All&fieldValidation=${fieldValidation}`
-  const { response } = await api.call('PATCH', url, operations, JSON_PATCH)
-  expect([response.status, response.headers.warning]).toEqual([status, warning])
-})
+])(
+  'a JSON patch with a member no operation has: $fieldValidation',
+  async ({ fieldValidation, status, warning, says }) => {
+    await api.call('POST', configMaps, configMap('members'))
+    const operations = [{ op: 'add', path: '/metadata/labels', value: { a: 'b' }, x: 1 }]
+    const url = `${configMaps}/members?dryRun=All&fieldValidation=${fieldValidation}`
+    const { response, value } = await api.call('PATCH', url, operations, JSON_PATCH)
+    expect([response.status, response.headers.warning]).toEqual([status, warning])
+    if (says) expect(value.message).toMatch(says)
+  },
+)

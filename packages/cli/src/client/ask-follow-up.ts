@@ -10,7 +10,7 @@ export interface FollowUpSituation {
   ci?: string | undefined
 }
 
-/** Whether `corral run` asks for the next thing to say: somebody sits there, and there is something to go on from. */
+/** Whether `corral run` asks for a follow-up: it runs in a terminal, and the task has a commit to go on from. */
 export function offersFollowUp(task: TaskView, { isTerminal, json, once, ci }: FollowUpSituation): boolean {
   if (!isTerminal || json || once || (ci !== undefined && ci !== '' && ci !== 'false')) return false
   return task.status !== 'CANCELLED' && task.base_commit !== undefined

@@ -34,7 +34,7 @@ export async function askQuestion(client: TasksClient, id: string, question: Tas
     } catch (error) {
       if (!(error instanceof CorralError)) throw error
       process.stderr.write(`corral: ${error.message}\n`)
-      // Somebody else answered, or it is too late.
+      // The question was answered elsewhere, or has expired.
       if (error.code !== 'Invalid') return
     }
   }

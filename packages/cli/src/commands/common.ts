@@ -58,7 +58,7 @@ export function say(text: string): void {
 /** Narrowest a column is cut to. */
 const narrow = 6
 
-/** A cell stays in its row and column whatever a name, a label or a message of somebody else holds. */
+/** Without line breaks and tabs: a name, label or message from a task must not move the cells after it. */
 const cellText = (text: string): string => terminalText(text, false).replace(/[\n\t\u2028\u2029]+/g, ' ')
 
 /** Columns side by side. On a terminal the widest are cut until a row fits; the first, which names the thing, never is. */

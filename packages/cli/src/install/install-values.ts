@@ -61,7 +61,7 @@ export const serverPorts = { http: 8090, broker: 8787, metrics: 9090, externalMe
 
 const tcp = (port: number): object => ({ port, protocol: 'TCP' })
 
-/** What an installation is unless somebody chooses otherwise; also the values of the chart. */
+/** The defaults of an installation; also the values of the chart. */
 export const defaultValues: InstallValues = {
   namespace: 'corral',
   image: 'corral:0.1.0',

@@ -37,7 +37,7 @@ export function namespaceObject(name: string): object {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: restrictedLabels } }
 }
 
-/** The kinds of Agent Sandbox come with whoever runs its controllers; AgentTask is ours. */
+/** The CRDs of Agent Sandbox belong to the installation of its controllers, which may not be ours; AgentTask is ours. */
 function crds({ controllers }: InstallParts): object[] {
   return crdManifests('cluster').filter(({ spec }) => controllers || spec.group === 'corral.dev')
 }

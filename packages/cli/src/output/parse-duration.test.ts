@@ -21,7 +21,7 @@ it.each(['-1', '65536', 'http', '1.5'])('"%s" is not a port', (text) => {
 
 it('takes any whole number as a count', () => {
   expect(parseCount('0')).toBe(0)
-  expect(() => parseCount('x')).toThrow()
+  expect(() => parseCount('x')).toThrow('Give a whole number.')
 })
 
 it('gathers names over commas and repeats', () => {

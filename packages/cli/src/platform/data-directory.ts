@@ -224,7 +224,7 @@ export function ensureSecret(directory: DataDirectory, name: string): string {
   return secret
 }
 
-/** A secret that somebody else keeps, such as a Secret mounted into a pod. */
+/** A secret from a file that Corral does not write, such as a Secret mounted into a pod. */
 export function readSecretFile(path: string, flag: string): string {
   let text: string
   try {

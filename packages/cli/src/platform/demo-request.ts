@@ -60,7 +60,7 @@ async function makeRepository(path: string): Promise<void> {
   for (const [name, content] of Object.entries(files)) await writeFile(join(half, name), content)
   await git('add', '-A')
   await git('commit', '-q', '-m', 'A median with a bug')
-  // Two first tasks at once: whoever comes second takes the first one's.
+  // Of two commands that make it at once, the second takes the repository of the first.
   await rename(half, path).catch((error: unknown) => {
     if (!existsSync(path)) throw error
     return rm(half, { recursive: true, force: true })

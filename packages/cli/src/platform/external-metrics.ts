@@ -20,7 +20,7 @@ export interface ExternalMetricsServerOptions {
 }
 
 /**
- * Serves `external.metrics.k8s.io` to the aggregation layer of the cluster and to nobody else. Undefined where there is
+ * Serves `external.metrics.k8s.io` to the aggregation layer of the cluster and to no other client. Undefined where there is
  * no certificate: an installation without autoscaling has none.
  */
 export async function startExternalMetrics(
@@ -58,7 +58,7 @@ async function aggregatorOf(client: KubeClient): Promise<{ authority: string; na
   return { authority, names: JSON.parse(data['requestheader-allowed-names'] ?? '[]') as string[] }
 }
 
-/** The figures by name; a pool that nobody wants has a figure too, or it would never shrink. Pure. */
+/** The figures by name; a pool without demand has a figure too, or the autoscaler would never shrink it. Pure. */
 export function figuresOf(demand: TaskDemand | undefined): ExternalMetric[] | undefined {
   if (!demand) return undefined
   const { waiting, running, byPool } = demand

@@ -45,7 +45,7 @@ export function kubeletStreams(options: KubeletStreamsOptions): KubeletStreams {
     const kubelet = kubelets.get(name)
     if (!kubelet || server === undefined || kubelet.server === server) return
     kubelets.delete(name)
-    // Nobody is left who could use the connections: how their end goes is no news.
+    // The node is gone or has another address: an error while its connections close changes nothing.
     const closed = kubelet.transport
       .close()
       .catch(() => {})

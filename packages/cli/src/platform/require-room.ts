@@ -4,7 +4,7 @@ import { CliError } from '../cli-error.js'
 import type { DataDirectory } from './data-directory.js'
 
 /**
- * Sees to it that a start finds room on the disk: frees what nobody needs, and refuses with what takes the space where
+ * Sees to it that a start finds room on the disk: frees the reserve and remains of pods, and refuses with what takes the space where
  * that is not enough. Call with the lock of the directory held.
  */
 export function requireRoom(directory: DataDirectory, log: Logger): void {

@@ -12,8 +12,8 @@ import { providerFrom } from './sandbox-places.js'
 import type { TaskPlatformOptions } from './task-platform.js'
 
 /**
- * The providers of sandboxes as the HTTP API shows them. It adds none: a kubeconfig may name programs to run, so that
- * whoever may write one must already be at home on this machine.
+ * The providers of sandboxes as the HTTP API shows them. It adds none: a kubeconfig may name programs to run, so
+ * that a caller of the API who could write one could run any program here.
  */
 export function sandboxProviders(
   { ownProvider }: Pick<TaskPlatformOptions, 'ownProvider'>,

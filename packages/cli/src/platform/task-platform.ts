@@ -92,7 +92,7 @@ export interface TaskShared {
   metrics: TaskMetrics
   places: SandboxPlaces
   providerStore: ProviderStore
-  /** Where spans go; undefined where nobody collects them. */
+  /** Where spans go; undefined where no collector is configured. */
   spans: SpanSink | undefined
 }
 

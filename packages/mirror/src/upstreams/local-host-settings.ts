@@ -22,7 +22,7 @@ export function localHostSettings(env: NodeJS.ProcessEnv = process.env): HostSet
       execute(program, args, { cwd: '/', env, timeout: answerMs, maxBuffer: 1024 * 1024 }).then(
         ({ stdout }) => stdout,
         (error: { killed?: boolean }) => {
-          // A busy machine is not one without the program: whoever asked is told to try again.
+          // Too slow is not absent: the caller gets an error and tries again, instead of a setting that is missing.
           if (error.killed) throw new Error(`${program} ${args.join(' ')} did not answer within ${answerMs / 1000} s`)
           return undefined
         },

@@ -127,7 +127,7 @@ function paxRecords(content: string): Record<string, string> {
 }
 
 interface Content extends AsyncIterable<Buffer> {
-  /** Reads past what nobody has read. */
+  /** Reads past what was not read. */
   drain(): Promise<void>
 }
 

@@ -27,8 +27,8 @@ const longestPath = 4096
 const mostLinks = 40
 
 /**
- * Unpacks one layer over what is in `root`, which nobody else writes to. Nothing is written outside: links are followed as if
- * `root` were `/`. Every file belongs to this process's user; set-id bits are dropped, devices, pipes and sockets left
+ * Unpacks one layer over what is in `root`, which no other process writes to. Nothing is written outside: links are
+ * followed as if `root` were `/`. Every file belongs to this process's user; set-id bits are dropped, devices, pipes and sockets left
  * out, extended attributes ignored.
  */
 export async function unpackLayer(
@@ -82,7 +82,7 @@ async function place(root: string, at: string, entry: TarEntry, sum: Unpacked, l
       if (there?.isSymbolicLink()) return
       if (there && !there.isDirectory()) await remove(at)
       await mkdir(at, { recursive: true })
-      // Whoever imports has to be able to write into it and to remove it again.
+      // Without write access for its owner, files could not be put into it, nor the image be removed.
       await chmod(at, mode | 0o700)
       return
     }

@@ -32,7 +32,7 @@ describe('numberPool', () => {
     pool.hold(1)
     pool.hold(1)
     pool.release(1)
-    expect(() => pool.take()).toThrow()
+    expect(() => pool.take()).toThrow('no number is left between 1 and 1')
     pool.release(1)
     expect(pool.take()).toBe(1)
   })

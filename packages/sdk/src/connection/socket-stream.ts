@@ -9,7 +9,7 @@ export async function socketStream(socket: Socket, signal?: AbortSignal, event =
   socket.once('close', () => signal?.removeEventListener('abort', drop))
   if (signal?.aborted) drop()
   await once(socket, event)
-  // Told to whoever reads or writes.
+  // Reads and writes throw it. Without a listener an error event ends the program.
   socket.on('error', () => {})
   return {
     [Symbol.asyncIterator]: () => socket[Symbol.asyncIterator](),

@@ -52,7 +52,7 @@ export class CommandHandle {
       this.#detach = () => resolve('detached')
     })
     this.#ended = this.#read(callbacks)
-    // A command nobody waits for must not end the program when it fails.
+    // Without this a command that fails and is never awaited ends the program.
     this.#ended.catch(() => {})
   }
 

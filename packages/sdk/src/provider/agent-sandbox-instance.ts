@@ -55,7 +55,7 @@ export class AgentSandboxInstance implements SandboxInstance {
     return { exitCode, stdout, stderr }
   }
 
-  /** `PermissionDenied` where the sandbox runs as somebody who cannot become root, as it should. */
+  /** `PermissionDenied` where the sandbox runs as a user that cannot become root, as it should. */
   async execAsRoot(cmd: string, args: readonly string[] = []): Promise<InstanceExecResult> {
     this.#lastActivity = new Date()
     const { exitCode, stdout, stderr } = await this.#handle.exec([cmd, ...args], { user: 'root' })
@@ -132,7 +132,7 @@ export class AgentSandboxInstance implements SandboxInstance {
     }
   }
 
-  /** Somebody is at it: its end moves on by the idle time. */
+  /** Marks the sandbox as used: its shutdown time becomes now plus the idle time. */
   async touch(): Promise<void> {
     this.#lastActivity = new Date()
     const minutes = this.#identity.idleTimeoutMinutes
@@ -176,7 +176,7 @@ function sessionId(name: string): string {
 
 function readable(output: ProcessOutput): Readable {
   const stream = Readable.from(output, { objectMode: false })
-  // `wait` tells the reason; a stream nobody reads must not end the program.
+  // `wait` throws the reason. Without a listener an error event ends the program.
   stream.on('error', () => {})
   return stream
 }

@@ -42,7 +42,7 @@ export async function detectRuntime(
   return found === 'refused' && sandboxd === 'refused' ? 'refused' : undefined
 }
 
-/** Our daemon, by a line that its first command goes over, or by its health; `refused` where nobody listens. */
+/** Our daemon, by a line that its first command goes over, or by its health; `refused` where no process listens. */
 async function ourDaemon(
   transport: SandboxTransport,
   fetch: Fetch,
@@ -60,7 +60,7 @@ async function ourDaemon(
   } catch (error) {
     if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
     if (error instanceof CorralError && (error.code === 'Aborted' || error.code === 'Unauthorized')) throw error
-    // Answered, but not by our daemon; or nobody is there.
+    // Another program answered, or none listens.
     return isRefused(error) ? 'refused' : undefined
   }
 }

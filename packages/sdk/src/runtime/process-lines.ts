@@ -46,7 +46,7 @@ export class ProcessLines {
 
   /**
    * Opens a line ahead of its first command. Answers which life of our daemon is there; undefined where something else
-   * answers, or a daemon that knows no lines. Rejects where nobody listens.
+   * answers, or a daemon that knows no lines. Rejects where no process listens on the port.
    */
   async probe(signal?: AbortSignal): Promise<string | undefined> {
     const line = await this.#connect(signal)
@@ -153,7 +153,7 @@ class ProcessLine {
     this.#stream.ref?.()
     let isOver = false
     const sent = this.#stream.write(encodeLineMessage({ type: 'start', ...start }))
-    // Whoever reads is told: a line that takes no command brings no frame either.
+    // A connection that takes no command brings no frame either: ending it tells the reader of the output.
     sent.catch(() => this.destroy())
     const frames = this.#frames(() => {
       isOver = true
@@ -176,7 +176,7 @@ class ProcessLine {
     }
   }
 
-  /** Looks on while nobody uses it, so that its end is noticed and no program waits for it. */
+  /** Reads while no command uses it, so that its end is noticed, and does not keep the program running. */
   rest(): void {
     this.#isResting = true
     this.#stream.unref?.()

@@ -84,3 +84,22 @@ it('a task whose provider asked to wait lets younger ones of others go first, an
   expect(limiter.mayStart('middle')).toBe(false)
   expect(limiter.mayStart('held')).toBe(true)
 })
+
+it('a place that was given out stays given when an older task appears before the record has come back', () => {
+  const limiter = grantsFor([task('young', 10)], 1)
+  expect(limiter.mayStart('young')).toBe(true)
+  for (const each of [task('young', 10), task('older', 20)]) limiter.observe(each)
+  expect(limiter.mayStart('older')).toBe(false)
+  expect(limiter.inOrder().map(({ metadata }) => metadata.name)).toEqual(['older'])
+})
+
+it('an ended task gives back the place it was given, and tasks of one second go by version and name', () => {
+  const limiter = grantsFor([task('a', 10)], 1)
+  expect(limiter.mayStart('a')).toBe(true)
+  limiter.observe(task('a', 10, ['Succeeded']))
+  const later = task('b', 10)
+  const versioned = { ...later, metadata: { ...later.metadata, resourceVersion: '2' } }
+  for (const each of [versioned, task('d', 10), task('c', 10)]) limiter.observe(each)
+  expect(limiter.inOrder().map(({ metadata }) => metadata.name)).toEqual(['c', 'd', 'b'])
+  expect([...limiter.admissible()]).toEqual(['c'])
+})

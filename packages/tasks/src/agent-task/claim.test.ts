@@ -27,6 +27,7 @@ describe('the claim of a task', () => {
         { kind: 'AgentTask', name: 'task-abc', uid: 'uid-1', controller: true, blockOwnerDeletion: false },
       ],
     })
+    expect(claim.metadata).not.toHaveProperty('annotations')
     expect(claim.spec).toMatchObject({ warmPoolRef: { name: 'default' } })
     expect(claim.spec.env).toBeUndefined()
   })
@@ -38,6 +39,11 @@ describe('the claim of a task', () => {
       ) - now.getTime()
     expect(ends()).toBeGreaterThan(1800_000)
     expect(ends(7200) - ends(3600)).toBe(3600_000)
+    const held = (holdSandboxSeconds: number) =>
+      Date.parse(claimFor(task({ holdSandboxSeconds }), 'p', now).spec.lifecycle?.shutdownTime ?? '') - now.getTime()
+    // Five minutes to get a sandbox, half an hour of work, three quarters of slack.
+    expect(held(0)).toBe((5 + 30 + 45) * 60_000)
+    expect(held(600) - held(0)).toBe(600_000)
     expect(claimFor(task(), 'p', now).spec.lifecycle?.shutdownPolicy).toBe('Delete')
   })
 

@@ -32,7 +32,7 @@ export function claimFor(task: Stored<AgentTask>, pool: string, now: Date): Sand
   const egress = egressOf(task, 'setup')
   const holdMs = (task.spec.holdSandboxSeconds ?? defaultHoldSandboxSeconds) * 1000
   const neededMs = taskLimits.provisioningMs + timeoutMs + checksTimeMs(task) + holdMs
-  // Only where somebody traces the task: the controllers join what the claim carries.
+  // Only where the task is traced: the controllers put their spans below the one that the claim carries.
   const annotations = traceAnnotations(traceOf(task) && sandboxTrace(task))
   const shutdownTime = new Date(now.getTime() + neededMs + shutdownSlackMs)
   return {

@@ -44,6 +44,16 @@ describe('what a task needs next', () => {
       world: { mayStart: false, task: task({ spec: { cancelRequested: true } }) },
       does: ['finish Cancelled'],
     },
+    ...['PodFailed', 'PodSucceeded', 'ClaimExpired', 'SandboxExpired', 'SandboxMissing'].map((reason) => ({
+      when: `its sandbox is gone before it was ready (${reason})`,
+      world: { task: task({ passed: ['Admitted'] }), claim: claim(condition('Ready', 'False', reason)) },
+      does: ['startAgain'],
+    })),
+    {
+      when: 'it is cancelled while its sandbox is on its way',
+      world: { task: task({ passed: ['Admitted'], spec: { cancelRequested: true } }) },
+      does: ['finish Cancelled'],
+    },
     { when: 'FR-1: it is admitted', world: { task: task({ passed: ['Admitted'] }) }, does: ['createClaim'] },
     {
       when: 'the claim is not ready yet',

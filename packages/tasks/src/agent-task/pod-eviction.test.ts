@@ -1,5 +1,5 @@
 import { type AgentTask, oomKillsAnnotation, type Pod, type Stored } from '@corral/resources'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { StepOutcome } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
 import type { TaskAction } from './plan.js'
@@ -272,4 +272,43 @@ describe('a task whose sandbox was lost ends with what it was evicted for', () =
     expect(insteadOfLoss(again, evicted)).toEqual({ kind: 'finish', ending: evicted })
     expect(insteadOfLoss(again, undefined)).toBe(again)
   })
+})
+
+describe('which failures an eviction explains', () => {
+  const full: Eviction = { code: 'DiskFull', message: 'no room', isOver: false }
+  it.each(['SetupFailed', 'CloneFailed', 'AgentStartFailed', 'ResultFailed', 'SandboxLost'] as const)(
+    '%s',
+    async (code) => {
+      const failed = withEviction(Promise.reject(new TaskError(code, 'x')), async () => full)
+      await expect(failed).rejects.toMatchObject({ code: 'DiskFull', message: 'no room' })
+    },
+  )
+
+  it.each([
+    { reason: 'AgentKilled', asks: 20 },
+    { reason: 'DiskFull', asks: 20 },
+    { reason: 'AgentFailed', asks: 15 },
+    { reason: 'AgentFailed', exitCode: 137, asks: 20 },
+    { reason: 'Completed', asks: 0 },
+  ])(
+    'an agent that ended with $reason $exitCode: the node is asked $asks times',
+    async ({ reason, exitCode, asks }) => {
+      vi.useFakeTimers()
+      try {
+        let asked = 0
+        const outcome: StepOutcome = {
+          ...{ condition: 'AgentFinished', reason, message: 'as it was' },
+          ...(exitCode === undefined ? {} : { status: { exitCode } }),
+        }
+        const told = withEviction(Promise.resolve(outcome), async () => {
+          asked += 1
+          return undefined
+        })
+        await vi.advanceTimersByTimeAsync(60_000)
+        expect([await told, asked]).toEqual([outcome, asks])
+      } finally {
+        vi.useRealTimers()
+      }
+    },
+  )
 })

@@ -1,6 +1,6 @@
-import type { AgentTask, Pod, SandboxClaim } from '@corral/resources'
+import type { AgentTask, Pod, SandboxClaim, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { awaitsPod, podProblemOf } from './pod-start.js'
+import { awaitsPod, findPodProblem, podProblemOf } from './pod-start.js'
 
 const container = { name: 'sandbox', ready: false, restartCount: 0, image: 'a', imageID: '' }
 const waiting = (reason: string, message?: string): Pod => ({
@@ -107,5 +107,74 @@ describe('the pod of a claim is read only while the task waits for it', () => {
     { when: 'the task ended', task: task('Admitted', 'Succeeded'), claim: claim(), is: false },
   ])('$is when $when', ({ task, claim, is }) => {
     expect(awaitsPod(task, claim)).toBe(is)
+  })
+})
+
+describe('how long a task waits for a pod that does not start', () => {
+  it.each([
+    ['InvalidImageName', 'ImagePullFailed', 0],
+    ['ErrImageNeverPull', 'ImagePullFailed', 0],
+    ['ErrImagePull', 'ImagePullFailed', 90_000],
+    ['ImagePullBackOff', 'ImagePullFailed', 90_000],
+    ['ImageInspectError', 'ImagePullFailed', 90_000],
+    ['CreateContainerConfigError', 'SandboxCannotStart', 90_000],
+    ['CreateContainerError', 'SandboxCannotStart', 90_000],
+    ['RunContainerError', 'SandboxCannotStart', 90_000],
+    ['CrashLoopBackOff', 'SandboxCannotStart', 90_000],
+  ])('%s: it ends with %s after %i ms', (reason, code, patienceMs) => {
+    expect(podProblemOf(waiting(reason))).toEqual({ reason, message: `container sandbox: ${reason}`, code, patienceMs })
+  })
+
+  it('a scheduler that says nothing is told as one that has no node', () => {
+    const conditions = [{ type: 'PodScheduled', status: 'False' as const }]
+    expect(podProblemOf({ status: { conditions } })).toEqual({
+      ...{ reason: 'Unschedulable', message: 'no node takes the pod', code: 'Unschedulable' },
+      patienceMs: Number.POSITIVE_INFINITY,
+    })
+    const named = [{ type: 'PodScheduled', status: 'False' as const, reason: 'SchedulingGated', message: 'gated' }]
+    expect(podProblemOf({ status: { conditions: named } })).toMatchObject({
+      reason: 'SchedulingGated',
+      message: 'gated',
+    })
+  })
+
+  it('containers that prepare the pod are asked first, and those that run or say nothing are passed over', () => {
+    const init = { ...container, name: 'init', state: { waiting: { reason: 'ErrImagePull' } } }
+    const status = { initContainerStatuses: [init], ...waiting('CrashLoopBackOff').status }
+    expect(podProblemOf({ status })?.message).toBe('container init: ErrImagePull')
+    const quiet = [{ ...container, state: { running: {} } }, { ...container, state: { waiting: {} } }, container]
+    expect(podProblemOf({ status: { containerStatuses: quiet } })).toBeUndefined()
+    expect(podProblemOf({ status: { initContainerStatuses: [init] } })?.reason).toBe('ErrImagePull')
+  })
+})
+
+describe('the pod of a claim that does not become ready', () => {
+  type Client = Parameters<typeof findPodProblem>[0]
+  const claim = (more: object = {}): Stored<SandboxClaim> => ({
+    ...{ apiVersion: 'extensions.agents.x-k8s.io/v1beta1', kind: 'SandboxClaim' },
+    metadata: {
+      ...{ name: 'task-a', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },
+      ...more,
+    },
+    spec: { warmPoolRef: { name: 'default' } },
+    status: { conditions: [], ...('namespace' in more ? { sandbox: { name: 'box' } } : {}) },
+  })
+  const cluster = (objects: Record<string, object>): Client => ({
+    find: async (_kind: unknown, { namespace, name }: { namespace?: string; name: string }) =>
+      objects[`${namespace}/${name}`] as never,
+  })
+
+  it('is the one its sandbox names, or has the name of the claim', async () => {
+    const pod = { metadata: { name: 'box' }, ...waiting('ErrImagePull') }
+    expect(await findPodProblem(cluster({ 'corral/box': pod }), claim({ namespace: 'corral' }))).toMatchObject({
+      reason: 'ErrImagePull',
+    })
+    expect(await findPodProblem(cluster({ 'default/task-a': pod }), claim())).toMatchObject({ reason: 'ErrImagePull' })
+  })
+
+  it('explains nothing while it is not there or cannot be read', async () => {
+    expect(await findPodProblem(cluster({}), claim())).toBeUndefined()
+    const away = { find: () => Promise.reject(new Error('away')) } as unknown as Client
+    expect(await findPodProblem(away, claim())).toBeUndefined()
   })
 })

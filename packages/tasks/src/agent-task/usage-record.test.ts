@@ -73,3 +73,58 @@ it('a refusal for the budget is remembered over a restart', async () => {
   expect(await createUsageRecord(events).budgetRefusal(uid)).toBe('used it all')
   expect(await createUsageRecord(events).budgetRefusal('uid-2')).toBeUndefined()
 })
+
+it('what earlier releases recorded as usage is counted, once and as it was priced', async () => {
+  const { events } = records()
+  const used = { input_tokens: 3, output_tokens: 4, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: 0.5 }
+  await events.append(uid, [
+    { type: 'usage', scope: 'delta', ...used },
+    { type: 'usage', scope: 'total', ...used },
+  ])
+  const record = createUsageRecord(events)
+  expect(await record.total(uid)).toEqual({
+    ...{ inputTokens: 3, outputTokens: 4, cacheReadTokens: 0, cacheWriteTokens: 0, costUsd: 0.5 },
+  })
+})
+
+it('a task that is forgotten is counted anew from its log', async () => {
+  const { events } = records()
+  const record = createUsageRecord(events)
+  await record.add(uid, call())
+  await events.append(uid, [call()])
+  expect(await record.spent(uid)).toMatchObject({ tokens: 18 })
+  record.forget(uid)
+  expect(await record.spent(uid)).toMatchObject({ tokens: 36 })
+})
+
+it('a refusal without words, and a model without a name, are told all the same', async () => {
+  const record = createUsageRecord(records().events)
+  const { cost_usd: _cost, model: _model, ...unnamed } = call({ status: 403, code: 'BudgetExceeded' })
+  await record.add(uid, unnamed as ModelCallEvent)
+  expect(await record.budgetRefusal(uid)).toBe('the budget is used up')
+  expect(await record.spent(uid)).toMatchObject({ unpricedModel: 'unknown' })
+  await record.add(uid, call({ code: 'BudgetExceeded', error: 'later' }))
+  expect(await record.budgetRefusal(uid)).toBe('the budget is used up')
+})
+
+it('another code is no refusal for the budget', async () => {
+  const record = createUsageRecord(records().events)
+  await record.add(uid, call({ status: 429, code: 'RateLimited', error: 'slower' }))
+  expect(await record.budgetRefusal(uid)).toBeUndefined()
+})
+
+it('a log that cannot be read is read again at the next question', async () => {
+  const { events } = records()
+  await events.append(uid, [call()])
+  let isAway = true
+  const record = createUsageRecord({
+    ...events,
+    read: (...asked) => {
+      if (isAway) throw new Error('away')
+      return events.read(...asked)
+    },
+  })
+  await expect(record.spent(uid)).rejects.toThrow('away')
+  isAway = false
+  expect(await record.spent(uid)).toMatchObject({ tokens: 18 })
+})

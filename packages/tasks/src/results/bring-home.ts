@@ -32,7 +32,7 @@ export interface WorkTreeState {
   readonly branch: string | undefined
   /** Files that are changed or that git does not know. */
   readonly uncommitted: readonly string[]
-  /** A merge, rebase or the like that somebody has begun. */
+  /** A merge, rebase or the like is under way. */
   readonly isBusy: boolean
   readonly isOwn: boolean
   /** Settings of the repository that name programs git would run for files of the change. */
@@ -123,7 +123,7 @@ function workTreeOf(task: Stored<AgentTask>): string {
 async function look(git: TopGit, top: string, task: Stored<AgentTask>): Promise<WorkTreeState> {
   const { commit = '' } = task.status ?? {}
   const isOwn = (await stat(top)).uid === process.getuid?.()
-  // git itself refuses to look into a repository of somebody else.
+  // git itself refuses to read a repository of another user.
   if (!isOwn)
     return { isOwn, isBusy: false, branch: '', uncommitted: [], programs: [], filtered: [], hasCommit: true }
   const text = (args: readonly string[]): Promise<string> => git(args).catch(() => '')

@@ -5,7 +5,7 @@ import { derivedId, newSpan, type TraceParent, traceOf } from './trace-context.j
 
 type Task = Pick<Stored<AgentTask>, 'metadata' | 'spec' | 'status'>
 
-/** The span of a whole task, below the request that made it; its own trace where nobody traced that. */
+/** The span of a whole task, below the request that made it; its own trace where that had none. */
 export function taskTrace({ metadata }: Task): TraceParent & { parentId?: string } {
   const parent = traceOf({ metadata })
   return {
@@ -24,7 +24,7 @@ export function sandboxTrace(task: Task): TraceParent {
 
 /**
  * What is told of a task once it has ended: itself, its time in the queue and the wait for its sandbox, from its record.
- * None where whoever asked for the task does not keep the trace. Pure.
+ * None where the trace of the request is not sampled. Pure.
  */
 export function taskSpans(task: Task, code: string, now: Date): SpanRecord[] {
   const { traceId, spanId, parentId, isSampled } = taskTrace(task)

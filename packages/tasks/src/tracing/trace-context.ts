@@ -8,7 +8,7 @@ export const traceContextAnnotation = 'opentelemetry.io/trace-context'
 export interface TraceParent {
   readonly traceId: string
   readonly spanId: string
-  /** Whether somebody keeps the trace. */
+  /** Whether the trace is recorded. */
   readonly isSampled: boolean
 }
 

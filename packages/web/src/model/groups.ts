@@ -17,7 +17,7 @@ export const groupTitles: Readonly<Record<TaskGroup, string>> = {
   done: 'Done',
 }
 
-/** `reviewed` are the tasks whose changes somebody has looked at in this browser. */
+/** `reviewed` are the tasks whose changes were opened in this browser. */
 export function groupOf(task: GroupedTask, reviewed: ReadonlySet<string> = new Set()): TaskGroup {
   switch (task.status) {
     case 'WAITING_APPROVAL':

@@ -11,7 +11,7 @@ export interface Notice {
   readonly text: string
 }
 
-/** What is worth telling somebody who looks elsewhere: a task that waits for them, and one that has ended. */
+/** What a notification tells while the page is in the background: a task that waits for an answer, and one that has ended. */
 export function noticesOf(before: ReadonlyMap<string, NoticedTask>, after: ReadonlyMap<string, NoticedTask>): Notice[] {
   const notices: Notice[] = []
   for (const { id, title, status, cause } of after.values()) {

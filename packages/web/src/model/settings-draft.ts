@@ -1,6 +1,6 @@
 import type { PatchSettingsRequest, SettingsView } from '@corral/protocol'
 
-/** The settings as somebody edits them: text until it is sent. */
+/** The settings as the form holds them: text until it is sent. */
 export interface SettingsDraft {
   readonly provider: 'embedded' | 'kubernetes'
   readonly context: string

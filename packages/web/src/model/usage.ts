@@ -10,7 +10,7 @@ export interface UsageRow {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
-  /** Tasks whose cost nobody knows: their model has no price. */
+  /** Tasks whose cost is unknown: their model has no price. */
   readonly unpriced: number
   readonly agentMs: number
 }

@@ -12,10 +12,10 @@ import { FailureCard, ResultCard } from '../parts/result-card.js'
 import { now } from '../state/clock.js'
 import { type TaskLog, tasks } from '../state/stream.js'
 
-/** Entries that exist at once; more come when somebody scrolls up to them. */
+/** Entries that exist at once; more come when the page is scrolled up to them. */
 const pageEntries = 120
 
-/** What happens, as it happens. Follows the end until somebody scrolls up. */
+/** What happens, as it happens. Follows the end until the page is scrolled up. */
 export function Activity(props: {
   id: string
   log: TaskLog

@@ -126,7 +126,7 @@ export function ProjectPage({ name }: { name: string }): JSX.Element {
 }
 
 function ProjectForm({ project, onSaved }: { project?: ProjectView | undefined; onSaved: () => void }): JSX.Element {
-  // What the form began with: a change of somebody else shows as a conflict and not as a field that jumps.
+  // What the form began with: a change from elsewhere is a conflict when it is saved, and no field changes during typing.
   const [base, setBase] = useState(project)
   const [draft, setDraft] = useState<ProjectDraft>(project ? draftOf(project) : emptyProject)
   const [failure, setFailure] = useState<unknown>()

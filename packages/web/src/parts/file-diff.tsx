@@ -20,7 +20,7 @@ interface Props {
   isViewed: boolean
   onViewed: (is: boolean) => void
   comments: readonly DraftComment[]
-  /** Absent where nobody can be told: the task has not ended. */
+  /** Absent while the task has not ended: it takes no comments yet. */
   onComment?: ((comment: DraftComment) => void) | undefined
 }
 

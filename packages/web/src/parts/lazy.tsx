@@ -2,10 +2,10 @@ import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Loading, Problem } from './basics.js'
 
-/** A component whose code comes later. `preload` fetches it before somebody goes there; a failure shows when they do. */
+/** A component whose code comes later. `preload` fetches it before it is shown; a failure shows when it is. */
 export type Lazy<P extends object> = ComponentType<P> & { readonly preload: () => void }
 
-/** A page whose code comes when somebody goes there, or with `preload` a moment before. */
+/** A page whose code is fetched when it is opened, or with `preload` a moment before. */
 export function lazy<P extends object>(
   load: () => Promise<ComponentType<P>>,
   whileLoading: () => JSX.Element | null = () => <Loading />,

@@ -15,7 +15,7 @@ export function QuestionCard(props: { id: string; question: TaskQuestion }): JSX
 
   const answer = async (given: { option: string } | { answer: string }): Promise<void> => {
     setBusy(true)
-    // Where somebody else was quicker the failure says so and the page shows it.
+    // Where the question was answered elsewhere first, the error says so and the page shows it.
     const done = await attempt(async () => {
       await api.answer(id, { question: question.id, ...given })
       return true

@@ -4,7 +4,7 @@ import { go } from './location.js'
 import { remembered } from './preferences.js'
 import { tasks } from './stream.js'
 
-/** Whether this browser tells of tasks while nobody looks at the page. */
+/** Whether this browser shows notifications of tasks while the page is in the background. */
 export const areNoticesOn = remembered('notices', false, (value): value is boolean => typeof value === 'boolean')
 
 /** Turns notices on when the browser lets us; false where a person has to allow it in the browser first. */

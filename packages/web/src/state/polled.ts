@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { isLive } from './stream.js'
 
-/** What a call answers, asked again every few seconds while somebody looks. The last answer stays over a failure. */
+/** What a call answers, asked again every few seconds while the page is visible. The last answer stays over a failure. */
 export function usePolled<T>(call: (signal: AbortSignal) => Promise<T>, key: string, everyMs = 3_000) {
   const [value, setValue] = useState<T>()
   const [failure, setFailure] = useState<unknown>()

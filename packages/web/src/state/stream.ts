@@ -8,7 +8,7 @@ import { loadSession, session } from './api.js'
 
 const connection = signal<ConnectionState>(firstState(Date.now()))
 export const link = computed(() => connection.value.phase)
-/** Writes are off while nobody would hear them. */
+/** Buttons that write are disabled while this is false: the server cannot be reached. */
 export const isLive = computed(() => connection.value.phase === 'live')
 
 export const tasks = signal<ReadonlyMap<string, TaskSummary>>(new Map())

@@ -89,7 +89,7 @@ export class ClaudeParser extends JsonLinesParser {
       const isError = block.is_error === true
       const change = this.#pendingChanges.get(callId)
       this.#pendingChanges.delete(callId)
-      // A question about a call that has its result is settled, whoever settled it.
+      // A question about a call that has its result is settled, also where the answer did not come from us.
       const settled = this.#questions.withdraw((question) => question.callId === callId)
       return [
         ...settled,

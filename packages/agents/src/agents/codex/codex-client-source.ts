@@ -77,7 +77,7 @@ function serve(message) {
   requests.set(String(id), message)
   print({ corral: 'asks', id: String(id) })
 }
-// What nobody is asked is allowed, as everything in the sandbox is.
+// A request that is not shown to the user is allowed: the sandbox is the boundary.
 function decide({ id, method, params }) {
   if (accept[method]) return send({ id, result: { decision: 'accept' } })
   if (method === 'item/tool/requestUserInput') return send({ id, result: { answers: {} } })

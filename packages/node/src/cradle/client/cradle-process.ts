@@ -80,7 +80,7 @@ export function startCradle(options: {
 
 /**
  * Kills the cradle of a directory, whose cells end with it; the next one clears up. Only a process that works in the
- * directory is one: the number may be somebody else's by now.
+ * directory is one: the number may belong to another process by now.
  */
 export function killCradle(cradleDirectory: string): void {
   try {

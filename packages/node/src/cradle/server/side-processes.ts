@@ -90,7 +90,7 @@ export async function killSideProcesses(launcher: number, main: number, cgroup: 
 
 /**
  * Stops them by a signal, all at once where the kernel can freeze a group, and answers which; those that are stopped already
- * are not among them. The main process goes on, so that whoever speaks to it is answered and it can end what it started.
+ * are not among them. The main process goes on, so that it answers its clients and can end what it started.
  */
 export async function stopSideProcesses(launcher: number, main: number, cgroup: Cgroup): Promise<number[]> {
   try {

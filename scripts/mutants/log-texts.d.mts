@@ -1,0 +1,3 @@
+import type { Ignorer } from '@stryker-mutator/api/ignore'
+
+export const logTexts: Ignorer
