@@ -170,27 +170,30 @@ const isSteered: Proof = async (table, script) => {
   expect(told, 'told once').toHaveLength(2)
 }
 
-/** Allowed the first time and denied the second. */
+/** Allowed the first time, over HTTP, and denied the second, from the command line; it waits for both. */
 const asks: Proof = async (table, script) => {
   const { platform, brain } = table
   const { repo, request } = await requestOf(table, script)
   brain.setScript([[script.run('echo yes > allowed.txt')], [script.run('echo no > denied.txt')], text('Done.')])
   const id = await platform.api.create({ ...request, ask: 'always' })
-  const answer = async (name: string, pattern: RegExp): Promise<void> => {
+  const optionOf = async (name: string, pattern: RegExp): Promise<{ id: string; number: number }> => {
     const question = await waitUntil(name, async () => {
       const { status, questions = [] } = await platform.api.get(id)
       const found = questions.find((each) => each.id === name)
       if (!found && isFinalPhase(status)) throw new Error(JSON.stringify((await platform.api.allEvents(id)).slice(-20)))
-      return found
+      return status === 'WAITING_INPUT' ? found : undefined
     })
     expect(question).toMatchObject({ kind: 'permission', text: expect.any(String) })
-    const option = question.options.findIndex(({ label }) => pattern.test(label)) + 1
-    expect(option, JSON.stringify(question.options)).toBeGreaterThan(0)
-    expect(await platform.corral(['task', 'answer', id, '--option', String(option)])).toMatchObject({ code: 0 })
+    const index = question.options.findIndex(({ label }) => pattern.test(label))
+    expect(index, JSON.stringify(question.options)).toBeGreaterThanOrEqual(0)
+    return { id: question.options[index]!.id, number: index + 1 }
   }
-  await answer('q1', /^(allow|yes)( once)?$/i)
-  await answer('q2', /deny|reject|no\b/i)
+  const allow = { question: 'q1', option: (await optionOf('q1', /^(allow|yes)( once)?$/i)).id }
+  expect(await platform.api.request('POST', `/tasks/${id}/answers`, { body: allow })).toMatchObject({ status: 202 })
+  const deny = await optionOf('q2', /deny|reject|no\b/i)
+  expect(await platform.corral(['task', 'answer', id, '--option', String(deny.number)])).toMatchObject({ code: 0 })
   const task = await platform.api.untilEnded(id)
+  expect(task.questions).toMatchObject([{ answer: expect.any(String) }, { answer: expect.any(String) }])
   expect(await repo.show(task.branch!, 'allowed.txt')).toBe('yes')
   await expect(repo.show(task.branch!, 'denied.txt')).rejects.toThrow(/'denied.txt' does not exist/)
 }
