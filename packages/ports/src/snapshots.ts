@@ -27,6 +27,11 @@ export interface SnapshotStore {
   inUse(name: string): string[]
   /** An absent one counts as removed. Rejects with `InUse` while a pod has it. */
   remove(name: string): Promise<void>
+  /**
+   * Whether a pod can rename directories that come from a snapshot. Where it cannot, `rename` fails with `EXDEV`, which surprises
+   * programs that meet a snapshot they did not ask for.
+   */
+  readonly canRename: boolean
 }
 
 export interface SealRequest {

@@ -20,5 +20,7 @@ export function snapshotStore(
     },
     inUse: (name) => directory.inUse(name),
     remove: (name) => directory.remove(name),
+    // Only root may mount an overlay that remembers where a directory came from.
+    canRename: process.getuid?.() === 0,
   }
 }

@@ -43,6 +43,7 @@ export async function usableCheckouts(
 
 async function mayUseCheckout(context: SandboxContext, environment: AgentTaskStatus['environment']): Promise<boolean> {
   const { spec, status } = context.task
+  if (!context.environments?.givesCheckouts()) return false
   if (spec.useSnapshot === false || status?.sandbox?.takenFrom) return false
   if (spec.repository.lfs || (spec.repository.submodules ?? 'none') !== 'none') return false
   if (environment?.image !== undefined) return false

@@ -10,6 +10,8 @@ export interface EnvironmentBuilds {
   /** What it has that a task can be given. */
   snapshots(environment: Stored<Environment>): BuiltSnapshot[]
   find(snapshot: string): BuiltSnapshot | undefined
+  /** Whether tasks that declare no environment may be given a checkout as a snapshot. */
+  givesCheckouts(): boolean
   /** Those of all environments that have this key, the newest first. */
   withKey(key: string): BuiltSnapshot[]
   /** Asks for a build and waits for no end. One that runs, or was made for the same request, is enough. */

@@ -86,6 +86,7 @@ export function startEnvironmentController(options: EnvironmentControllerOptions
     ensure: (identity) => ensureEnvironment(client, namespace, identity),
     snapshots: ownOf,
     find: (name) => all().find((each) => each.name === name),
+    givesCheckouts: () => options.snapshots()?.canRename === true,
     withKey: (key) =>
       all()
         .filter((each) => each.key === key)
