@@ -161,8 +161,10 @@ async function measureCheckpoints(
   }
   const agentMs = (kind: 'with' | 'without'): number => median(runs[kind].map((run) => run.agentMs))
   const taken = runs.with.reduce((sum, run) => sum + run.checkpoints, 0)
-  const cpuMs = (kind: 'with' | 'without'): number => runs[kind].reduce((sum, run) => sum + run.mainCpuMs, 0)
-  const eachMs = Math.max(0, cpuMs('with') - cpuMs('without')) / Math.max(1, taken)
+  const cpuMs = (kind: 'with' | 'without'): number => median(runs[kind].map((run) => run.mainCpuMs))
+  const perRun = median(runs.with.map((run) => run.checkpoints))
+  // Of the same size as what main does for any task: a difference below zero is noise and stays visible.
+  const eachMs = (cpuMs('with') - cpuMs('without')) / Math.max(1, perRun)
   const ratio = agentMs('with') / agentMs('without')
   recorder.samples(
     'agent with checkpoints ms',
@@ -179,7 +181,7 @@ async function measureCheckpoints(
   recorder.row({
     measure: 'processor time of main for one checkpoint, repository of 50 MB',
     unit: 'ms',
-    values: { corral: eachMs },
+    values: { corral: eachMs, 'a task with': cpuMs('with'), 'a task without': cpuMs('without') },
     required: '< 100',
     isMet: taken > 0 && eachMs < 100,
   })
