@@ -4,7 +4,12 @@ import type { DaemonClient } from '@corral/protocol'
 import { isInjectablePath, mergeWarnings } from '@corral/protocol'
 import type { AgentTaskFile } from '@corral/resources'
 import { identitiesOf } from '../commits/identity.js'
-import { requestCheckout, usableCheckouts } from '../environment/build/checkout-snapshot.js'
+import {
+  attachCheckout,
+  checkoutProcess,
+  requestCheckout,
+  usableCheckouts,
+} from '../environment/build/checkout-snapshot.js'
 import type { BuiltSnapshot } from '../environment/build/choose-snapshot.js'
 import { withSnapshot } from '../environment/build/with-snapshot.js'
 import {
@@ -67,12 +72,12 @@ const bringIn: Step = async (context) => {
   const declared = await withSandbox(found ?? (await declaredEnvironment(context, prepared)), context)
   const { daemon } = await context.openSandbox()
   const checkout = checkouts.find(({ commit }) => commit === prepared.since)
-  const attaching = checkout && context.environments?.attach(task, checkout.name, signal)
+  const attaching = checkout && attachCheckout(context, daemon, checkout.name)
   attaching?.catch(() => undefined) // looked at below
   const workspace = await context.findWorkspace()
   const environment = await withSnapshot(context, await withTools(declared, daemon, context, prepared.commit), prepared)
   const isCheckedOut = await daemon.statFile(checkedOutMarker(workspace.scratch, task.metadata.uid), { signal })
-  // It went away meanwhile: everything is sent.
+  // Everything is sent after all.
   if (prepared.since !== undefined && !(await attaching))
     prepared = await context.repository.prepare({ ...request, have: undefined })
   if (prepared.since === undefined) await record.keepFile('bundle-in', prepared.bundlePath)
@@ -163,7 +168,7 @@ export async function checkOut(
   const lfs = await placeLfsObjects(context, daemon, workspace, prepared.lfs)
   const result = await runCommand(
     daemon,
-    `${task.metadata.uid}.checkout`,
+    checkoutProcess(task.metadata.uid),
     {
       argv: ['/bin/sh', '-c', isOntoSnapshot ? checkoutOntoScript : checkoutScript],
       env: {

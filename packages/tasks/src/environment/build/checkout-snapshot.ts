@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
+import type { DaemonClient } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus } from '@corral/resources'
 import type { PreparedRepository } from '../../repository/repository.js'
 import type { SandboxContext } from '../../steps/step.js'
@@ -39,6 +40,24 @@ export async function usableCheckouts(
   // A pod keeps the snapshot it has: an earlier run of the step may have got that far.
   const attached = await environments.attached(task)
   return attached === undefined ? all : all.filter(({ name }) => name === attached)
+}
+
+/** The id of the process that checks a task's base out. */
+export const checkoutProcess = (uid: string): string => `${uid}.checkout`
+
+/**
+ * Gives a checkout to the task's sandbox. False where it went away meanwhile, or where an earlier run of the step began to check
+ * everything out: a repeat joins that process, which must not find another tree in the place of its own.
+ */
+export async function attachCheckout(
+  { environments, task, signal }: SandboxContext,
+  daemon: DaemonClient,
+  snapshot: string,
+): Promise<boolean> {
+  if (!environments) return false
+  const isNew = (await environments.attached(task)) === undefined
+  if (isNew && (await daemon.findProcess(checkoutProcess(task.metadata.uid), { signal }))) return false
+  return environments.attach(task, snapshot, signal)
 }
 
 async function mayUseCheckout(context: SandboxContext, environment: AgentTaskStatus['environment']): Promise<boolean> {
