@@ -87,6 +87,7 @@ describe('several attempts', () => {
     const answers = await Promise.all(tasks.slice(0, 2).map(({ id }) => pick(id)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 409])
     const winner = answers.findIndex(({ status }) => status === 201)
+    expect(answers[1 - winner]!.json).toMatchObject({ error: { code: 'AlreadyPicked' } })
     await platform.api.untilEnded((answers[winner]!.json as { id: string }).id)
     expect(await repo.git('rev-parse', `corral/${group}`)).toBe(tasks[winner]!.commit)
   })

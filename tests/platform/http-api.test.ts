@@ -62,87 +62,140 @@ describe('POST /tasks', () => {
 })
 
 describe('bad input is refused with a code and changes nothing', () => {
-  const bad: { what: string; body?: unknown; rawBody?: string; status: number; code: string }[] = [
-    { what: 'no body', rawBody: '', status: 400, code: 'BadRequest' },
-    { what: 'half a document', rawBody: '{"repo":', status: 400, code: 'BadRequest' },
-    { what: 'a list', body: [], status: 400, code: 'BadRequest' },
-    { what: 'a string', body: 'do it', status: 400, code: 'BadRequest' },
-    { what: 'null', body: null, status: 400, code: 'BadRequest' },
-    { what: 'no repository', body: { task: 'x' }, status: 422, code: 'Invalid' },
-    { what: 'no task', body: { repo: '/r' }, status: 422, code: 'Invalid' },
-    { what: 'an empty task', body: { repo: '/r', task: '' }, status: 422, code: 'Invalid' },
-    { what: 'an empty repository', body: { repo: '', task: 'x' }, status: 422, code: 'Invalid' },
-    { what: 'a repository of another kind', body: { repo: 'ftp://host/r', task: 'x' }, status: 422, code: 'Invalid' },
-    { what: 'a relative repository', body: { repo: 'somewhere', task: 'x' }, status: 422, code: 'Invalid' },
+  const bad: { what: string; body?: unknown; rawBody?: string; status: number; code: string; says: RegExp }[] = [
+    { what: 'no body', rawBody: '', status: 400, code: 'BadRequest', says: /not valid JSON/ },
+    { what: 'half a document', rawBody: '{"repo":', status: 400, code: 'BadRequest', says: /not valid JSON/ },
+    { what: 'a list', body: [], status: 400, code: 'BadRequest', says: /body: must be an object/ },
+    { what: 'a string', body: 'do it', status: 400, code: 'BadRequest', says: /body: must be an object/ },
+    { what: 'null', body: null, status: 400, code: 'BadRequest', says: /body: must be an object/ },
+    { what: 'no repository', body: { task: 'x' }, status: 422, code: 'Invalid', says: /^repo: / },
+    { what: 'no task', body: { repo: '/r' }, status: 422, code: 'Invalid', says: /^task: / },
+    {
+      what: 'an empty task',
+      body: { repo: '/r', task: '' },
+      status: 422,
+      code: 'Invalid',
+      says: /^task: must not be empty/,
+    },
+    {
+      what: 'an empty repository',
+      body: { repo: '', task: 'x' },
+      status: 422,
+      code: 'Invalid',
+      says: /^repo: must not be empty/,
+    },
+    {
+      what: 'a repository of another kind',
+      body: { repo: 'ftp://host/r', task: 'x' },
+      status: 422,
+      code: 'Invalid',
+      says: /ftp/,
+    },
+    {
+      what: 'a relative repository',
+      body: { repo: 'somewhere', task: 'x' },
+      status: 422,
+      code: 'Invalid',
+      says: /repo/,
+    },
     {
       what: 'a repository that is an option',
       body: { repo: '--upload-pack=evil', task: 'x' },
       status: 422,
       code: 'Invalid',
+      says: /repo/,
     },
-    { what: 'an unknown field', body: { repo: '/r', task: 'x', prompt: 'y' }, status: 422, code: 'Invalid' },
+    {
+      what: 'an unknown field',
+      body: { repo: '/r', task: 'x', prompt: 'y' },
+      status: 422,
+      code: 'Invalid',
+      says: /there is no field.*prompt/,
+    },
     {
       what: 'an unknown agent',
       body: { repo: '/r', task: 'x', agent: { name: 'hal' } },
       status: 422,
       code: 'UnknownAgent',
+      says: /hal/,
     },
     {
       what: 'a command agent without a command',
       body: { repo: '/r', task: 'x', agent: { name: 'command' } },
       status: 422,
       code: 'Invalid',
+      says: /command/,
     },
-    { what: 'a timeout of zero', body: { repo: '/r', task: 'x', timeout_seconds: 0 }, status: 422, code: 'Invalid' },
+    {
+      what: 'a timeout of zero',
+      body: { repo: '/r', task: 'x', timeout_seconds: 0 },
+      status: 422,
+      code: 'Invalid',
+      says: /^timeout_seconds: must be at least 1/,
+    },
     {
       what: 'a timeout of two days',
       body: { repo: '/r', task: 'x', timeout_seconds: 172_800 },
       status: 422,
       code: 'Invalid',
+      says: /^timeout_seconds: must be at most/,
     },
     {
       what: 'a timeout in words',
       body: { repo: '/r', task: 'x', timeout_seconds: '30m' },
       status: 422,
       code: 'Invalid',
+      says: /^timeout_seconds: must be a/,
     },
     {
       what: 'a branch git would refuse',
       body: { repo: '/r', task: 'x', new_branch: 'a..b' },
       status: 422,
       code: 'Invalid',
+      says: /^new_branch: /,
     },
     {
       what: 'a branch that is an option',
       body: { repo: '/r', task: 'x', base_branch: '-f' },
       status: 422,
       code: 'Invalid',
+      says: /^base_branch: /,
     },
     {
       what: 'a file above the repository',
       body: { repo: '/r', task: 'x', files: [{ path: '../up', content: '' }] },
       status: 422,
       code: 'Invalid',
+      says: /^files\[0\]\.path: /,
     },
     {
       what: 'a file at an absolute path',
       body: { repo: '/r', task: 'x', files: [{ path: '/etc/passwd', content: '' }] },
       status: 422,
       code: 'Invalid',
+      says: /^files\[0\]\.path: /,
     },
     {
       what: 'a file inside .git',
       body: { repo: '/r', task: 'x', files: [{ path: '.git/hooks/post-commit', content: '' }] },
       status: 422,
       code: 'Invalid',
+      says: /^files\[0\]\.path: .*\.git/,
     },
     {
       what: 'egress without a port',
       body: { repo: '/r', task: 'x', egress: ['example.com'] },
       status: 422,
       code: 'Invalid',
+      says: /^egress\[0\]: /,
     },
-    { what: 'egress to everything', body: { repo: '/r', task: 'x', egress: ['*:443'] }, status: 422, code: 'Invalid' },
+    {
+      what: 'egress to everything',
+      body: { repo: '/r', task: 'x', egress: ['*:443'] },
+      status: 422,
+      code: 'Invalid',
+      says: /^egress\[0\]: /,
+    },
     {
       what: 'a pool and a template',
       body: {
@@ -153,19 +206,22 @@ describe('bad input is refused with a code and changes nothing', () => {
       },
       status: 422,
       code: 'Invalid',
+      says: /pool/,
     },
     {
       what: 'more than the largest body',
       body: { repo: '/r', task: 'x'.repeat(17 * 1024 * 1024) },
       status: 413,
       code: 'RequestEntityTooLarge',
+      says: /16/,
     },
   ]
-  it.each(bad)('POST /tasks with $what', async ({ body, rawBody, status, code }) => {
+  it.each(bad)('POST /tasks with $what', async ({ body, rawBody, status, code, says }) => {
     const before = await taskCount()
     const answer = await platform.api.request('POST', '/tasks', rawBody === undefined ? { body } : { rawBody })
     expect(`${answer.status} ${(answer.json as { error?: { code: string } })?.error?.code}`).toBe(`${status} ${code}`)
     const { error } = errorBodySchema.parse(answer.json)
+    expect(error.message).toMatch(says)
     expect(error.message).not.toMatch(/at .*\.js:\d+/)
     expect(await taskCount()).toBe(before)
   })
@@ -219,13 +275,14 @@ describe('bad input is refused with a code and changes nothing', () => {
     { method: 'GET', path: '/tasks/task-nothere000/diff', status: 404, code: 'TaskNotFound' },
     { method: 'POST', path: '/tasks/task-nothere000/cancel', status: 404, code: 'TaskNotFound' },
     { method: 'POST', path: '/tasks/task-nothere000/retry', status: 404, code: 'TaskNotFound' },
-    { method: 'GET', path: '/tasks?status=BUSY', status: 422, code: 'Invalid' },
-    { method: 'GET', path: '/tasks?limit=0', status: 422, code: 'Invalid' },
+    { method: 'GET', path: '/tasks?status=BUSY', status: 422, code: 'Invalid', says: /^status: / },
+    { method: 'GET', path: '/tasks?limit=0', status: 422, code: 'Invalid', says: /^limit: / },
     { method: 'GET', path: '/nothing', status: 404, code: 'NotFound' },
     { method: 'DELETE', path: '/tasks', status: 405, code: 'MethodNotAllowed' },
-  ])('$method $path', async ({ method, path, status, code }) => {
+  ])('$method $path', async ({ method, path, status, code, says = /./ }) => {
     const answer = await platform.api.request(method, path)
-    expect(`${answer.status} ${errorBodySchema.parse(answer.json).error.code}`).toBe(`${status} ${code}`)
+    const { error } = errorBodySchema.parse(answer.json)
+    expect([answer.status, error.code, error.message]).toEqual([status, code, expect.stringMatching(says)])
   })
 
   it('a task that has not ended cannot be retried, one that was cancelled cannot be cancelled again', async () => {

@@ -93,7 +93,10 @@ describe('a task that plans first', () => {
       plan: { verdict: 'reject', remark: 'not worth it' },
     })
     await waitUntil('the sandbox to be given back', async () => !(await isHeld(waiting.id)))
-    expect(await decide(waiting.id, 'approve', { revision: 1 })).toMatchObject({ status: 409 })
+    expect(await decide(waiting.id, 'approve', { revision: 1 })).toMatchObject({
+      status: 409,
+      json: { error: { code: 'PlanDecided', message: expect.stringContaining('already rejected') } },
+    })
   })
 
   it('expires', async () => {
@@ -115,6 +118,9 @@ describe('a task that plans first', () => {
     })
     expect(refused).toMatchObject({ status: 422, text: expect.stringContaining('cannot plan') })
     const plain = await platform.api.run({ repo: repo.path, task: 'x', agent })
-    expect(await decide(plain.id, 'approve', { revision: 1 })).toMatchObject({ status: 409 })
+    expect(await decide(plain.id, 'approve', { revision: 1 })).toMatchObject({
+      status: 409,
+      json: { error: { code: 'TaskFinished' } },
+    })
   })
 })

@@ -88,12 +88,14 @@ describe.skipIf(!hasKubectl)(`the proof of concept${hasKubectl ? '' : ' (kubectl
     await using forward = await portForward(platform.kubeconfig, sandbox, 8888)
     const health = await fetch(`${forward.url}/healthz`)
     expect([health.status, await health.text()]).toEqual([200, 'ok'])
-    expect((await post(forward.url, 'not json')).status).toBe(400)
+    const bad = await post(forward.url, 'not json')
+    expect([bad.status, await bad.text()]).toEqual([400, expect.stringContaining('JSON')])
     // The runner lives two seconds from here on, less than kubectl needs to start on a busy machine.
     const result = await readWhenWritten(sandbox, '/tmp/work/result-task-001.txt')
     const first = await post(forward.url, '{"taskID":"task-001","message":"Hello"}')
     expect([first.status, await first.json()]).toEqual([202, { status: 'accepted' }])
-    expect((await post(forward.url, '{"taskID":"task-002","message":"Again"}')).status).toBe(409)
+    const again = await post(forward.url, '{"taskID":"task-002","message":"Again"}')
+    expect([again.status, await again.text()]).toEqual([409, expect.stringContaining('TaskAlreadyAccepted')])
     expect(await result.content).toMatch(/task-001[\s\S]*Hello/)
 
     await kubectl('wait', '--for=condition=Finished', `sandbox/${sandbox}`, '--timeout=240s')

@@ -79,7 +79,10 @@ describe('a task whose agent asks', () => {
     expect(await repo.show(ended.branch!, 'chosen.txt')).toBe('no')
     expect(await eventsOf(id, 'question')).toMatchObject([{ question: 'q1', text: 'Write chosen.txt', options }])
     expect(await eventsOf(id, 'answer')).toMatchObject([{ question: 'q1', text: 'Reject' }])
-    expect(await answer(id, { question: 'q1', option: 'yes' })).toMatchObject({ status: 409 })
+    expect(await answer(id, { question: 'q1', option: 'yes' })).toMatchObject({
+      status: 409,
+      json: { error: { code: 'QuestionAnswered' } },
+    })
   })
 
   it('goes on waiting over kill -9 of the platform, and hears each answer once', async () => {

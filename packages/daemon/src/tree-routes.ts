@@ -1,9 +1,10 @@
-import { watch as watchDirectory } from 'node:fs'
+import { watch as watchEntry } from 'node:fs'
 import { lstat, opendir, stat } from 'node:fs/promises'
 import { join, matchesGlob, relative } from 'node:path'
 import { CorralError, daemonLimits, type FileChange, type TreeEntry } from '@corral/protocol'
 import { fileInfo } from './file-routes.js'
 import { pullStream } from './pull-stream.js'
+import { type TreeWatch, watchTree } from './tree-watch.js'
 
 const heartbeatMs = 10_000
 const maxPending = 10_000
@@ -51,19 +52,14 @@ export async function watchPath(path: string, signal: AbortSignal): Promise<Resp
     queue.push(change)
     wake()
   }
-  const watcher = watchDirectory(path, { recursive: info.isDirectory() }, (event, name) => {
-    const inside = name ?? ''
-    if (event === 'change') return push({ type: 'modified', path: inside })
-    // "rename" stands for both: whether it is there tells which.
-    lstat(info.isDirectory() ? join(path, inside) : path).then(
-      () => push({ type: 'created', path: inside }),
-      () => push({ type: 'deleted', path: inside }),
-    )
-  })
-  watcher.on('error', (error) => {
-    failure = error
+  const onError = (error: unknown): void => {
+    failure = error instanceof Error ? error : new Error(String(error))
     wake()
-  })
+  }
+  const onChange = (type: 'created' | 'modified' | 'deleted', inside: string): void => push({ type, path: inside })
+  const watcher = info.isDirectory()
+    ? await watchTree(path, { onChange, onError, signal })
+    : watchFile(path, onChange, onError)
   async function* changes(): AsyncGenerator<FileChange> {
     while (!signal.aborted) {
       if (failure) throw failure
@@ -86,6 +82,24 @@ export async function watchPath(path: string, signal: AbortSignal): Promise<Resp
     watcher.close()
     wake()
   })
+}
+
+function watchFile(
+  path: string,
+  onChange: (type: 'created' | 'modified' | 'deleted', inside: string) => void,
+  onError: (error: unknown) => void,
+): TreeWatch {
+  const watcher = watchEntry(path, (event, name) => {
+    const inside = name ?? ''
+    if (event === 'change') return onChange('modified', inside)
+    // "rename" stands for both: whether it is there tells which.
+    lstat(path).then(
+      () => onChange('created', inside),
+      () => onChange('deleted', inside),
+    )
+  })
+  watcher.on('error', onError)
+  return watcher
 }
 
 function lines<T>(values: AsyncGenerator<T>, dispose: () => Promise<void>): Response {

@@ -145,6 +145,8 @@ export const daemonLimits = {
   listingEntries: 10_000,
   processes: 1_000,
   treeEntries: 100_000,
+  /** A watch costs memory of the kernel and of the daemon. */
+  watchedDirectories: 20_000,
 } as const
 
 /** The directory set aside for work in a sandbox, and the home directory of its user. */

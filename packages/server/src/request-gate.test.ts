@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createBrowserSessions, loginCode } from './browser-session.js'
+import { createBrowserSessions, loginCode, loginLink } from './browser-session.js'
 import { createGate } from './request-gate.js'
 
 const token = 'platform-token'
@@ -134,5 +134,48 @@ describe('a browser session', () => {
     expect(check()).toMatchObject({ isValid: true, renewed: expect.any(String) })
     now = 12 * 60 * 60_000 + 1
     expect(check()).toEqual({ isValid: false })
+  })
+})
+
+describe('the cookie of a session', () => {
+  it('is renewed after half an hour and not before', () => {
+    let now = 0
+    const timed = createBrowserSessions(token, () => now)
+    const value = timed.open({ token })
+    now = 30 * 60_000
+    expect(timed.check(`${timed.cookieName}=${value}`)).toEqual({ isValid: true })
+    now += 1
+    expect(timed.check(`${timed.cookieName}=${value}`)).toMatchObject({ renewed: expect.any(String) })
+    now = 12 * 60 * 60_000
+    expect(timed.check(`${timed.cookieName}=${value}`).isValid).toBe(true)
+  })
+
+  it('has another name on another platform, and a value of another purpose or name is none', () => {
+    const other = createBrowserSessions('another token', () => 0)
+    const here = createBrowserSessions(token, () => 0)
+    expect(here.cookieName).toMatch(/^corral_session_[0-9a-f]{8}$/)
+    expect(other.cookieName).not.toBe(here.cookieName)
+    expect(here.check(`${here.cookieName}=${loginCode(token, 0)}`)).toEqual({ isValid: false })
+    expect(here.check(`x${here.cookieName}=${here.open({ token })}`)).toEqual({ isValid: false })
+    expect(here.check(`${here.cookieName}=`)).toEqual({ isValid: false })
+    expect(here.check(undefined)).toEqual({ isValid: false })
+  })
+
+  it('a link carries its code behind the address, where no server logs it', () => {
+    const link = loginLink('http://localhost:8080', token, 0)
+    expect(link).toMatch(/^http:\/\/localhost:8080\/login#[\w.-]+$/)
+    const fresh = createBrowserSessions(token, () => 1)
+    expect(fresh.open({ code: link.split('#')[1] ?? '' })).toBeDefined()
+  })
+
+  it('codes that are too old to be used are forgotten, the others stay used', () => {
+    let now = 0
+    const timed = createBrowserSessions(token, () => now)
+    const first = loginCode(token, 0)
+    expect(timed.open({ code: first })).toBeDefined()
+    now = 5 * 60_000
+    expect(timed.open({ code: first })).toBeUndefined()
+    expect(timed.open({ code: loginCode(token, now) })).toBeDefined()
+    expect(timed.open({ code: first })).toBeUndefined()
   })
 })
