@@ -20,7 +20,7 @@ export function acquireLock(path: string): StorageLock {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
     const holder = readHolder(path)
-    if (holder && isAlive(holder)) {
+    if (holder && !hasEnded(holder)) {
       throw new StorageError('StorageLocked', `the storage is in use by process ${holder.pid} (lock file ${path})`)
     }
     unlinkIfPresent(path)
@@ -44,22 +44,39 @@ function readHolder(path: string): Holder | undefined {
   }
 }
 
+/** A process that was killed a moment ago is there until the kernel has taken its memory back. */
+const dyingMs = 1_000
+const lookMs = 20
+
+function hasEnded(holder: Holder): boolean {
+  for (const deadline = Date.now() + dyingMs; isAlive(holder); ) {
+    if (Date.now() >= deadline) return false
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookMs)
+  }
+  return true
+}
+
 function isAlive(holder: Holder): boolean {
   try {
     process.kill(holder.pid, 0)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false
   }
-  const started = startOf(holder.pid)
+  const { state, started } = statOf(holder.pid)
+  // A dead one keeps its entry where its parent does not ask how it ended, as the first process of many containers.
+  if (state === 'Z' || state === 'X') return false
   return started === '' || holder.started === '' || started === holder.started
 }
 
-function startOf(pid: number): string {
+const startOf = (pid: number): string => statOf(pid).started
+
+function statOf(pid: number): { state: string; started: string } {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return { state: fields[0] ?? '', started: fields[19] ?? '' }
   } catch {
-    return '' // No procfs here: the process id alone decides.
+    return { state: '', started: '' } // No procfs here: the process id alone decides.
   }
 }
 

@@ -1,11 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { build } from 'esbuild'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { memoryStorage } from './memory-storage.js'
 import { sqliteStorage } from './sqlite-storage.js'
 import type { StorageContents, StorageWrite } from './storage.js'
@@ -78,6 +78,25 @@ describe('SQLite storage beyond the suite', () => {
     const storage = sqliteStorage({ directory })
     await expect(storage.open()).resolves.toMatchObject({ rows: [] })
     await storage.close()
+  })
+
+  it('takes over the lock of a killed process whose parent never asks how it ended', async () => {
+    const directory = newDirectory()
+    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    try {
+      const pid = Number(String(await new Promise((resolve) => parent.stdout.once('data', resolve))))
+      const stat = (): string => readFileSync(`/proc/${pid}/stat`, 'utf8')
+      await vi.waitUntil(() => stat().includes(') Z '), { timeout: 60_000 })
+      const started = stat()
+        .slice(stat().lastIndexOf(')') + 2)
+        .split(' ')[19]
+      writeFileSync(join(directory, 'lock'), JSON.stringify({ pid, started }))
+      const storage = sqliteStorage({ directory })
+      await expect(storage.open()).resolves.toMatchObject({ rows: [] })
+      await storage.close()
+    } finally {
+      parent.kill('SIGKILL')
+    }
   })
 
   it('skips the reserved versions after an unclean stop', async () => {
