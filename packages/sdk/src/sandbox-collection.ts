@@ -58,6 +58,7 @@ export class SandboxCollection {
   /** A sandbox of our own, ready for use. When it fails to become ready nothing of it is left. */
   async create(request: CreateSandboxRequest & WaitOptions & InNamespace): Promise<OwnedSandbox> {
     const { telemetry } = this.#options
+    if (!request) throw new SandboxError('Invalid', 'a sandbox needs a pool, a template or a podTemplate')
     await this.#kube()
     const attributes = { 'sandbox.pool': request.pool ?? '', 'sandbox.template': request.template ?? '' }
     return telemetry.span('sandbox.create', attributes, () =>

@@ -150,6 +150,10 @@ export class SandboxLink {
     const { connection } = this.#options
     const sandbox = this.#known ?? (await kube.get(Sandboxes, this.#ref, signal ? { signal } : {}))
     this.#known = undefined
+    if (sandbox.spec.operatingMode === 'Suspended')
+      throw new SandboxError('SandboxNotReady', `sandbox "${this.#ref.name}" is suspended`, {
+        hint: 'Resume it first.',
+      })
     const podName = podNameOf(sandbox)
     const transport = await openTransport(connection, kube, sandbox, podName, signal)
     const onCut = (failure: CorralError) => this.diagnose(failure)
