@@ -63,11 +63,13 @@ it.each<{ what: string; argv: unknown; timeoutMs?: number; says: RegExp }>([
   expect(cluster.requests).toEqual([])
 })
 
-it('a command in a suspended sandbox says that it is suspended', async () => {
+it.each<{ way: string; run: (name: string) => Promise<unknown> }>([
+  { way: 'the handle', run: async (name) => await (await client.sandboxes.get(name)).exec(['true']) },
+  { way: "the kubelet's exec", run: (name) => client.sandboxes.exec({ name }, ['true']) },
+])('a command in a suspended sandbox says so, by $way', async ({ run }) => {
   const spec = { podTemplate, operatingMode: 'Suspended' as const }
   await client.sandboxes.objects.create({ metadata: { name: 'one' }, spec } as Sandbox)
-  const sandbox = await client.sandboxes.get('one')
-  await expect(sandbox.exec(['true'])).rejects.toMatchObject({
+  await expect(run('one')).rejects.toMatchObject({
     code: 'SandboxNotReady',
     message: 'sandbox "one" is suspended',
   })

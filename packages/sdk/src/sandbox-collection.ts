@@ -215,6 +215,7 @@ export class SandboxCollection {
     const { signal } = options
     const ref = await this.#ref(sandbox)
     const object = await this.objects.get(ref.name, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
+    requireRunning(object)
     return { name: podNameOf(object), namespace: ref.namespace }
   }
 
@@ -230,6 +231,12 @@ export class SandboxCollection {
   async #ref(sandbox: SandboxRef): Promise<{ name: string; namespace: string }> {
     return { name: sandbox.name, namespace: sandbox.namespace ?? (await this.#scope.namespace()) }
   }
+}
+
+/** A suspended sandbox has no pod: what asks for it is told why. */
+export function requireRunning({ metadata, spec }: Stored<Sandbox>): void {
+  if (spec.operatingMode !== 'Suspended') return
+  throw new SandboxError('SandboxNotReady', `sandbox "${metadata.name}" is suspended`, { hint: 'Resume it first.' })
 }
 
 /** The pod of a sandbox. */
