@@ -38,6 +38,14 @@ it.each<{ what: string; request: unknown; says: RegExp }>([
   expect(cluster.requests.filter((line) => line.startsWith('POST'))).toEqual([])
 })
 
+it.each<{ what: string; options: object; says: RegExp }>([
+  { what: 'a way nobody knows', options: { connection: { type: 'x' } }, says: /"x" is no type of connection: auto, / },
+  { what: 'a direct way to nowhere', options: { connection: { type: 'direct' } }, says: /needs a url/ },
+  { what: 'a runtime nobody knows', options: { runtime: 'x' }, says: /"x" is no runtime: corral, / },
+])('a client with $what is refused', ({ options, says }) => {
+  expect(() => new AgentSandboxClient(options)).toThrow(says)
+})
+
 it.each<{ verb: string; call: () => Promise<unknown> }>([
   { verb: 'delete', call: () => client.sandboxes.delete('') },
   { verb: 'get', call: () => client.sandboxes.get('') },
@@ -54,6 +62,7 @@ it.each<{ what: string; argv: unknown; timeoutMs?: number; says: RegExp }>([
   { what: 'nothing', argv: undefined, says: /array of arguments$/ },
   { what: 'no arguments', argv: [], says: /at least one argument/ },
   { what: 'a program without a name', argv: [''], says: /has no name/ },
+  { what: 'a number', argv: ['echo', 5], says: /are strings/ },
   { what: 'a time limit that is no number', argv: ['true'], timeoutMs: Number.NaN, says: /time limit of NaN/ },
 ])('a command of $what is refused before it is sent', async ({ argv, timeoutMs, says }) => {
   await client.sandboxes.objects.create({ metadata: { name: 'one' }, spec: { podTemplate } } as Sandbox)

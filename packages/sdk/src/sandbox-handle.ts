@@ -281,6 +281,8 @@ function checkArgv(argv: readonly string[]): void {
   const words = typeof argv === 'string' ? ': a script for a shell goes to shell()' : ''
   if (!Array.isArray(argv)) throw new SandboxError('Invalid', `a command is an array of arguments${words}`)
   if (argv.length === 0) throw new SandboxError('Invalid', 'a command needs at least one argument')
+  if (argv.some((argument) => typeof argument !== 'string'))
+    throw new SandboxError('Invalid', 'the arguments of a command are strings')
   if (argv[0] === '') throw new SandboxError('Invalid', 'the program of a command has no name')
 }
 
