@@ -81,6 +81,7 @@ describe('AgentSandboxProvider', () => {
 
   it('knows its health, and a type that does not exist', async () => {
     expect(await provider().healthCheck()).toMatchObject({ healthy: true, details: { crdRegistered: true } })
+    expect(await provider().isImageAvailable('corral/daemon')).toBe(true)
     expect(() => createProvider('docker')).toThrow('there is no provider "docker"')
   })
 })

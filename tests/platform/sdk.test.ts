@@ -291,6 +291,74 @@ describe('making and finding', () => {
     expect(await code(client.sandboxes.create(request))).toBe('Invalid')
   })
 
+  it('a watch of a large tree leaves the sandbox alive', async () => {
+    const stop = new AbortController()
+    await using made = await client.sandboxes.create({ pool: 'default' })
+    for await (const { type } of made.files.watch('/usr', { signal: stop.signal })) {
+      expect(type).toBe('ready')
+      break
+    }
+    expect((await made.exec(['echo', 'alive'])).stdout).toBe('alive\n')
+  })
+
+  it.each<{ what: string; call: () => Promise<unknown>; is: string; says: RegExp }>([
+    {
+      what: 'a listing of a file',
+      call: async () => await sandbox.files.list('/etc/passwd'),
+      is: 'NotADirectory',
+      says: /"\/etc\/passwd" is not a directory/,
+    },
+    {
+      what: 'a file below a file',
+      call: () => sandbox.files.write('/etc/passwd/x', 'x'),
+      is: 'NotADirectory',
+      says: /"\/etc\/passwd" is not a directory/,
+    },
+    {
+      what: 'an upload whose source fails',
+      call: () => sandbox.files.write('/tmp/broken', failing()),
+      is: 'Aborted',
+      says: /what was to be sent failed: mine/,
+    },
+    {
+      what: 'an upload of a directory that is not there',
+      call: () => sandbox.files.uploadDirectory('/nowhere/at/all', '/tmp/x'),
+      is: 'NotFound',
+      says: /nowhere/,
+    },
+    {
+      what: 'a request to a port nobody listens on',
+      call: () => sandbox.ports.fetch(4444, '/'),
+      is: 'ConnectionLost',
+      says: /nothing listens on port 4444/,
+    },
+  ])('$what fails as $is', async ({ call, is, says }) => {
+    await expect(call()).rejects.toMatchObject({ code: is, message: expect.stringMatching(says) })
+  })
+
+  it('ports take every kind of body and request that fetch takes', async () => {
+    const echo = `require('http').createServer((q, r) => {
+  let body = ''
+  q.on('data', (c) => (body += c)).on('end', () => r.end([q.method, q.url, q.headers['content-type'], body].join(' ')))
+}).listen(5055)`
+    await sandbox.processes.start({ id: 'echo-5055', argv: ['node', '-e', echo] })
+    await sandbox.ports.waitForPort(5055)
+    const said = async (answer: Promise<Response>): Promise<string> => (await answer).text()
+    const post = (body: NonNullable<RequestInit['body']>) =>
+      said(sandbox.ports.fetch(5055, '/p', { method: 'POST', body }))
+    expect(await post(new URLSearchParams({ a: 'b' }))).toBe(
+      'POST /p application/x-www-form-urlencoded;charset=UTF-8 a=b',
+    )
+    expect(await post(new Blob(['x'], { type: 'text/x' }))).toBe('POST /p text/x x')
+    expect(await post(new TextEncoder().encode('bytes').buffer)).toBe('POST /p  bytes')
+    const request = new Request('http://any/way?q=1', {
+      method: 'PUT',
+      body: 'all of it',
+      headers: { 'content-type': 'y' },
+    })
+    expect(await said(sandbox.ports.fetch(5055, request))).toBe('PUT /way?q=1 y all of it')
+  })
+
   it('a pod without a runtime takes commands and files through the kubelet', async () => {
     const spec = { containers: [{ name: 'main', image: 'debian', command: ['/bin/sleep', 'infinity'] }] }
     await using plain = await client.sandboxes.create({
@@ -413,3 +481,8 @@ describe('the command line', () => {
     expect(await corral('template', 'rm', 'mine')).toMatchObject({ code: 0 })
   })
 })
+
+async function* failing(): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(10)
+  throw new Error('mine')
+}

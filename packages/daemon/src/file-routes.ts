@@ -37,7 +37,7 @@ export async function headFile(path: string): Promise<Response> {
 /** Replaces the file as a whole: the content goes to a new file beside it, which then takes its name. */
 export async function putFile(path: string, url: URL, request: Request): Promise<Response> {
   const mode = readMode(url.searchParams.get('mode'))
-  if (queryFlag(url.searchParams.get('mkdirs'), 'mkdirs')) await mkdir(dirname(path), { recursive: true })
+  if (queryFlag(url.searchParams.get('mkdirs'), 'mkdirs')) await makeDirectory(dirname(path))
   const existing = await lstat(path).catch(() => undefined)
   if (existing?.isDirectory()) throw new CorralError('IsADirectory', `"${path}" is a directory`)
   const keptMode = existing?.isFile() ? existing.mode & 0o7777 : 0o644
@@ -56,6 +56,17 @@ export async function putFile(path: string, url: URL, request: Request): Promise
     throw error
   }
   return new Response(null, { status: existing ? 200 : 201 })
+}
+
+/** With all above it. `NotADirectory` where something else has the name of one of them: Node says that it exists. */
+export async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const { path: taken = path } = error as NodeJS.ErrnoException
+    throw new CorralError('NotADirectory', `"${taken}" is not a directory`, { cause: error })
+  }
 }
 
 /** Writes one chunk while the next is on its way; in turns a large upload takes the time of both. */

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CorralError } from '@corral/protocol'
+import { makeDirectory } from './file-routes.js'
 import { pullStream } from './pull-stream.js'
 import { bodyChunks } from './request-input.js'
 
@@ -31,7 +32,7 @@ export async function getTar(directory: string): Promise<Response> {
 
 /** Unpacks the body into a directory, which is created if missing. Files belong to the sandbox's user. */
 export async function putTar(directory: string, request: Request): Promise<Response> {
-  await mkdir(directory, { recursive: true })
+  await makeDirectory(directory)
   const tar = spawn('tar', ['-C', directory, '-xof', '-'], { stdio: ['pipe', 'ignore', 'pipe'] })
   const ended = tarEnd(tar)
   ended.catch(() => {})

@@ -1,10 +1,12 @@
-import type { ResourceKind } from '@corral/resources'
+import { KubeError, type ResourceKind } from '@corral/resources'
 
 /** Path of a collection, an object or a sub-resource; parts are percent-encoded where they need it. */
 export function resourcePath(kind: ResourceKind, namespace?: string, name?: string, subresource?: string): string {
   let path = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
   if (kind.namespaced && namespace !== undefined) path += `/namespaces/${encode(namespace)}`
   path += `/${kind.plural}`
+  // The path of an object without a name is that of all of them, and a delete would take them all.
+  if (name === '') throw new KubeError('BadRequest', `a ${kind.kind} without a name was asked for`)
   if (name !== undefined) path += `/${encode(name)}`
   if (subresource !== undefined) path += `/${subresource}`
   return path

@@ -37,7 +37,11 @@ export type TerminalSize = z.infer<typeof terminalSizeSchema>
 
 /** `PUT /v1/processes/{id}`: starts a process under this id, or joins the one that has it (the body is then ignored). */
 export const startProcessRequestSchema = z.strictObject({
-  argv: z.array(argument).min(1).max(4096),
+  argv: z
+    .array(argument)
+    .min(1)
+    .max(4096)
+    .refine(([program]) => program !== '', 'must begin with the name of a program'),
   /** Added to the daemon's own environment. Never stored. */
   env: z.record(z.string().regex(/^[^=\0]+$/, 'must be a name without "=" and NUL'), argument).optional(),
   cwd: absolutePathSchema.optional(),

@@ -292,7 +292,11 @@ export class DaemonClient {
   }
 
   listDirectory(path: string, options: DaemonCallOptions = {}): Promise<DirectoryListing> {
-    return this.#json('GET', daemonRoutes.file(absolute(path)), directoryListingSchema, options)
+    const isDirectory = (response: Response): void => {
+      if (response.headers.get(fileHeaders.type) !== 'directory')
+        throw new CorralError('NotADirectory', `"${path}" is not a directory`)
+    }
+    return this.#json('GET', daemonRoutes.file(absolute(path)), directoryListingSchema, options, undefined, isDirectory)
   }
 
   /** Deletes a file or, with `recursive`, a directory with all in it. Absent is done. */
@@ -329,10 +333,17 @@ export class DaemonClient {
     schema: z.ZodType<T>,
     options: DaemonCallOptions,
     body?: unknown,
+    check: (response: Response) => void = () => {},
   ): Promise<T> {
     const init =
       body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
     const response = await this.#request(method, path, { timeoutMs: defaultTimeoutMs, ...options }, init)
+    try {
+      check(response)
+    } catch (error) {
+      await response.body?.cancel()
+      throw error
+    }
     const text = await boundedText(response, 32 * 1024 * 1024)
     try {
       return schema.parse(text === '' ? undefined : JSON.parse(text))

@@ -10,7 +10,7 @@ import { PlainPods } from './runtime/plain-pods.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
 import { SandboxCollection, type SandboxRef } from './sandbox-collection.js'
 import type { SandboxConnection } from './sandbox-connection.js'
-import { translated } from './sandbox-error.js'
+import { SandboxError, translated } from './sandbox-error.js'
 import { Telemetry } from './telemetry.js'
 import { WarmPoolCollection } from './warm-pool-collection.js'
 
@@ -46,6 +46,7 @@ export interface AgentSandboxClientOptions {
 
 /** Ways to sandboxes that ask the API server for each line; a router without an address is reached like that, too. */
 const throughApi: ReadonlySet<ConnectionOptions['type']> = new Set(['auto', 'port-forward', 'pod-exec', 'router'])
+const runtimeKinds: readonly RuntimeKind[] = ['corral', 'sandboxd', 'legacy', 'pod-exec']
 
 /** The Agent Sandbox API of one cluster. Makes no connection before the first call. */
 export class AgentSandboxClient implements AsyncDisposable {
@@ -65,6 +66,8 @@ export class AgentSandboxClient implements AsyncDisposable {
     }
     const connection = options.connection ?? { type: 'auto' as const }
     checkConnection(connection)
+    if (options.runtime !== undefined && !runtimeKinds.includes(options.runtime))
+      throw new SandboxError('Invalid', `"${options.runtime}" is no runtime: ${runtimeKinds.join(', ')}`)
     this.sandboxes = new SandboxCollection(scope, {
       link: {
         connection,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
-import type { BytesIn } from '@corral/protocol'
+import { type BytesIn, egressRuleSchema } from '@corral/protocol'
 import {
   isAlreadyExists,
   isNotFound,
@@ -21,6 +21,7 @@ import type { ClusterScope, InNamespace } from './resource-collection.js'
 import { readyVerdict, type SandboxCollection } from './sandbox-collection.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
 import { type OwnedSandbox, type SandboxHandle, shutdownAfter, toSeconds } from './sandbox-handle.js'
+import { timeLimit } from './time-limit.js'
 import { type WaitOptions, waitFor } from './wait-for.js'
 
 /** Where a sandbox comes from: a pool, a template (through its pool), or a pod template of its own. */
@@ -204,10 +205,22 @@ function withEnv(spec: SandboxPodTemplate['spec'], env: Readonly<Record<string, 
   return { ...spec, containers }
 }
 
+const bindings: readonly string[] = ['late', 'late-or-cold', 'cold']
+
 /** Refuses what cannot work before anything is sent. */
-function checkRequest(request: CreateSandboxRequest): void {
-  if (!request.podTemplate && !request.pool && !request.template) {
-    throw new SandboxError('Invalid', 'a sandbox needs a pool, a template or a podTemplate')
+function checkRequest(request: CreateSandboxRequest & WaitOptions): void {
+  const sources = [request.pool, request.template, request.podTemplate].filter((source) => source)
+  if (sources.length === 0) throw new SandboxError('Invalid', 'a sandbox needs a pool, a template or a podTemplate')
+  if (sources.length > 1)
+    throw new SandboxError('Invalid', 'a sandbox has one of pool, template and podTemplate, not several')
+  timeLimit(request.timeoutMs)
+  if (request.binding !== undefined && !bindings.includes(request.binding))
+    throw new SandboxError('Invalid', `binding "${request.binding}" is none of ${bindings.join(', ')}`)
+  if (request.shutdownTime && Number.isNaN(request.shutdownTime.getTime()))
+    throw new SandboxError('Invalid', 'shutdownTime is no time')
+  for (const rule of request.egress ?? []) {
+    const { error } = egressRuleSchema.safeParse(rule)
+    if (error) throw new SandboxError('Invalid', `egress "${rule}" ${error.issues[0]?.message}`)
   }
   for (const [where, labels] of [
     ['labels', request.labels],
@@ -220,7 +233,7 @@ function checkRequest(request: CreateSandboxRequest): void {
   }
   if (request.ttlMs !== undefined) toSeconds(shutdownAfter(request.ttlMs))
   for (const [name, value] of Object.entries(request.env ?? {})) {
-    if (!/^[^=\0]+$/.test(name) || value.includes('\0'))
+    if (!/^[^=\0]+$/.test(name) || typeof value !== 'string' || value.includes('\0'))
       throw new SandboxError('Invalid', `"${name}" is not a variable`)
   }
   for (const path of Object.keys(request.files ?? {})) {

@@ -12,6 +12,7 @@ import {
   SandboxWarmPools,
   SelfSubjectAccessReviews,
 } from '@corral/resources'
+import { timeLimit, timeSignal } from './time-limit.js'
 
 /** Something that is wrong or could not be looked at, and what to do about it. */
 export interface HealthProblem {
@@ -79,9 +80,10 @@ export async function checkHealth(
 ): Promise<ClusterHealth> {
   const { timeoutMs = checkTimeoutMs } = options
   const rights = options.isByAddress ? needed : [...needed, ...neededThroughApi]
+  timeLimit(timeoutMs)
   const problems: HealthProblem[] = []
   const look = async <T>(check: string, remedy: string, fallback: T, call: (signal: AbortSignal) => Promise<T>) => {
-    const limit = AbortSignal.timeout(timeoutMs)
+    const limit = timeSignal(timeoutMs)
     try {
       return await call(options.signal ? anySignal([options.signal, limit]) : limit)
     } catch (error) {

@@ -58,6 +58,7 @@ export class SandboxCollection {
   /** A sandbox of our own, ready for use. When it fails to become ready nothing of it is left. */
   async create(request: CreateSandboxRequest & WaitOptions & InNamespace): Promise<OwnedSandbox> {
     const { telemetry } = this.#options
+    if (!request) throw new SandboxError('Invalid', 'a sandbox needs a pool, a template or a podTemplate')
     await this.#kube()
     const attributes = { 'sandbox.pool': request.pool ?? '', 'sandbox.template': request.template ?? '' }
     return telemetry.span('sandbox.create', attributes, () =>
@@ -215,6 +216,7 @@ export class SandboxCollection {
     const { signal } = options
     const ref = await this.#ref(sandbox)
     const object = await this.objects.get(ref.name, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
+    requireRunning(object)
     return { name: podNameOf(object), namespace: ref.namespace }
   }
 
@@ -230,6 +232,12 @@ export class SandboxCollection {
   async #ref(sandbox: SandboxRef): Promise<{ name: string; namespace: string }> {
     return { name: sandbox.name, namespace: sandbox.namespace ?? (await this.#scope.namespace()) }
   }
+}
+
+/** A suspended sandbox has no pod: what asks for it is told why. */
+export function requireRunning({ metadata, spec }: Stored<Sandbox>): void {
+  if (spec.operatingMode !== 'Suspended') return
+  throw new SandboxError('SandboxNotReady', `sandbox "${metadata.name}" is suspended`, { hint: 'Resume it first.' })
 }
 
 /** The pod of a sandbox. */

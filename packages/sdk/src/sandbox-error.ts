@@ -14,10 +14,27 @@ export function toSandboxError(error: unknown, signal?: AbortSignal): SandboxErr
   return new SandboxError(knownCode(errorCode(error)), message, { cause: error })
 }
 
+/** Of files on this machine, which uploads and downloads read and write. */
+const fileCodes: Readonly<Record<string, ErrorCode>> = {
+  ENOENT: 'NotFound',
+  EACCES: 'PermissionDenied',
+  EPERM: 'PermissionDenied',
+  EROFS: 'PermissionDenied',
+  EEXIST: 'AlreadyExists',
+  ENOTDIR: 'NotADirectory',
+  EISDIR: 'IsADirectory',
+  ENOSPC: 'DiskFull',
+  EADDRINUSE: 'Conflict',
+}
+
 function knownCode(code: string | undefined): ErrorCode {
   if (code === undefined) return 'InternalError'
   if (code === 'KubeConfigNotFound') return 'KubeConfigInvalid'
   if (isErrorCode(code)) return code
+  const ofFiles = fileCodes[code]
+  if (ofFiles) return ofFiles
+  // A tunnel that led nowhere: what it was for is in the message.
+  if (code === 'PortForwardFailed') return 'ConnectionLost'
   // Socket errors of Node: the cluster cannot be reached.
   return /^(E[A-Z]+|UND_ERR_.*)$/.test(code) ? 'ConnectionLost' : 'InternalError'
 }

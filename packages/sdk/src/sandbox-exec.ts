@@ -3,6 +3,7 @@ import type { KubeClient, ObjectRef } from '@corral/kube'
 import type { ProcessExit } from '@corral/ports'
 import { execArgv, killArgv } from './exec-command.js'
 import { SandboxError, translated } from './sandbox-error.js'
+import { timeLimit } from './time-limit.js'
 
 export interface ExecOptions {
   /** The first container without it. */
@@ -120,6 +121,7 @@ export async function execBuffered(
   options: ExecBufferedOptions = {},
 ): Promise<ExecResult> {
   const { stdin, timeoutMs = 60_000, maxOutputBytes = 10 * 1024 * 1024, signal, ...rest } = options
+  const limitMs = timeLimit(timeoutMs)
   const process = await execStream(kube, pod, command, { ...rest, stdin: stdin !== undefined, signal })
   let failure: SandboxError | undefined
   const stop = (error: SandboxError): void => {
@@ -127,9 +129,9 @@ export async function execBuffered(
     failure = error
     process.kill().catch(() => {})
   }
-  const timer = setTimeout(() => {
+  const onTimeout = (): void =>
     stop(new SandboxError('Timeout', `the command did not end within ${timeoutMs / 1000} s and was killed`))
-  }, timeoutMs)
+  const timer = limitMs === undefined ? undefined : setTimeout(onTimeout, limitMs)
   try {
     const collect = (chunks: AsyncIterable<Uint8Array>) =>
       collectText(chunks, maxOutputBytes, () =>

@@ -45,7 +45,11 @@ export class SandboxFiles {
 
   /** Replaces the file as a whole, parents made where missing: readers see the old or the new content. */
   write(path: string, data: BytesIn, options: FileCall & { mode?: string } = {}): Promise<void> {
-    return this.#call(options, (files) => files.write(path, data, options))
+    return this.#call(options, (files) => {
+      const isData = typeof data === 'string' || data instanceof Uint8Array || Symbol.asyncIterator in Object(data)
+      if (!isData) throw new SandboxError('Invalid', 'data is a string, bytes or an async iterable of bytes')
+      return files.write(path, data, options)
+    })
   }
 
   /** Type, size, mode, time; undefined where there is nothing. Links are not followed. */

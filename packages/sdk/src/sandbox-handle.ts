@@ -15,6 +15,7 @@ import { type ProcessLimits, SandboxProcess } from './sandbox-process.js'
 import { SandboxProcesses } from './sandbox-processes.js'
 import { type SandboxStatusView, statusOf } from './sandbox-status.js'
 import { executableOf, type Telemetry } from './telemetry.js'
+import { timeLimit } from './time-limit.js'
 import type { WaitOptions } from './wait-for.js'
 
 export interface ExecCommandOptions extends ProcessLimits {
@@ -88,7 +89,8 @@ export class SandboxHandle {
    * never sent twice. Await the answer for the result, or iterate it for the output.
    */
   exec(argv: readonly string[], options: ExecCommandOptions = {}): SandboxProcess {
-    if (argv.length === 0) throw new SandboxError('Invalid', 'a command needs at least one argument')
+    checkArgv(argv)
+    timeLimit(options.timeoutMs)
     const { cwd, env, user, stdin, pty } = options
     const input =
       stdin === true ? 'open' : typeof stdin === 'string' ? new TextEncoder().encode(stdin) : stdin || undefined
@@ -273,6 +275,15 @@ export class OwnedSandbox extends SandboxHandle implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isDetached) await this.delete({ signal: AbortSignal.timeout(30_000) })
   }
+}
+
+function checkArgv(argv: readonly string[]): void {
+  const words = typeof argv === 'string' ? ': a script for a shell goes to shell()' : ''
+  if (!Array.isArray(argv)) throw new SandboxError('Invalid', `a command is an array of arguments${words}`)
+  if (argv.length === 0) throw new SandboxError('Invalid', 'a command needs at least one argument')
+  if (argv.some((argument) => typeof argument !== 'string'))
+    throw new SandboxError('Invalid', 'the arguments of a command are strings')
+  if (argv[0] === '') throw new SandboxError('Invalid', 'the program of a command has no name')
 }
 
 function claimOf(sandbox: Stored<Sandbox>): string | undefined {

@@ -11,7 +11,7 @@ import type { PlainPods } from './runtime/plain-pods.js'
 import { podExecRuntime } from './runtime/pod-exec-runtime.js'
 import type { RuntimeKind, SandboxRuntime } from './runtime/sandbox-runtime.js'
 import { unsupported } from './runtime/unsupported.js'
-import { podNameOf } from './sandbox-collection.js'
+import { podNameOf, requireRunning } from './sandbox-collection.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
 
 export interface LinkOptions {
@@ -150,6 +150,7 @@ export class SandboxLink {
     const { connection } = this.#options
     const sandbox = this.#known ?? (await kube.get(Sandboxes, this.#ref, signal ? { signal } : {}))
     this.#known = undefined
+    requireRunning(sandbox)
     const podName = podNameOf(sandbox)
     const transport = await openTransport(connection, kube, sandbox, podName, signal)
     const onCut = (failure: CorralError) => this.diagnose(failure)

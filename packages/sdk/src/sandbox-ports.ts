@@ -5,6 +5,7 @@ import { daemonPort } from '@corral/protocol'
 import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
 import type { SandboxLink } from './sandbox-link.js'
+import { timeLimit } from './time-limit.js'
 
 const pollMs = 100
 const settleMs = 250
@@ -62,20 +63,28 @@ export class SandboxPorts {
     }, signal)
   }
 
-  /** An HTTP request to a port; the path and query of `target` count. Redirects are answers. */
-  fetch(port: number, target: string, init: RequestInit = {}): Promise<Response> {
+  /** An HTTP request to a port; the path and query of `target` count, of a `Request` all of it. Redirects are answers. */
+  fetch(port: number, target: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     checkPort(port)
+    const request = target instanceof Request ? { ...partsOf(target), ...init } : init
+    const signal = request.signal ?? undefined
     return translated(async () => {
-      const { transport } = await this.#link.open(init.signal ?? undefined)
-      const url = /^https?:\/\//.test(target) ? target : `http://sandbox${target.startsWith('/') ? '' : '/'}${target}`
+      const { transport } = await this.#link.open(signal)
+      const text = target instanceof Request ? target.url : String(target)
+      const url = /^https?:\/\//.test(text) ? text : `http://sandbox${text.startsWith('/') ? '' : '/'}${text}`
       try {
-        return await transport.fetchTo(port)(url, { ...init, redirect: 'manual' })
+        return await transport.fetchTo(port)(url, { ...request, redirect: 'manual' })
       } catch (error) {
-        const failure = toSandboxError(error, init.signal ?? undefined)
-        if (failure.code === 'ConnectionLost') await this.#link.diagnose(failure)
-        throw failure
+        const failure = toSandboxError(error, signal)
+        if (failure.code !== 'ConnectionLost') throw failure
+        await this.#link.diagnose(failure)
+        if (!/refused/i.test(failure.message)) throw failure
+        throw new SandboxError('ConnectionLost', `nothing listens on port ${port} of the sandbox`, {
+          cause: error,
+          hint: 'Wait for it with ports.waitForPort.',
+        })
       }
-    }, init.signal ?? undefined)
+    }, signal)
   }
 
   /** Resolves when something in the sandbox accepts connections on the port. */
@@ -83,6 +92,7 @@ export class SandboxPorts {
     checkPort(port)
     const { timeoutMs = 60_000, signal } = options
     return translated(async () => {
+      timeLimit(timeoutMs)
       const deadlineMs = performance.now() + timeoutMs
       for (;;) {
         if (await this.#accepts(port, signal)) return
@@ -143,6 +153,10 @@ async function refusalOf(dial: () => Promise<ByteStream>): Promise<void> {
 
 function after(delayMs: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(resolve, delayMs, undefined))
+}
+
+function partsOf({ method, headers, body, signal }: Request): RequestInit {
+  return { method, headers, signal, ...(body ? { body } : {}) }
 }
 
 function checkPort(port: number): void {

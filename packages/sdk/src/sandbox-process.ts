@@ -2,6 +2,7 @@ import type { SignalName, TerminalSize } from '@corral/protocol'
 import { OutputChannel, ProcessOutput } from './process-output.js'
 import type { ProcessEvent, RuntimeProcess } from './runtime/sandbox-runtime.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
+import { timeLimit } from './time-limit.js'
 
 export interface ProcessResult {
   readonly exitCode: number
@@ -40,6 +41,8 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
   readonly #started: Promise<RuntimeProcess>
   readonly #ended: Promise<{ exitCode: number; signal?: number | undefined }>
   readonly #limits: ProcessLimits
+  readonly #limitMs: number | undefined
+  #isIterated = false
   readonly #argv: readonly string[]
   #failure: SandboxError | undefined
   #result: Promise<ProcessResult> | undefined
@@ -49,6 +52,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     this.#argv = argv
     this.#started = started
     this.#limits = limits
+    this.#limitMs = timeLimit(limits.timeoutMs)
     this.stdout = new ProcessOutput(this.#channels.stdout)
     this.stderr = new ProcessOutput(this.#channels.stderr)
     this.#ended = this.#run()
@@ -95,7 +99,8 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
 
   /** Output of both streams as it comes; ends with the command, throws where its end cannot be learned. */
   async *[Symbol.asyncIterator](): AsyncIterator<OutputPiece> {
-    if (this.#pieces.isWanted) throw new SandboxError('Conflict', 'the output of a command can be iterated once')
+    if (this.#isIterated) throw new SandboxError('Conflict', 'the output of a command can be iterated once')
+    this.#isIterated = true
     this.#pieces.want()
     this.#channels.stdout.drain()
     this.#channels.stderr.drain()
@@ -108,22 +113,27 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     await this.#call((process) => process.write(bytes))
   }
 
-  /** Closes standard input. */
+  /** Closes standard input. One that is closed, or whose command has ended, is done. */
   end(): Promise<void> {
-    return this.#call((process) => process.end())
+    return this.#unlessOver((process) => process.end())
   }
 
   /** To everything the command has started in its group. One that has ended already is done. */
-  async kill(signal: SignalName = 'SIGTERM'): Promise<void> {
-    try {
-      await this.#call((process) => process.kill(signal))
-    } catch (error) {
-      if (!(error instanceof SandboxError && error.code === 'ProcessExited')) throw error
-    }
+  kill(signal: SignalName = 'SIGTERM'): Promise<void> {
+    return this.#unlessOver((process) => process.kill(signal))
   }
 
   resize(size: TerminalSize): Promise<void> {
     return this.#call((process) => process.resize(size))
+  }
+
+  async #unlessOver(call: (process: RuntimeProcess) => Promise<void>): Promise<void> {
+    try {
+      await this.#call(call)
+    } catch (error) {
+      const isOver = error instanceof SandboxError && (error.code === 'ProcessExited' || error.code === 'StdinClosed')
+      if (!isOver) throw error
+    }
   }
 
   async #call(call: (process: RuntimeProcess) => Promise<void>): Promise<void> {
@@ -135,15 +145,17 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
   }
 
   async #run(): Promise<{ exitCode: number; signal?: number | undefined }> {
-    const { timeoutMs, signal } = this.#limits
+    const { signal } = this.#limits
     const stop = (failure: SandboxError) => this.#stop(failure)
     const onAbort = () => stop(new SandboxError('Aborted', 'the call was aborted and the command killed'))
     const timer =
-      timeoutMs === undefined
+      this.#limitMs === undefined
         ? undefined
         : setTimeout(() => {
-            stop(new SandboxError('Timeout', `the command did not end within ${timeoutMs / 1000} s and was killed`))
-          }, timeoutMs)
+            stop(
+              new SandboxError('Timeout', `the command did not end within ${this.#limitMs! / 1000} s and was killed`),
+            )
+          }, this.#limitMs)
     signal?.addEventListener('abort', onAbort, { once: true })
     if (signal?.aborted) onAbort()
     try {

@@ -2,7 +2,7 @@ import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ByteStream } from '@corral/ports'
-import type { Fetch } from '@corral/protocol'
+import { CorralError, type Fetch } from '@corral/protocol'
 import { ByteStreamSocket } from './byte-stream-socket.js'
 
 /** Opens one connection to the sandbox's port. */
@@ -73,33 +73,69 @@ class StaleConnection extends Error {}
 const unwrap = (error: unknown): unknown => (error instanceof StaleConnection ? error.cause : error)
 
 async function sendOnce(agent: Agent, url: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
+  const { body, type } = plainBody(init.body)
+  const headers = new Headers(init.headers)
+  if (type && !headers.has('content-type')) headers.set('content-type', type)
   const request = httpRequest(url, {
     agent,
     method: init.method ?? 'GET',
-    headers: Object.fromEntries(new Headers(init.headers)),
+    headers: Object.fromEntries(headers),
     signal,
   })
+  let ofSource: Error | undefined
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.once('response', resolve)
     request.once('error', (cause) => {
+      if (ofSource) return reject(ofSource)
       reject(
         request.reusedSocket && !signal.aborted ? new StaleConnection('a kept connection failed', { cause }) : cause,
       )
     })
   })
   // An answer may come before the body is through, and a body that fails destroys the request: `answered` tells.
-  writeBody(request, init.body).catch(() => {})
+  writeBody(request, body, (failure) => {
+    ofSource = new CorralError('Aborted', `what was to be sent failed: ${messageOf(failure)}`, { cause: failure })
+  }).catch(() => {})
   return toResponse(await answered, init.method)
 }
 
-async function writeBody(request: ClientRequest, body: RequestInit['body']): Promise<void> {
-  if (body === undefined || body === null) request.end()
-  else if (typeof body === 'string' || body instanceof Uint8Array) {
+type PlainBody = string | Uint8Array | ReadableStream | undefined
+
+/** Forms, blobs and buffers as the stream that fetch would send of them, with its content type. */
+function plainBody(body: RequestInit['body']): { body: PlainBody; type?: string | undefined } {
+  if (body === undefined || body === null) return { body: undefined }
+  if (typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream) return { body }
+  const sent = new Response(body)
+  return { body: sent.body ?? undefined, type: sent.headers.get('content-type') ?? undefined }
+}
+
+async function writeBody(
+  request: ClientRequest,
+  body: PlainBody,
+  onSourceFailure: (failure: unknown) => void,
+): Promise<void> {
+  if (body === undefined) request.end()
+  else if (body instanceof ReadableStream) await pipeline(Readable.from(watched(body, onSourceFailure)), request)
+  else {
     if (!request.hasHeader('content-length')) request.setHeader('content-length', Buffer.byteLength(body))
     request.end(body)
-  } else if (body instanceof ReadableStream) await pipeline(Readable.from(body as AsyncIterable<Uint8Array>), request)
-  else request.destroy(new TypeError('this body is not supported'))
+  }
 }
+
+/** Tells when the source itself fails: on the connection it looks like one that broke. */
+async function* watched(
+  body: ReadableStream,
+  onFailure: (failure: unknown) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* body as unknown as AsyncIterable<Uint8Array> // Node's stream is one; the web's type does not say so
+  } catch (error) {
+    onFailure(error)
+    throw error
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 function toResponse(message: IncomingMessage, method: string | undefined): Response {
   const headers = new Headers()

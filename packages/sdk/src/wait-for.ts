@@ -2,6 +2,7 @@ import type { KubeClient } from '@corral/kube'
 import { anySignal } from '@corral/protocol'
 import type { KubeObject, ResourceKind, Stored } from '@corral/resources'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
+import { timeSignal } from './time-limit.js'
 
 export interface WaitOptions {
   /** 180 s without it. */
@@ -26,7 +27,7 @@ export async function waitFor<T extends KubeObject>(
 ): Promise<Stored<T>> {
   const { timeoutMs = 180_000, signal: callerSignal } = options
   const what = `${kind.kind} "${ref.name}" in "${ref.namespace}"`
-  const timeout = AbortSignal.timeout(timeoutMs)
+  const timeout = timeSignal(timeoutMs)
   const signal = callerSignal ? anySignal([callerSignal, timeout]) : timeout
   let why = 'nothing is known of it'
   try {

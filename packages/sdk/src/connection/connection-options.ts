@@ -38,8 +38,22 @@ const Gateways = defineKind<Gateway>('gateway.networking.k8s.io/v1', 'Gateway', 
 const routerService = 'sandbox-router-svc'
 const routerPort = 8080
 
+const connectionTypes: readonly string[] = [
+  'auto',
+  'port-forward',
+  'in-cluster-pod-ip',
+  'in-cluster-service',
+  'pod-exec',
+  'router',
+  'gateway',
+  'direct',
+]
+
 /** Refuses options that cannot work, before anything is sent. */
 export function checkConnection(options: ConnectionOptions): void {
+  if (!connectionTypes.includes(options.type))
+    throw new SandboxError('Invalid', `"${options.type}" is no type of connection: ${connectionTypes.join(', ')}`)
+  if (options.type === 'direct' && !options.url) throw new SandboxError('Invalid', 'a direct connection needs a url')
   if ('url' in options && options.url !== undefined) {
     const url = URL.canParse(options.url) ? new URL(options.url) : undefined
     if (!url || !/^https?:$/.test(url.protocol) || !url.hostname) {

@@ -46,6 +46,7 @@ export class AgentSandboxProvider implements SandboxProvider {
 
   /** A second one for a project that has one is `AlreadyExists`, also when both are asked for at once. */
   create(config: InstanceConfig, options: { signal?: AbortSignal } = {}): Promise<AgentSandboxInstance> {
+    if (!config?.projectId) return Promise.reject(new SandboxError('Invalid', 'projectId must not be empty'))
     const { projectId } = config
     if (this.#creating.has(projectId)) return Promise.reject(taken(projectId))
     const creating = this.#create(config, options).finally(() => this.#creating.delete(projectId))
@@ -88,9 +89,11 @@ export class AgentSandboxProvider implements SandboxProvider {
   }
 
   /** Whether a node has it already. */
+  /** Whether a node has it. A node of the platform's own has every image: it stands for what the machine has. */
   async isImageAvailable(image: string): Promise<boolean> {
     const kube = await this.#client.kube()
     for await (const node of kube.items(Nodes)) {
+      if (node.status?.nodeInfo?.containerRuntimeVersion?.startsWith('corral-')) return true
       if (
         node.status?.images?.some(({ names }) => names?.some((name) => name === image || name.startsWith(`${image}@`)))
       ) {
