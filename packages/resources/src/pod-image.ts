@@ -11,6 +11,19 @@ export const imageAnnotation = 'corral.dev/image'
  */
 export const imageCondition = 'corral.dev/Image'
 
+const lacksWord = '; tasks need what it lacks: '
+
+/** The message of the condition: `what` about the image `name`, and what the sandbox of a task would miss in it. */
+export function imageMessage(name: string, what: string, lacks: readonly string[] = []): string {
+  return `${name}: ${what}${lacks.length > 0 ? `${lacksWord}${lacks.join(', ')}` : ''}`
+}
+
+/** What such a message says the image lacks. */
+export function imageLacks(message: string): string[] {
+  const start = message.lastIndexOf(lacksWord)
+  return start < 0 ? [] : message.slice(start + lacksWord.length).split(', ')
+}
+
 /** What `image` of an environment and the annotation may name. */
 export function isImageName(text: string): boolean {
   return /^[a-z0-9]+([._/:-][A-Za-z0-9]+)*$/.test(text) && text.length <= 200

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import type { ImageDirectory, ImportedImage } from '@corral/node'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
+import { terminalText } from '../output/terminal-text.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print, say, table } from './common.js'
 import { megabytes } from './env-build.js'
@@ -108,19 +109,30 @@ function run(program: string, args: readonly string[]): Promise<void> {
     const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'pipe'] })
     let last = ''
     child.stderr.on('data', (chunk: Buffer) => {
+      // Minutes without a word look like a hang.
+      process.stderr.write(chunk)
       last = `${last}${chunk.toString('utf8')}`.slice(-2_000)
     })
     child.on('error', fail)
     child.on('close', (code) =>
-      code === 0 ? done() : fail(new CliError(`${program} ended with exit code ${code}: ${last.trim()}`)),
+      code === 0
+        ? done()
+        : fail(
+            new CliError(`${program} ended with exit code ${code}: ${lastLines(last)}`, {
+              hint: 'Nothing was imported. It fetches from the mirrors that apt of this machine is set up for.',
+            }),
+          ),
     )
   })
 }
 
+const lastLines = (text: string): string => terminalText(text.trim().split('\n').slice(-5).join('\n'), false)
+
 function told(image: ImportedImage, options: ImageOptions): void {
-  const { name, digest, bytes, files, stripped } = image
+  const { name, digest, bytes, files, stripped, lacks = [] } = image
   const { setuid, devices } = stripped
   if (setuid + devices > 0) say(`left out: ${setuid} set-id bits, ${devices} devices and pipes`)
+  if (lacks.length > 0) say(`for pods only: tasks need ${lacks.join(', ')} in an image, and this has none`)
   print(image, options, () => `${name}: ${files} files, ${megabytes(bytes)}, ${digest.slice(0, 19)}`)
 }
 
@@ -131,10 +143,15 @@ function wrongUsage(error: unknown): never {
     InvalidName: 'Such as debian:12 or team/tools:1.',
     Unsafe: 'Nothing was imported. An archive with such entries was not made by an honest tool.',
     TooLarge: 'Nothing was imported.',
+    DiskFull: 'Nothing was imported. Free space in the data directory, or name another one with --data-dir.',
+    Unsupported: 'Nothing was imported.',
+    InvalidArchive:
+      'Nothing was imported. `docker save`, `podman save` and `tar` of a root file system make what it takes.',
   }
   if ((error as Error).name !== 'ImageError') throw error
   const hint = hints[code ?? '']
-  throw new CliError(message, {
+  // Names in it come from the archive.
+  throw new CliError(terminalText(message, false), {
     cause: error,
     ...(hint ? { hint } : {}),
     ...(code === 'InvalidName' ? { exitCode: 2 } : {}),

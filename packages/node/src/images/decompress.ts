@@ -2,6 +2,18 @@ import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { ImageError } from './image-error.js'
 
+/** The stream, cut off with `TooLarge` once `budget` is used up: a compressed archive may say little at great length. */
+export async function* bounded(
+  stream: AsyncIterable<Uint8Array>,
+  budget: { leftBytes: number },
+): AsyncGenerator<Uint8Array> {
+  for await (const part of stream) {
+    budget.leftBytes -= part.length
+    if (budget.leftBytes < 0) throw new ImageError('TooLarge', 'the archive unpacks to more than an image may take')
+    yield part
+  }
+}
+
 /** The bytes of a stream, decompressed where they begin as gzip does. Other compressions are `Unsupported`. */
 export async function* plainBytes(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const source = stream[Symbol.asyncIterator]()

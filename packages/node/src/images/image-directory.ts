@@ -1,14 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createReadStream, createWriteStream, existsSync, readFileSync, statSync } from 'node:fs'
 import { chmod, lstat, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join, posix } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import * as z from 'zod'
-import { plainBytes } from './decompress.js'
+import { bounded, plainBytes } from './decompress.js'
 import { ImageError } from './image-error.js'
 import { type LayeredImage, readLayout } from './oci-layout.js'
 import { readTar } from './read-tar.js'
+import { lackingForTasks } from './task-needs.js'
 import { type ImageLimits, inside, type Unpacked, unpackLayer } from './unpack-layer.js'
 
 /** An image this node can start pods from. */
@@ -19,6 +20,8 @@ export interface ImportedImage {
   bytes: number
   files: number
   stripped: { setuid: number; devices: number }
+  /** What the sandbox of a task needs and the image does not have. */
+  lacks?: string[] | undefined
   argv?: string[] | undefined
   env?: Record<string, string> | undefined
   workingDir?: string | undefined
@@ -33,6 +36,7 @@ const recordSchema = z.object({
   bytes: z.number(),
   files: z.number(),
   stripped: z.object({ setuid: z.number(), devices: z.number() }),
+  lacks: z.array(z.string()).optional(),
   argv: z.array(z.string()).optional(),
   env: z.record(z.string(), z.string()).optional(),
   workingDir: z.string().optional(),
@@ -91,7 +95,9 @@ export class ImageDirectory {
     const half = join(this.directory, `.${randomBytes(8).toString('hex')}`)
     await mkdir(half, { mode: 0o700 })
     try {
-      const record = await unpack(name, path, half, limits)
+      const record = await unpack(name, path, half, limits).catch((error: unknown) => {
+        throw fullDisk(error, name) ?? error
+      })
       await writeFile(join(half, 'image.json'), JSON.stringify(record, null, 2))
       await chmod(half, 0o711)
       if (replace) await this.#setAside(target)
@@ -141,6 +147,17 @@ export class ImageDirectory {
   }
 }
 
+function fullDisk(error: unknown, name: string): ImageError | undefined {
+  const { code } = error as NodeJS.ErrnoException
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return undefined
+  return new ImageError('DiskFull', `the disk is full: there is no room for "${name}"`, { cause: error })
+}
+
+/** What an archive may unpack to: the files, and for each of them a header, its padding and attributes. */
+const budgetOf = ({ maxBytes, maxFiles }: ImageLimits): { leftBytes: number } => ({
+  leftBytes: maxBytes + maxFiles * 2048,
+})
+
 async function unpack(
   name: string,
   path: string,
@@ -152,17 +169,26 @@ async function unpack(
   await chmod(root, 0o755)
   const sum: Unpacked = { bytes: 0, files: 0, stripped: { setuid: 0, devices: 0 } }
   const image = await sourceOf(path, join(half, 'layout'), limits)
-  for (const layer of image.layers) await unpackLayer(root, layer(), sum, limits)
+  const budget = budgetOf(limits)
+  for (const layer of image.layers) await unpackLayer(root, bounded(layer(), budget), sum, limits)
   await rm(join(half, 'layout'), { recursive: true, force: true })
   if (sum.files === 0) throw new ImageError('InvalidArchive', 'the image is empty')
   await fit(root)
   const { digest, config } = image
-  return { name, digest, importedAt: new Date().toISOString(), ...sum, ...config }
+  const lacks = await lackingForTasks(root)
+  return {
+    name,
+    digest,
+    importedAt: new Date().toISOString(),
+    ...sum,
+    ...(lacks.length > 0 ? { lacks } : {}),
+    ...config,
+  }
 }
 
 async function sourceOf(path: string, staging: string, limits: ImageLimits): Promise<LayeredImage> {
   if (statSync(path).isDirectory()) return readLayout(path)
-  const archive = (): AsyncIterable<Uint8Array> => plainBytes(createReadStream(path))
+  const archive = (): AsyncIterable<Uint8Array> => bounded(plainBytes(createReadStream(path)), budgetOf(limits))
   if (await isLayout(archive())) {
     await stage(archive(), staging, limits)
     return readLayout(staging)
@@ -172,15 +198,16 @@ async function sourceOf(path: string, staging: string, limits: ImageLimits): Pro
   return { digest: `sha256:${hash.digest('hex')}`, config: {}, layers: [archive] }
 }
 
+/** Files of archives that Docker (old and new), podman, skopeo, buildkit and crane write. */
 const layoutFile =
-  /^(oci-layout|index\.json|manifest\.json|repositories|[0-9a-f]{64}\.json|blobs\/sha256\/[0-9a-f]{64}|[0-9a-f]{64}\/(layer\.tar|json|VERSION))$/
+  /^(oci-layout|index\.json|manifest\.json|repositories|(sha256:)?[0-9a-f]{64}(\.json|\.tar|\.tar\.gz)?|blobs\/sha256\/[0-9a-f]{64}|[0-9a-f]{64}\/(layer\.tar|json|VERSION))$/
 
 /** What the archive's first name says. */
 async function isLayout(archive: AsyncIterable<Uint8Array>): Promise<boolean> {
   for await (const { path } of readTar(archive)) {
     const inner = path.replace(/^(\.?\/)+/, '').replace(/\/$/, '')
     if (inner === '' || inner === '.') continue
-    return layoutFile.test(inner) || /^blobs(\/sha256)?$|^[0-9a-f]{64}$/.test(inner)
+    return layoutFile.test(inner) || /^blobs(\/sha256)?$/.test(inner)
   }
   throw new ImageError('InvalidArchive', 'the archive is empty')
 }
@@ -190,12 +217,23 @@ async function stage(archive: AsyncIterable<Uint8Array>, staging: string, limits
   let bytes = 0
   for await (const entry of readTar(archive)) {
     const inner = entry.path.replace(/^(\.?\/)+/, '')
-    if (entry.kind !== 'file' || !layoutFile.test(inner)) continue
-    bytes += entry.sizeBytes
-    if (bytes > limits.maxBytes)
-      throw new ImageError('TooLarge', `the archive takes more than ${limits.maxBytes} bytes`)
-    await mkdir(dirname(join(staging, inner)), { recursive: true })
-    await pipeline(Readable.from(entry.content), createWriteStream(join(staging, inner)))
+    if (!layoutFile.test(inner)) continue
+    const at = join(staging, inner)
+    if (entry.kind === 'file') {
+      bytes += entry.sizeBytes
+      if (bytes > limits.maxBytes)
+        throw new ImageError('TooLarge', `the archive takes more than ${limits.maxBytes} bytes`)
+      await mkdir(dirname(at), { recursive: true })
+      await rm(at, { force: true })
+      await pipeline(Readable.from(entry.content), createWriteStream(at, { flags: 'wx' }))
+    } else if (entry.kind === 'symlink') {
+      // Docker writes a layer that is the same as another as a link to that one.
+      const target = posix.join(posix.dirname(inner), entry.target)
+      if (!layoutFile.test(target)) continue
+      await mkdir(dirname(at), { recursive: true })
+      await rm(at, { force: true })
+      await symlink(posix.relative(posix.dirname(inner), target), at)
+    }
   }
 }
 

@@ -4,7 +4,8 @@
  * - `InvalidArchive`: neither an OCI layout nor a root file system, damaged, or a digest that does not match.
  * - `Unsafe`: an entry that leads out of the root.
  * - `TooLarge`: more bytes or files than allowed.
- * - `Unsupported`: another architecture, or a compression this Node does not know.
+ * - `Unsupported`: another architecture, a compression this Node does not know, or sparse files.
+ * - `DiskFull`: no room for it; nothing is left of it.
  */
 export type ImageErrorCode =
   | 'NotFound'
@@ -14,6 +15,7 @@ export type ImageErrorCode =
   | 'Unsafe'
   | 'TooLarge'
   | 'Unsupported'
+  | 'DiskFull'
 
 export class ImageError extends Error {
   override readonly name: string = 'ImageError'

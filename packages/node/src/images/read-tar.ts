@@ -15,6 +15,8 @@ export interface TarEntry {
 const block = 512
 /** Names and attributes that come as content of their own. */
 const maxHeaderBytes = 1024 * 1024
+/** What every file system can keep: the year 2106. */
+const latest = 2 ** 32 - 1
 const kinds: Readonly<Record<string, TarEntry['kind']>> = {
   '0': 'file',
   '\0': 'file',
@@ -24,9 +26,21 @@ const kinds: Readonly<Record<string, TarEntry['kind']>> = {
   '5': 'directory',
 }
 
-/** Reads a tar archive (ustar, pax, GNU) from a stream. Rejects with `InvalidArchive` where it is none or ends early. */
+/**
+ * Reads a tar archive (ustar, pax, GNU) from a stream, which is read to its end, so that who counts or hashes it sees all of it,
+ * and is closed where the reading ends early. Rejects with `InvalidArchive` where it is no archive or a part of one.
+ */
 export async function* readTar(stream: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
   const bytes = new ByteReader(stream)
+  try {
+    yield* entriesOf(bytes)
+    await bytes.drain()
+  } finally {
+    await bytes.close()
+  }
+}
+
+async function* entriesOf(bytes: ByteReader): AsyncGenerator<TarEntry> {
   let pax: Record<string, string> = {}
   let longName: string | undefined
   let longLink: string | undefined
@@ -48,6 +62,9 @@ export async function* readTar(stream: AsyncIterable<Uint8Array>): AsyncGenerato
     const sizeBytes = pax.size === undefined ? ownSize : Number(pax.size)
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0)
       throw new ImageError('InvalidArchive', 'an entry of the archive has no size')
+    // Only parts of such a file are in the archive; written down as they come they would be another file.
+    if (type === 'S' || Object.keys(pax).some((key) => key.startsWith('GNU.sparse.')))
+      throw new ImageError('Unsupported', 'the archive has sparse files; make it without --sparse')
     const prefix = text(header, 345, 155)
     const isUstar = text(header, 257, 5) === 'ustar'
     const name = text(header, 0, 100)
@@ -60,7 +77,7 @@ export async function* readTar(stream: AsyncIterable<Uint8Array>): AsyncGenerato
       mode: numberAt(header, 100, 8),
       sizeBytes: kind === 'file' ? sizeBytes : 0,
       target: pax.linkpath ?? longLink ?? text(header, 157, 100),
-      mtimeSeconds: Math.max(0, Math.floor(Number(pax.mtime ?? numberAt(header, 136, 12)))) || 0,
+      mtimeSeconds: Math.min(latest, Math.max(0, Math.floor(Number(pax.mtime ?? numberAt(header, 136, 12))))) || 0,
       content,
     }
     await content.drain()
@@ -120,6 +137,14 @@ class ByteReader {
 
   constructor(stream: AsyncIterable<Uint8Array>) {
     this.#source = stream[Symbol.asyncIterator]()
+  }
+
+  async drain(): Promise<void> {
+    while (!(await this.#source.next()).done);
+  }
+
+  async close(): Promise<void> {
+    await this.#source.return?.()
   }
 
   /** This many bytes; undefined where the stream ends before the first of them. */

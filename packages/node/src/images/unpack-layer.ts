@@ -42,14 +42,34 @@ export async function unpackLayer(
     if (path === '') {
       continue
     }
-    if (++sum.files > limits.maxFiles)
-      throw new ImageError('TooLarge', `the image has more than ${limits.maxFiles} files`)
-    const name = basename(path)
-    const parent = await inside(root, dirname(path), { create: true })
-    if (name === opaque) await empty(parent)
-    else if (name.startsWith(whiteout)) await remove(join(parent, checkedName(name.slice(whiteout.length), entry)))
-    else await place(root, join(parent, name), entry, sum, limits)
+    counted(sum, limits)
+    try {
+      await unpackEntry(root, path, entry, sum, limits)
+    } catch (error) {
+      throw refusedName(error, entry)
+    }
   }
+}
+
+async function unpackEntry(root: string, path: string, entry: TarEntry, sum: Unpacked, limits: ImageLimits) {
+  const name = basename(path)
+  const parent = await inside(root, dirname(path), { create: true, made: () => counted(sum, limits) })
+  if (name === opaque) await empty(parent)
+  else if (name.startsWith(whiteout)) await remove(join(parent, checkedName(name.slice(whiteout.length), entry)))
+  else await place(root, join(parent, name), entry, sum, limits)
+}
+
+/** A name that the file system does not take is a fault of the archive. */
+function refusedName(error: unknown, { path }: TarEntry): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENAMETOOLONG' || code === 'EINVAL' || code === 'EISDIR' || code === 'EMLINK'
+    ? new ImageError('InvalidArchive', `the entry "${path.slice(0, 100)}" cannot be kept: ${code}`, { cause: error })
+    : error
+}
+
+/** Directories that an entry only implies count as well: one path may imply two thousand. */
+function counted(sum: Unpacked, { maxFiles }: ImageLimits): void {
+  if (++sum.files > maxFiles) throw new ImageError('TooLarge', `the image has more than ${maxFiles} files`)
 }
 
 async function place(root: string, at: string, entry: TarEntry, sum: Unpacked, limits: ImageLimits): Promise<void> {
@@ -67,16 +87,15 @@ async function place(root: string, at: string, entry: TarEntry, sum: Unpacked, l
       return
     }
     case 'file': {
+      // Before the first byte: an entry that says it has a terabyte fills no disk first.
+      if (sum.bytes + entry.sizeBytes > limits.maxBytes)
+        throw new ImageError('TooLarge', `the image takes more than ${limits.maxBytes} bytes`)
+      sum.bytes += entry.sizeBytes
       await remove(at)
       const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
       const file = await open(at, flags, 0o600)
       try {
-        for await (const part of entry.content) {
-          sum.bytes += part.length
-          if (sum.bytes > limits.maxBytes)
-            throw new ImageError('TooLarge', `the image takes more than ${limits.maxBytes} bytes`)
-          await file.writeFile(part)
-        }
+        for await (const part of entry.content) await file.writeFile(part)
         await file.chmod(mode | 0o400)
         await file.utimes(entry.mtimeSeconds, entry.mtimeSeconds)
       } finally {
@@ -93,7 +112,9 @@ async function place(root: string, at: string, entry: TarEntry, sum: Unpacked, l
     case 'link': {
       const path = innerPath(entry.target)
       const source = join(await inside(root, dirname(path), { create: false }), basename(path))
-      if (!(await lstat(source).catch(absent))?.isFile())
+      const there = await lstat(source).catch(absent)
+      // The link itself gets another name where the source is a symbolic one; nothing follows it.
+      if (!there?.isFile() && !there?.isSymbolicLink())
         throw new ImageError(
           'Unsafe',
           `the hard link ${entry.path} does not lead to a file of the image: ${entry.target}`,
@@ -124,7 +145,11 @@ function checkedName(name: string, { path }: TarEntry): string {
 }
 
 /** The real directory of a path inside `root`: links on the way are followed as if `root` were `/`. */
-export async function inside(root: string, path: string, { create }: { create: boolean }): Promise<string> {
+export async function inside(
+  root: string,
+  path: string,
+  { create, made }: { create: boolean; made?: () => void },
+): Promise<string> {
   let done: string[] = []
   const left = path.split('/').filter((part) => part !== '' && part !== '.')
   for (let links = 0; left.length > 0; ) {
@@ -142,8 +167,10 @@ export async function inside(root: string, path: string, { create }: { create: b
       left.unshift(...target.split('/').filter((each) => each !== '' && each !== '.'))
       continue
     }
-    if (!there && create) await mkdir(at, { mode: 0o755 })
-    else if (!there?.isDirectory())
+    if (!there && create) {
+      made?.()
+      await mkdir(at, { mode: 0o755 })
+    } else if (!there?.isDirectory())
       throw new ImageError('InvalidArchive', `"${path}" is not in a directory of the image`)
     done.push(part)
   }

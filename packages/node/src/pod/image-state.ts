@@ -1,4 +1,4 @@
-import { imageAnnotation, type Pod } from '@corral/resources'
+import { imageAnnotation, imageMessage, type Pod } from '@corral/resources'
 import type { ContainerState } from '../records/container-state.js'
 import type { StatusInput } from './status.js'
 
@@ -7,6 +7,7 @@ export function imageState(
   { metadata, spec }: Pod,
   states: ReadonlyMap<string, ContainerState>,
   wanted: string | undefined,
+  lacks: readonly string[] = [],
 ): StatusInput['image'] {
   const name = metadata?.annotations?.[imageAnnotation] ?? ''
   if (name === '') return undefined
@@ -18,10 +19,8 @@ export function imageState(
     }
   const state = states.get(spec?.containers[0]?.name ?? '')
   const isThere = state?.run !== undefined && state.image === name && state.ready
-  if (isThere) return { status: 'True', reason: 'Applied', message: `${name}: the container runs in it` }
-  return {
-    status: 'False',
-    reason: 'Starting',
-    message: `${name}: ${state?.waiting?.message ?? 'the container starts in it'}`,
-  }
+  if (isThere)
+    return { status: 'True', reason: 'Applied', message: imageMessage(name, 'the container runs in it', lacks) }
+  const what = state?.waiting?.message ?? 'the container starts in it'
+  return { status: 'False', reason: 'Starting', message: imageMessage(name, what, lacks) }
 }

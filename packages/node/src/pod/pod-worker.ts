@@ -314,6 +314,10 @@ export class PodWorker {
     return name === '' || this.#ports.imported.find(name) ? name : undefined
   }
 
+  #imageLacks(): readonly string[] | undefined {
+    return this.#ports.imported.find(this.#pod.metadata.annotations?.[imageAnnotation] ?? '')?.lacks
+  }
+
   async #perform(action: PodAction): Promise<void> {
     switch (action.kind) {
       case 'prepare':
@@ -416,7 +420,7 @@ export class PodWorker {
       egress: this.#egress.state,
       snapshot: this.#snapshot.state,
       limits: this.#limits.state,
-      image: imageState(this.#pod, this.containers.states, this.#wantedImage()),
+      image: imageState(this.#pod, this.containers.states, this.#wantedImage(), this.#imageLacks()),
       failure: this.#record.failure,
       disruption: this.#record.halted?.message ?? evictionOf(this.#record.failure),
       isEnding: this.#pod.metadata.deletionTimestamp !== undefined,

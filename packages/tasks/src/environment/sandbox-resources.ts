@@ -5,6 +5,7 @@ import {
   findCondition,
   imageAnnotation,
   imageCondition,
+  imageLacks,
   type Pod,
   Pods,
   resourcesAnnotation,
@@ -57,7 +58,7 @@ export async function applyResources(
 
 /**
  * Gives the sandbox the root file system of an imported image and waits until it runs in it: its container is restarted. Safe to
- * repeat. `ToolMissing` where the node has no such image.
+ * repeat. `ToolMissing` where the node has no such image, or one without what every task needs, as soon as the node says so.
  */
 export async function applyImage(
   client: Client,
@@ -72,6 +73,11 @@ export async function applyImage(
     if (condition.reason === 'NotFound')
       throw new TaskError('ToolMissing', `the image ${image} wanted by .corral/environment.yaml was not imported`, {
         hint: `Import it, then retry: corral image import ${image} FILE`,
+      })
+    const lacks = imageLacks(condition.message)
+    if (lacks.length > 0)
+      throw new TaskError('ToolMissing', `the image ${image} cannot run a task: it has no ${lacks.join(', no ')}`, {
+        hint: `Import one that has them (corral image import ${image} FILE --replace), or make one of Debian: corral image build ${image} --debian PACKAGE --replace`,
       })
     return condition.status === 'True'
   })
