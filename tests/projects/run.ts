@@ -46,7 +46,7 @@ for (const project of chosen) {
     const row = await tryProject(project, platform)
     rows.push(row)
     say(
-      `✓ ${project.name}: ${row.tests} tests; set-up ${seconds(row.firstSetupMs)}, then ${seconds(row.secondSetupMs)}`,
+      `✓ ${project.name}: ${row.tests} tests in ${seconds(row.checkMs)}; set-up ${seconds(row.firstSetupMs)}, then ${seconds(row.secondSetupMs)}`,
     )
   } catch (error) {
     failed += 1

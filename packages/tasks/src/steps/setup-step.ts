@@ -161,7 +161,10 @@ async function markSetup(context: StepContext): Promise<void> {
   const { exit, tail } = await runCommand(
     daemon,
     `${task.metadata.uid}.mark-setup`,
-    { argv: ['/bin/sh', '-c', markSetupScript], env: collectEnvironment(request) },
+    {
+      argv: ['/bin/sh', '-c', markSetupScript],
+      env: { ...collectEnvironment(request), FROM_SNAPSHOT: task.status?.environment?.snapshot?.exact ? 'yes' : '' },
+    },
     { signal, isRepeatable: true, timeoutMs: 5 * 60_000 },
   )
   if (exit.exit_code !== 0) context.log.warn('what set-up left could not be marked', { output: tail })
