@@ -117,6 +117,33 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
   })
 
+  const onlySandboxes = { of: 'the sandboxes', part: 'pods', size: '24m', fills: 'head -c 60000000 /dev/urandom > big' }
+  it.each([
+    { of: 'the whole platform', part: '.', size: '220m', fills: 'head -c 400000000 /dev/zero > big; sleep 600' },
+    ...(process.env.CORRAL_TEST_SIZE === 'full' ? [onlySandboxes] : []),
+  ])('of $of, met by an environment’s build: DiskFull, nothing is left of it, the next build works', async (disk) => {
+    await startOn(disk.part, disk.size, '0711')
+    const repo = await gitRepository(join(scratch.path, 'built'), {
+      'setup.sh': disk.fills,
+      '.gitignore': 'big\n',
+      '.corral/environment.yaml': 'version: 1\nsetup: sh setup.sh\n',
+    })
+    const task = { repo: repo.path, task: 'Look', agent: { name: 'command', command: 'cat big' } }
+    const full = await platform.api.run(task)
+    expect(full, JSON.stringify(full.cause)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' } })
+    await isRoomy()
+    const left = (directory: string) => readdirSync(join(platform.dataDir, directory), { recursive: true }).map(String)
+    expect(left('snapshots').filter((path) => path.endsWith('big'))).toEqual([])
+    await waitUntil('the build’s own files are gone', () => !left('pods').some((path) => path.endsWith('repo/big')))
+    writeFileSync(join(repo.path, 'setup.sh'), 'echo small > big')
+    await repo.git('commit', '--quiet', '--all', '-m', 'smaller')
+    const next = await platform.api.run(task)
+    expect(next, JSON.stringify(next.cause)).toMatchObject({ status: 'SUCCEEDED' })
+    // Sandboxes on a disk of their own cannot be moved to where snapshots are kept: such a task sets itself up.
+    const events = JSON.stringify(await platform.api.allEvents(next.id))
+    expect(events).toContain(disk.part === '.' ? 'set up already: snapshot' : 'cross-device link')
+  })
+
   it('of the sandboxes is said of the pod that waits for room, which starts once there is some', async () => {
     await startOn('pods', '24m', '0711')
     const filler = join(mounted!, 'filler')

@@ -5,7 +5,7 @@ export interface Project {
   readonly name: string
   readonly clients: string
   readonly source: Source
-  /** Shell lines that bring it to the state its developers have it in: archives leave out lock files. */
+  /** Shell lines that bring it to the state its developers have it in: archives leave out files such as locks. */
   readonly prepare?: string
   /** Programs the machine must have for it. */
   readonly needs: readonly string[]
@@ -48,10 +48,12 @@ export const projects: readonly Project[] = [
     name: 'click 8.3',
     clients: 'uv',
     source: sdist('click', '8.3.0'),
+    // As in its repository; without it every task looks through the whole virtual environment for work of the agent.
+    prepare: 'echo .venv/ > .gitignore',
     needs: ['pip', 'python3'],
     change: (text) =>
-      text.replace('python -m pytest -q', 'python -m pytest -q -k "not (test_echo_via_pager and test5)"'),
-    without: '6 that race with the pager they start, and fail now and then outside of a task as well',
+      text.replace('python -m pytest -q', 'python -m pytest -q -k "not (test_echo_via_pager and (test5 or test6))"'),
+    without: '12 that race with the pager they start, and fail now and then outside of a task as well',
     tests: (output) => sum(output, /(\d+) passed/g),
     atLeast: 500,
   },

@@ -8,6 +8,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { TaskEvent } from '@corral/protocol'
 import { type PlatformProcess, startPlatformProcess, temporaryDirectory } from '@corral/testing'
 import { type Project, projects } from './projects.js'
 
@@ -45,7 +46,7 @@ for (const project of chosen) {
     const row = await tryProject(project, platform)
     rows.push(row)
     say(
-      `✓ ${project.name}: ${row.tests} tests; set-up ${seconds(row.firstSetupMs)}, then ${seconds(row.secondSetupMs)}`,
+      `✓ ${project.name}: ${row.tests} tests in ${seconds(row.checkMs)}; set-up ${seconds(row.firstSetupMs)}, then ${seconds(row.secondSetupMs)}`,
     )
   } catch (error) {
     failed += 1
@@ -129,12 +130,21 @@ async function task(on: PlatformProcess, repo: string) {
       `${view.status} ${JSON.stringify(view.cause)}\n${said.slice(-3_000)}\n${check?.output?.slice(-3_000) ?? ''}`,
     )
   }
-  const { repository_ready_at: ready = '', setup_done_at: done = '' } = view.times ?? {}
   return {
-    setupMs: Date.parse(done) - Date.parse(ready),
+    setupMs: setUpMs(logs),
     checkMs: check.duration_ms ?? 0,
     output: check.output ?? '',
   }
+}
+
+/** The set-up phase, and before it the build that the task waited for. */
+function setUpMs(events: readonly TaskEvent[]): number {
+  const at = (is: (event: TaskEvent) => boolean): number => Date.parse(events.find(is)?.time ?? '')
+  const stage = (name: string, state: string) =>
+    at((each) => each.type === 'stage' && each.stage === name && each.state === state)
+  const waited = at((each) => each.type === 'stage' && each.detail?.endsWith('is being built') === true)
+  const build = Number.isNaN(waited) ? 0 : stage('repository', 'finished') - waited
+  return stage('setup', 'finished') - stage('setup', 'started') + build
 }
 
 function seconds(ms: number): string {

@@ -16,3 +16,6 @@ export class TaskError extends Error {
     this.details = options.details ?? {}
   }
 }
+
+/** `details` of a failure that the same work, done again, would meet again: the command ran, and its end is remembered. */
+export const finalFailure: Readonly<Record<string, unknown>> = { isFinal: true }

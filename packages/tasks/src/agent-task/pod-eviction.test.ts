@@ -1,7 +1,7 @@
 import { type AgentTask, oomKillsAnnotation, type Pod, type Stored } from '@corral/resources'
 import { describe, expect, it, vi } from 'vitest'
 import type { StepOutcome } from '../steps/step.js'
-import { TaskError } from '../task-error.js'
+import { finalFailure, TaskError } from '../task-error.js'
 import type { TaskAction } from './plan.js'
 import {
   type Eviction,
@@ -107,6 +107,13 @@ describe('what a pod says of processes the kernel ended', () => {
       message: 'exit code 3: no memory',
     })
     expect((await withEviction(ended('DiskFull'), find)).reason).toBe('DiskFull')
+  })
+
+  it('tells a sandbox that met its own limit from a disk that is full', async () => {
+    const full = () => Promise.reject(new TaskError('DiskFull', 'set-up filled the disk', { details: finalFailure }))
+    const over = { code: 'DiskLimit' as const, message: 'its limit', isOver: false }
+    await expect(withEviction(full(), async () => over)).rejects.toMatchObject({ code: 'DiskLimit' })
+    await expect(withEviction(full(), async () => undefined)).rejects.toMatchObject({ code: 'DiskFull' })
   })
 
   it('explains a failed set-up without another cause, so that a retry begins there', async () => {

@@ -125,7 +125,11 @@ export async function findDeletion(
 }
 
 /** Failures that an agent or command ended by the node looks like. */
-const consequences = new Set(['SetupFailed', 'CloneFailed', 'AgentStartFailed', 'ResultFailed', 'SandboxLost'])
+const consequences = new Set([
+  ...['SetupFailed', 'CloneFailed', 'AgentStartFailed', 'ResultFailed', 'SandboxLost'],
+  // Of the machine or of the sandbox alone: the node knows which.
+  'DiskFull',
+])
 const explainedReasons = new Set(['AgentKilled', 'AgentFailed', 'DiskFull'])
 /** The agent may be seen to end before the node has written why. An agent that failed mostly did so by itself. */
 const explainTries = 20
@@ -142,7 +146,8 @@ export async function explained<T>(work: Promise<T>, find: FindEviction): Promis
     const failure = error instanceof TaskError ? error : undefined
     const isConsequence = failure !== undefined && consequences.has(failure.code)
     const isKilled = failure?.message.includes(`exit code ${killedExitCode}`) === true
-    const eviction = await findWithin(find, isKilled ? explainTries : 1)
+    const isFinal = failure?.details.isFinal === true
+    const eviction = await findWithin(find, isKilled || isFinal ? explainTries : 1)
     if (!eviction || !(eviction.isOver || isConsequence)) throw error
     // A command that ran out of memory failed at its own stage, where a retry begins.
     if (failure && eviction.code === 'OutOfMemory')

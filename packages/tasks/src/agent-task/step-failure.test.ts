@@ -1,6 +1,6 @@
 import { CorralError } from '@corral/protocol'
 import { expect, it } from 'vitest'
-import { TaskError } from '../task-error.js'
+import { finalFailure, TaskError } from '../task-error.js'
 import { type StepName, taskLimits } from './plan.js'
 import { judgeFailure, retryMs } from './step-failure.js'
 
@@ -74,6 +74,13 @@ it.each<{ when: string; step: StepName; error: unknown; failures: number; means:
     error: new TaskError('DiskFull', 'no room'),
     failures: 5,
     means: undefined,
+  },
+  {
+    when: 'set-up has filled the disk and has ended',
+    step: 'setup',
+    error: new TaskError('DiskFull', 'no room', { details: finalFailure }),
+    failures: 1,
+    means: { condition: 'SetupDone', code: 'DiskFull' },
   },
   {
     when: 'the disk stays full',

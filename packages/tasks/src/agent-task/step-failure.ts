@@ -67,7 +67,8 @@ export function judgeFailure(step: StepName, error: unknown, failures: number): 
   const message = error instanceof Error ? error.message : String(error)
   const code = errorCode(error) ?? ''
   // The node evicts the sandbox that fills the disk within seconds; a step that fails before that can still succeed.
-  if (fullDisk.has(code) && failures < maxDiskFullFailures) return undefined
+  const isFinal = error instanceof TaskError && error.details.isFinal === true
+  if (fullDisk.has(code) && !isFinal && failures < maxDiskFullFailures) return undefined
   if (step === 'push' && code === 'PushFailed' && failures < maxPushFailures) return undefined
   if (error instanceof TaskError && isTaskCause(error.code))
     return {

@@ -10,7 +10,7 @@ interface Rule {
 
 /** Whether what a program said means that a disk is full. */
 export function isDiskFullText(text: string): boolean {
-  return /No space left on device|disk quota exceeded|the disk of the sandbox is full/i.test(text)
+  return /No space left on device|disk quota exceeded|disk of the sandbox is full/i.test(text)
 }
 
 const addressHint = 'Check the address; a local repository is given by its absolute path.'

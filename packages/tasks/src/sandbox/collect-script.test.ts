@@ -1,6 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -52,6 +62,56 @@ function gitDirectoryState(): Record<string, string> {
   visit(top)
   return state
 }
+
+describe('what set-up left, looked at in a snapshot', () => {
+  it.each<{ when: string; setup: string; isMarked: boolean }>([
+    { when: 'nothing', setup: 'true', isMarked: false },
+    { when: 'ignored files', setup: 'echo deps > .git/info/exclude; mkdir deps; echo x > deps/x', isMarked: false },
+    { when: 'a new file', setup: 'echo new > new.txt', isMarked: true },
+    { when: 'a new directory', setup: 'mkdir -p new/deep; echo new > new/deep/file', isMarked: true },
+    { when: 'a changed file', setup: 'echo two > a.txt', isMarked: true },
+    {
+      when: 'a file changed at the same size and time',
+      setup: 'touch -r a.txt t; echo two > a.txt; touch -r t a.txt; rm t',
+      isMarked: true,
+    },
+    { when: 'a changed file in the index', setup: 'echo two > a.txt; git add a.txt', isMarked: true },
+    { when: 'a removed file', setup: 'rm a.txt', isMarked: true },
+    {
+      when: 'a removed file that git is told to skip',
+      setup: 'git update-index --skip-worktree a.txt; rm a.txt',
+      isMarked: false,
+    },
+    {
+      when: 'a changed file that git is told to assume',
+      setup: 'git update-index --assume-unchanged a.txt; echo two > a.txt',
+      isMarked: true,
+    },
+    {
+      when: 'a file that settings of git hide',
+      setup: 'git config status.showUntrackedFiles no; echo new > new.txt',
+      isMarked: true,
+    },
+    { when: 'a commit', setup: 'echo two > a.txt; git commit -qam two', isMarked: true },
+  ])('$when: is marked as it is elsewhere', ({ setup, isMarked }) => {
+    const mark = (fromSnapshot: boolean): string => {
+      const own = openScriptedSandbox({ directory, prepared, branch: 'work' })
+      own.setup(setup, { fromSnapshot })
+      const tree = join(own.scratch, 'setup', 'tree')
+      return existsSync(tree) ? readFileSync(tree, 'utf8') : 'none'
+    }
+    const marked = mark(true)
+    expect(marked).toBe(mark(false))
+    expect(marked !== 'none').toBe(isMarked)
+  })
+
+  it('is seen in one look where there is nothing: none of the objects are read that it would be compared with', () => {
+    box.setup('true', { fromSnapshot: true })
+    expect(existsSync(join(box.scratch, 'mark'))).toBe(false)
+    box.setup('true')
+    expect(existsSync(join(box.scratch, 'mark'))).toBe(true)
+  })
+})
 
 describe('a pipe where git expects a file', () => {
   it.each([

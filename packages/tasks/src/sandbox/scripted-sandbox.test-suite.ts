@@ -24,7 +24,7 @@ export interface ScriptedSandbox {
   /** Runs a shell script in the work tree, as the agent would; throws when it fails. */
   agent(script: string): string
   /** Runs a set-up command and marks what it left. */
-  setup(script: string): void
+  setup(script: string, options?: { fromSnapshot?: boolean }): void
   /** What a checkpoint beside the running agent takes out; undefined where nothing changed since the last one. */
   checkpoint(): CollectedWork | undefined
   /** What the platform's collection finds; the base is sent in again when the agent's repository is of no use. */
@@ -146,9 +146,10 @@ export function openScriptedSandbox(options: {
     repo,
     scratch,
     agent: (script) => shell(`set -e\n${script}`, existsSync(repo) ? repo : box),
-    setup(script) {
+    setup(script, { fromSnapshot = false } = {}) {
       shell(`set -e\n${script}`, repo)
-      shell(markSetupScript, box, collectEnvironment({ ...request, workName: 'mark' }))
+      const marked = collectEnvironment({ ...request, workName: 'mark' })
+      shell(markSetupScript, box, { ...marked, FROM_SNAPSHOT: fromSnapshot ? 'yes' : '' })
     },
     checkpoint() {
       const lastState = join(scratch, 'checkpoint-state')

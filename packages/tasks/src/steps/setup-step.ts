@@ -8,11 +8,12 @@ import { runnableService } from '../environment/services/ready-made.js'
 import { serviceHome } from '../environment/services/service-home.js'
 import { endSetupScript, setupSecrets } from '../environment/setup-secrets.js'
 import { watchSilence } from '../environment/silence-watch.js'
+import { isDiskFullText } from '../repository/git-failure.js'
 import { markSetupScript } from '../sandbox/collect-script.js'
 import { collectEnvironment } from '../sandbox/collected-work.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { nothingToSetUp, setupScript } from '../sandbox/scripts.js'
-import { TaskError } from '../task-error.js'
+import { finalFailure, TaskError } from '../task-error.js'
 import { collectRequest } from './collect-work.js'
 import { EventBudget, leftOut, outputCaps } from './output-caps.js'
 import type { SandboxContext, Step, StepContext } from './step.js'
@@ -25,7 +26,11 @@ export const setupStep: Step = async (context) => {
   const { task } = context
   const { snapshot, setup, update, failure } = task.status?.environment ?? {}
   // The build ran the same command in the same kind of sandbox.
-  if (failure) throw new TaskError(failure.code, failure.message, failure.hint ? { hint: failure.hint } : {})
+  if (failure)
+    throw new TaskError(failure.code, failure.message, {
+      ...(failure.hint ? { hint: failure.hint } : {}),
+      details: finalFailure,
+    })
   if (snapshot?.exact) {
     await startServices(context)
     await markSetup(context)
@@ -110,6 +115,8 @@ export async function runSetup(context: SandboxContext, command: string | undefi
   if (hasSecrets) await endSetup(context, daemon)
   if (budget.leftOutBytes > 0) await eventLog.append(uid, [leftOut(budget.leftOutBytes, 'of the set-up’s output')])
   if (result.exit.exit_code === nothingToSetUp && !command) return 'nothing'
+  if (result.exit.exit_code !== 0 && isDiskFullText(`${result.exit.message ?? ''} ${result.tail}`))
+    throw new TaskError('DiskFull', `set-up filled the disk: ${secrets.redact(result.tail)}`, { details: finalFailure })
   if (result.exit.exit_code < 0)
     throw new TaskError('SandboxLost', `the sandbox's processes ended during set-up (${secrets.redact(result.tail)})`)
   if (result.exit.exit_code !== 0)
@@ -157,7 +164,10 @@ async function markSetup(context: StepContext): Promise<void> {
   const { exit, tail } = await runCommand(
     daemon,
     `${task.metadata.uid}.mark-setup`,
-    { argv: ['/bin/sh', '-c', markSetupScript], env: collectEnvironment(request) },
+    {
+      argv: ['/bin/sh', '-c', markSetupScript],
+      env: { ...collectEnvironment(request), FROM_SNAPSHOT: task.status?.environment?.snapshot?.exact ? 'yes' : '' },
+    },
     { signal, isRepeatable: true, timeoutMs: 5 * 60_000 },
   )
   if (exit.exit_code !== 0) context.log.warn('what set-up left could not be marked', { output: tail })

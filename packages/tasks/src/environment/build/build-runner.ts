@@ -1,5 +1,6 @@
 import { errorCode } from '@corral/resources'
 import { judgeFailure, retryMs } from '../../agent-task/step-failure.js'
+import { TaskError } from '../../task-error.js'
 import type { EndedBuild } from './plan.js'
 import { BuildError, type BuildOutcome } from './run-build.js'
 
@@ -91,7 +92,9 @@ export function createBuildRunner(wake: (uid: string) => void): BuildRunner {
 
 function endOf(error: unknown, failures: number): EndedBuild {
   const { cause, known } = error instanceof BuildError ? error : { cause: error, known: {} }
-  const failure = judgeFailure('setup', cause, failures)
+  // The sandbox of a build that found the disk full is removed, which makes room; tried again in it, it would find the same.
+  const isFull = cause instanceof TaskError && cause.code === 'DiskFull'
+  const failure = judgeFailure('setup', cause, isFull ? Number.POSITIVE_INFINITY : failures)
   if (!failure) return { retryMs: retryMs('setup', failures) }
   const { code, message, hint } = failure
   return {

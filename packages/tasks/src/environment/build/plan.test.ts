@@ -183,6 +183,15 @@ describe('what an environment needs next', () => {
       state: 'Failed',
     },
     {
+      when: 'it failed a moment ago because it filled the disk, which nobody can use while it is kept',
+      world: {
+        environment: environment({ ...failedBuild, cause: { code: 'DiskFull', message: 'no room' } }),
+        claim: claim('True'),
+      },
+      does: ['deleteClaim'],
+      state: 'Failed',
+    },
+    {
       when: 'it failed and nobody looked',
       world: { environment: environment(failedBuild), claim: claim('True'), now: at(buildLimits.keepFailedMs) },
       does: ['deleteClaim'],

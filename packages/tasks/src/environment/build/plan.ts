@@ -208,8 +208,14 @@ const over = (state: 'Succeeded' | 'Failed', now: Date): Pick<EnvironmentBuild, 
   finishedAt: now.toISOString(),
 })
 
-const keptMs = ({ finishedAt }: EnvironmentBuild, now: Date): number =>
-  (finishedAt ? Date.parse(finishedAt) : 0) + buildLimits.keepFailedMs - now.getTime()
+/**
+ * Whether the sandbox of a build that failed with this is kept to be looked at. One that filled the disk is not: nothing else could
+ * be written meanwhile, by the next build neither.
+ */
+export const isKept = (code: string | undefined): boolean => code !== 'DiskFull' && code !== 'DiskLimit'
+
+const keptMs = ({ finishedAt, cause }: EnvironmentBuild, now: Date): number =>
+  isKept(cause?.code) ? (finishedAt ? Date.parse(finishedAt) : 0) + buildLimits.keepFailedMs - now.getTime() : 0
 
 /** Every attempt has a claim of its own: the one before may still be on its way out. */
 function claimName({ metadata }: Stored<Environment>, number: number, attempt: number): string {

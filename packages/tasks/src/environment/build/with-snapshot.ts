@@ -13,6 +13,7 @@ import type { DeclaredEnvironment } from '../declared-environment.js'
 import { type BuiltSnapshot, chooseSnapshot } from './choose-snapshot.js'
 import type { EnvironmentBuilds } from './environment-builds.js'
 import type { EnvironmentKey } from './environment-key.js'
+import { isKept } from './plan.js'
 import { snapshotLimits } from './prune.js'
 import { keyInSandbox } from './sandbox-facts.js'
 
@@ -168,6 +169,7 @@ async function toldBefore({ eventLog, task }: SandboxContext): Promise<number> {
 
 function failureOf({ cause, key }: EnvironmentBuild, { metadata }: Stored<Environment>): Failure {
   const { code = 'InternalError', message = 'the build failed' } = cause ?? {}
+  if (!isKept(code)) return { code, message, ...(cause?.hint ? { hint: cause.hint } : {}) }
   const look = `Look around in what it left: corral env shell ${metadata.name} --failed${key ? ` (key ${key.slice(0, 12)})` : ''}`
   return { code, message, hint: [cause?.hint, look].filter(Boolean).join(' ') }
 }
