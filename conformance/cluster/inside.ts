@@ -4,17 +4,20 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startScriptedModel, startTraceCollector } from '@corral/testing'
+import { chromiumPath } from '../../tests/web/browser.js'
 import { nodeAddress } from '../../tools/oracle/index.js'
 import { startCollector } from '../../tools/otlp/collector.js'
 import { proofOfConcept } from '../controller/harness/proof-of-concept.js'
 import { requestsOf } from './harness/audit.js'
-import { bootCluster, type RealCluster, smallValues, surroundings, version } from './harness/boot.js'
+import { bootCluster, languagesImage, type RealCluster, smallValues, surroundings, version } from './harness/boot.js'
 import { openCluster } from './harness/cluster.js'
 import { Report } from './harness/report.js'
 import { backupSteps } from './steps/backup.js'
+import { laptopJourney, serverJourney } from './steps/browser.js'
 import { claudeScript, claudeSteps } from './steps/claude.js'
 import { gvisorSteps } from './steps/gvisor.js'
 import { helmOf, installSteps } from './steps/install.js'
+import { languageSteps } from './steps/languages.js'
 import { localClusterSteps } from './steps/local-clusters.js'
 import { monitoringSteps } from './steps/monitoring.js'
 import { permissionSteps } from './steps/permissions.js'
@@ -44,7 +47,11 @@ async function main(): Promise<number> {
       .map((each) => each.toFixed(1))
       .join(' ')
   const loadBefore = load()
-  const real = await bootCluster({ hasGvisor: withoutGvisor === undefined, audited: 'system:serviceaccounts:corral' })
+  const real = await bootCluster({
+    hasGvisor: withoutGvisor === undefined,
+    hasLanguages: true,
+    audited: 'system:serviceaccounts:corral',
+  })
   try {
     await rows(report, real)
   } finally {
@@ -61,6 +68,19 @@ async function main(): Promise<number> {
   else if (!flags.only)
     report.write('npm run e2e:cluster', { ...real.facts, 'load before': loadBefore, 'load after': load() })
   return report.hasFailed ? 1 : 0
+}
+
+/** Where there is no Chromium, that is told and nothing of it is run. */
+async function journey(report: Report, { steps, close }: ReturnType<typeof serverJourney>): Promise<void> {
+  if (!chromiumPath) {
+    for (const { title } of steps) report.notRun(title, 'there is no Chromium; `npm run test:web` brings it')
+    return
+  }
+  try {
+    await report.row(steps)
+  } finally {
+    await close()
+  }
 }
 
 async function rows(report: Report, { plane, helm: helmProgram }: RealCluster): Promise<void> {
@@ -82,6 +102,10 @@ async function rows(report: Report, { plane, helm: helmProgram }: RealCluster): 
     await report.row(proofOfConcept({ kubeconfig, directory }))
     if (withoutGvisor === undefined) await report.row(gvisorSteps(cluster))
     else for (const { title } of gvisorSteps(cluster)) report.notRun(title, withoutGvisor)
+    await report.row(languageSteps(cluster, languagesImage))
+    const laptop = openCluster({ kubeconfig, directory, namespace: 'laptop', image: `corral:${version}` })
+    await journey(report, serverJourney(cluster, withoutGvisor === undefined ? 'gvisor' : undefined))
+    await journey(report, laptopJourney(cluster, laptop))
     await report.row(monitoringSteps(cluster))
     await report.row(tracingSteps(cluster, { collector, controllersCollector }))
     await report.row(scalingSteps(cluster, helm, values))

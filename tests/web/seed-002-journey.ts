@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TaskApi, waitUntil } from '@corral/testing'
 import type { Locator, Page } from 'playwright-core'
+import { smallPng } from './small-png.js'
 
 /** One hand check of the second seed: what a person does in the browser, and what they see. */
 export interface JourneyStep {
@@ -126,7 +127,7 @@ export function journeyRecord(directory: string): (page: Page, step: JourneyStep
   return async (page, step) => {
     const did = await step.run(page)
     steps.push({ id: step.id, title: step.title, did, at: new Date().toISOString() })
-    await page.screenshot({ path: join(directory, `${step.id}.png`), animations: 'disabled' })
+    writeFileSync(join(directory, `${step.id}.png`), smallPng(await page.screenshot({ animations: 'disabled' })))
     writeFileSync(join(directory, 'journey.json'), `${JSON.stringify(steps, null, 2)}\n`)
     return did
   }

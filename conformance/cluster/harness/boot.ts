@@ -17,7 +17,12 @@ const images = join(root, 'build/images')
 /** Of this release: the images are named after it. */
 export const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
 
+const needed = ['corral', 'corral-daemon', 'corral-claude']
+/** With Python, Go, Rust and a C compiler, of which tasks of these languages are run. */
+export const languagesImage: string = `corral/languages:${version}`
+
 export interface BootOptions {
+  hasLanguages?: boolean
   hasGvisor: boolean
   /** Requests of this group of users are written down. */
   audited?: string
@@ -35,7 +40,7 @@ export interface RealCluster {
 }
 
 /** Starts it in the network and process namespaces of this process, which have to be its own. */
-export async function bootCluster({ hasGvisor, audited }: BootOptions): Promise<RealCluster> {
+export async function bootCluster({ hasGvisor, hasLanguages, audited }: BootOptions): Promise<RealCluster> {
   await prepareNetwork()
   const plane = await startControlPlane({
     podAddress: nodeAddress,
@@ -55,7 +60,7 @@ export async function bootCluster({ hasGvisor, audited }: BootOptions): Promise<
       isCluster: true,
       hasGvisor,
       images: async (busybox) => [await runnerImage(busybox)],
-      archives: ['corral', 'corral-daemon', 'corral-claude'].map((name) => join(images, `${name}.tar`)),
+      archives: [...needed, ...(hasLanguages ? ['corral-languages'] : [])].map((name) => join(images, `${name}.tar`)),
     })
     const network = await startClusterNetwork(plane).catch(async (error: unknown) => {
       await node.stop()

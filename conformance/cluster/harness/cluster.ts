@@ -44,7 +44,8 @@ export interface Cluster {
   apply(...objects: object[]): Promise<string>
   /** Forwards the HTTP API once more: a forward ends with the Pod it led to. */
   connect(): Promise<void>
-  repository(): Promise<ClusterRepository>
+  /** With these files; a README where left out. */
+  repository(files?: Readonly<Record<string, string>>): Promise<ClusterRepository>
   /** Takes the Pod that serves them away. */
   removeRepositories(): Promise<void>
   close(): Promise<void>
@@ -92,14 +93,20 @@ export function openCluster({ kubeconfig, namespace, directory, image }: Cluster
       token = await kubectl('get', 'secret', 'corral-server', '-o', template)
       forward = await waitUntil('the API is forwarded', () => portForward(kubeconfig, 'service/corral', 80, namespace))
     },
-    async repository() {
+    async repository(files = { 'README.md': 'a repository of the test\n' }) {
       await apply(...repositoryServer(namespace, image))
       await kubectl('wait', '--for=condition=Ready', `pod/${repositoryPod}`, '--timeout=240s')
       const name = `project-${Date.now().toString(36)}-${++count}`
       const bare = `/tmp/served/${name}.git`
-      const script = `set -e; export HOME=/tmp; git init -q --bare -b main ${bare}; git -C ${bare} config http.receivepack true
-tree=$(printf '100644 blob %s\\tREADME.md\\n' "$(echo 'a repository of the test' | git -C ${bare} hash-object -w --stdin)" | git -C ${bare} mktree)
-git -C ${bare} -c user.name=e2e -c user.email=e2e@corral.invalid update-ref refs/heads/main "$(git -C ${bare} -c user.name=e2e -c user.email=e2e@corral.invalid commit-tree -m first "$tree")"`
+      const blobs = Object.entries(files).map(([path, text]) => {
+        const encoded = Buffer.from(text).toString('base64')
+        return `printf '100644 blob %s\\t${path}\\n' "$(echo ${encoded} | base64 -d | git hash-object -w --stdin)"`
+      })
+      const script = `set -e; export HOME=/tmp GIT_DIR=${bare}
+export GIT_AUTHOR_NAME=e2e GIT_AUTHOR_EMAIL=e2e@corral.invalid GIT_COMMITTER_NAME=e2e GIT_COMMITTER_EMAIL=e2e@corral.invalid
+git init -q --bare -b main ${bare}; git config http.receivepack true
+tree=$({ ${blobs.join('; ')}; } | git mktree)
+git update-ref refs/heads/main "$(git commit-tree -m first "$tree")"`
       await kubectl('exec', repositoryPod, '--', 'sh', '-c', script)
       const address = await kubectl('get', 'pod', repositoryPod, '-o', 'jsonpath={.status.podIP}')
       return {

@@ -37,7 +37,7 @@ export async function enterCluster(script: string, args: readonly string[]): Pro
     await ensurePacketFilter()
     await ensurePrometheus()
     await ensureShellcheck()
-    const images = await ended('npm', ['run', '--silent', 'images', '--', '--agent', 'claude'])
+    const images = await ended('npm', ['run', '--silent', 'images', '--', '--languages', '--agent', 'claude'])
     if (images !== 0) return images
   }
   const inside = [process.execPath, '--conditions=corral-source', '--import', tsxLoader, script]

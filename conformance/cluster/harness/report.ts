@@ -73,7 +73,9 @@ export class Report {
     const former = JSON.parse(readFileSync(file, 'utf8')) as { tests: { name: string }[] }
     const again = { commit: this.#commit, date: new Date().toISOString() }
     const taken = new Map(this.results.map(({ title, ...rest }) => [title, { name: title, ...rest, ...again }]))
-    const tests = former.tests.map((test) => taken.get(test.name) ?? test)
+    const known = new Set(former.tests.map(({ name }) => name))
+    const added = [...taken.values()].filter(({ name }) => !known.has(name))
+    const tests = [...former.tests.map((test) => taken.get(test.name) ?? test), ...added]
     writeFileSync(file, `${JSON.stringify({ ...former, tests }, null, 1)}\n`)
   }
 

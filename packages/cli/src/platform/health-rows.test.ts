@@ -63,6 +63,12 @@ describe('rows of a connection test', () => {
     for (const { command } of failed) expect(command).toMatch(/^(kubectl|corral) /)
   })
 
+  it('what may only not be looked at is not offered to be made', () => {
+    const problems = [{ check: 'namespaceExists', message: 'forbidden', remedy: 'Ask.' }]
+    const row = healthRows({ ...good, problems }, {}).find(({ check }) => check === 'namespace')
+    expect(row).toEqual({ check: 'namespace', title: 'Namespace', state: 'warn', detail: 'forbidden', remedy: 'Ask.' })
+  })
+
   it('a cluster that does not answer is one failure, and nothing is known of the rest', () => {
     const problems = [{ check: 'clusterVersion', message: 'connect ECONNREFUSED', remedy: 'Check that it runs.' }]
     const { clusterVersion: _, ...silent } = good

@@ -89,7 +89,8 @@ export function healthRows(
   ]
 }
 
-const withCommand = (row: HealthRow, command: string): HealthRow => (row.state === 'ok' ? row : { ...row, command })
+/** What may only not be looked at needs no command that makes it. */
+const withCommand = (row: HealthRow, command: string): HealthRow => (row.state === 'fail' ? { ...row, command } : row)
 
 function controllerWords({ controllerInstalled, controllerVersion }: ClusterHealth): string {
   if (!controllerInstalled) return 'not found'

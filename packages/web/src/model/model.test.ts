@@ -6,7 +6,7 @@ import { keyName, noKeys, press } from './keymap.js'
 import { noticesOf } from './notices.js'
 import { parsePatch } from './patch.js'
 import { pathOf, routeOf } from './route.js'
-import { age, count, duration, money } from './time-words.js'
+import { age, count, duration, files, money } from './time-words.js'
 import { wordChanges } from './word-changes.js'
 
 describe('a patch', () => {
@@ -229,6 +229,7 @@ it('says times, money and counts shortly', () => {
   ])
   expect([money(0), money(0.0042), money(12.3)]).toEqual(['$0.00', '$0.0042', '$12.30'])
   expect([count(1_234), count(56_700), count(3_200_000)]).toEqual(['1,234', '56.7k', '3.2M'])
+  expect([files(1), files(4)]).toEqual(['1 file', '4 files'])
 })
 
 describe('notices', () => {

@@ -29,3 +29,8 @@ export function count(value: number): string {
   if (value < 10_000) return value.toLocaleString('en-US')
   return value < 1_000_000 ? `${(value / 1000).toFixed(1)}k` : `${(value / 1_000_000).toFixed(1)}M`
 }
+
+/** "1 file", "4 files". */
+export function files(value: number): string {
+  return `${value} ${value === 1 ? 'file' : 'files'}`
+}

@@ -1,7 +1,7 @@
 import type { GroupView, TaskView } from '@corral/protocol'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { money } from '../model/time-words.js'
+import { files, money } from '../model/time-words.js'
 import { Button, DiffStat, Empty, Loading, Problem, RunTime, StatusBadge } from '../parts/basics.js'
 import { api, codeOf, wordsOf } from '../state/api.js'
 import { usePolled } from '../state/polled.js'
@@ -88,7 +88,7 @@ function Attempts({ group, onPicked }: { group: GroupView; onPicked: () => void 
                 <td data-label="Change">
                   {task.diff_stat ? (
                     <a href={`/tasks/${encodeURIComponent(task.id)}/changes`}>
-                      <DiffStat task={task} /> <span class="soft">in {task.diff_stat.files_changed} files</span>
+                      <DiffStat task={task} /> <span class="soft">in {files(task.diff_stat.files_changed)}</span>
                     </a>
                   ) : (
                     <span class="soft">{task.outcome === 'no_changes' ? 'none' : '–'}</span>

@@ -1,7 +1,7 @@
 import type { TaskSummary, TaskView } from '@corral/protocol'
 import type { ComponentChildren, JSX } from 'preact'
 import { hasEnded, repositoryName } from '../model/status-words.js'
-import { count, duration, money } from '../model/time-words.js'
+import { count, duration, files, money } from '../model/time-words.js'
 import { CopyLine, DiffStat, RunTime } from '../parts/basics.js'
 
 type Props = { task: TaskSummary | TaskView; view: TaskView | undefined }
@@ -52,7 +52,7 @@ export function Facts({ task, view }: Props): JSX.Element {
       )}
       {task.diff_stat && (
         <Fact name="Changes">
-          <DiffStat task={task} /> <span class="soft">in {task.diff_stat.files_changed} files</span>
+          <DiffStat task={task} /> <span class="soft">in {files(task.diff_stat.files_changed)}</span>
         </Fact>
       )}
       <Fact name="Model use">

@@ -2,7 +2,7 @@ import type { TaskSummary } from '@corral/protocol'
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { statusWord } from '../model/status-words.js'
-import { age, duration } from '../model/time-words.js'
+import { age, duration, files } from '../model/time-words.js'
 import { now } from '../state/clock.js'
 import { say } from '../state/toasts.js'
 import { Icon, type IconName } from './icons.js'
@@ -33,7 +33,7 @@ export function DiffStat({ task }: { task: Pick<TaskSummary, 'diff_stat'> }): JS
   const { diff_stat: stat } = task
   if (!stat) return null
   return (
-    <span class="diff-stat" title={`${stat.files_changed} files`}>
+    <span class="diff-stat" title={files(stat.files_changed)}>
       <b class="added">+{stat.insertions}</b> <b class="removed">−{stat.deletions}</b>
     </span>
   )
