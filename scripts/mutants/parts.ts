@@ -47,7 +47,7 @@ export const partsOf: Readonly<Record<string, Parts>> = {
       'src/sandbox-template/plan.ts',
     ],
     sampled: [],
-    tests: [...ownTests, '../../tests/controllers/{claim,pool,sandbox}-*.test.ts'],
+    tests: [...ownTests, '../../tests/controllers/{claim,pool,sandbox,explain}-*.test.ts'],
   },
 }
 

@@ -55,6 +55,9 @@ describe('ports of the Service', () => {
   it('scenario 64: fields beyond name, protocol, port and target do not make a difference', () => {
     const port = { name: 'http', protocol: 'TCP', port: 80, targetPort: 80 }
     expect(samePorts([{ ...port, appProtocol: 'h2c' }], [port])).toBe(true)
-    expect(samePorts([{ ...port, targetPort: 81 }], [port])).toBe(false)
+    for (const other of [{ targetPort: 81 }, { port: 81 }, { name: 'x' }, { protocol: 'UDP' }])
+      expect([other, samePorts([{ ...port, ...other }], [port])]).toEqual([other, false])
+    const { protocol: _tcp, ...plain } = port
+    expect([samePorts([plain], [port]), samePorts([port], [plain]), samePorts([port], [])]).toEqual([true, true, false])
   })
 })

@@ -1,6 +1,6 @@
-import type { Pod, Sandbox, Service, Stored } from '@corral/resources'
+import { KubeError, type Pod, type Sandbox, type Service, type Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { type SandboxChildren, sandboxStatus } from './status.js'
+import { isNodeNameOnly, isRefusedForGood, type SandboxChildren, sandboxStatus } from './status.js'
 
 const at = new Date('2026-01-01T00:00:00Z')
 const meta = { uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', namespace: 'ns' }
@@ -266,5 +266,33 @@ describe('other fields', () => {
     })
     const foreign = statusOf({ when: '', pod: pod(running, false), expected: {} })
     expect(Object.keys(foreign)).toEqual(['selector', 'conditions'])
+  })
+})
+
+describe('what is not worth another try, or a write', () => {
+  const invalid = new KubeError('Invalid', 'no', { status: 422 })
+  it.each([
+    { when: 'everything that failed is invalid', errors: [invalid, invalid], is: true },
+    {
+      when: 'one failed for another reason',
+      errors: [invalid, new KubeError('Conflict', 'no', { status: 409 })],
+      is: false,
+    },
+    { when: 'nothing failed', errors: [], is: false },
+  ])('is refused for good when $when: $is', ({ errors, is }) => {
+    expect(isRefusedForGood(errors)).toBe(is)
+  })
+
+  const ready = {
+    conditions: [{ type: 'Ready', status: 'True' as const, reason: 'x', message: '', lastTransitionTime: '' }],
+  }
+  it.each([
+    { when: 'the node is all that changed', after: {}, diff: { nodeName: 'n' }, is: true },
+    { when: 'the Sandbox can be used', after: ready, diff: { nodeName: 'n' }, is: false },
+    { when: 'more changed', after: {}, diff: { nodeName: 'n', podIPs: [] }, is: false },
+    { when: 'something else changed', after: {}, diff: { podIPs: [] }, is: false },
+    { when: 'nothing changed', after: {}, diff: {}, is: false },
+  ])('a status waits for the next write when $when: $is', ({ after, diff, is }) => {
+    expect(isNodeNameOnly({}, after, diff)).toBe(is)
   })
 })

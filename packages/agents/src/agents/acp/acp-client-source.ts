@@ -1,3 +1,4 @@
+import { endAgentSource } from '../../end-agent-source.js'
 import { inboxSource } from '../../inbox-source.js'
 
 /**
@@ -6,7 +7,7 @@ import { inboxSource } from '../../inbox-source.js'
  * not tell which of its answers had been written. It prints every line of the agent as it came, and lines of its own
  * that carry `corral`. Plain JavaScript in a string: it is written into the sandbox as a file and uses Node alone.
  */
-export const acpClientSource: string = `${inboxSource}
+export const acpClientSource: string = `${inboxSource}${endAgentSource('exit')}
 ${String.raw`
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -113,21 +114,6 @@ function serve({ id, method, params }) {
 function absolute(path) {
   if (!isAbsolute(path)) throw new Error(path + ' is not an absolute path')
   return path
-}
-
-let isFinished = false
-function finish(code, message) {
-  if (isFinished) return
-  isFinished = true
-  print({ corral: 'end', code, ...(message ? { message } : {}) })
-  agent.stdin.end()
-  // An agent that does not end with its input is ended.
-  const end = () => process.exit(code)
-  if (agent.exitCode !== null || agent.signalCode !== null || agent.pid === undefined) return end()
-  agent.removeAllListeners('exit')
-  agent.once('exit', end)
-  setTimeout(() => agent.kill('SIGTERM'), 2_000).unref()
-  setTimeout(() => agent.kill('SIGKILL'), 7_000)
 }
 
 // Agents offer their modes as such, or as one of their options.

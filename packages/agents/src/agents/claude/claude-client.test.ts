@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentEvent, AskPolicy } from '@corral/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentParser } from '../../agent-adapter.js'
+import { type ClientBench, clientBench } from '../client-bench.test-suite.js'
 import { claudeAgent } from './claude-agent.js'
 
 /**
@@ -48,52 +47,16 @@ appendFileSync('argv.txt', process.argv.slice(2).join(' '))
 `
 
 describe('our client beside Claude Code', () => {
-  let directory: string
+  let bench: ClientBench
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'corral-claude-'))
-    mkdirSync(join(directory, 'bin'))
-    mkdirSync(join(directory, 'inbox'))
-    writeFileSync(join(directory, 'bin/claude'), fakeClaude)
-    chmodSync(join(directory, 'bin/claude'), 0o755)
+    bench = clientBench(claudeAgent, fakeClaude)
   })
-  afterEach(() => rmSync(directory, { recursive: true, force: true }))
+  afterEach(() => bench.close())
 
-  const put = (name: string, entry: object): void => {
-    writeFileSync(join(directory, 'inbox', `.${name}`), JSON.stringify(entry))
-    renameSync(join(directory, 'inbox', `.${name}`), join(directory, 'inbox', name))
-  }
-  const lines = (): { type: string; message?: { content: string }; response?: object }[] =>
-    readFileSync(join(directory, 'read.ndjson'), 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
-
-  async function play(prompt: string, ask: AskPolicy, onEvent: (event: AgentEvent, parser: AgentParser) => void) {
-    const inboxDir = join(directory, 'inbox')
-    const input = { taskId: 't', prompt, workDir: directory, stateDir: directory, options: {}, ask, inboxDir }
-    const launch = claudeAgent.launch(input)
-    for (const file of launch.files) writeFileSync(file.path, file.content)
-    const child = spawn(launch.argv[0]!, launch.argv.slice(1), {
-      cwd: directory,
-      env: { ...launch.env, PATH: `${join(directory, 'bin')}:${process.env.PATH}` },
-      stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
-    })
-    const parser = claudeAgent.createParser()
-    const events: AgentEvent[] = []
-    child.stdout.on('data', (chunk: Buffer) => {
-      for (const event of parser.push(chunk, 'stdout')) {
-        events.push(event)
-        if (event.type === 'message' && event.text === 'hangs') process.kill(-child.pid!, 'SIGTERM')
-        onEvent(event, parser)
-      }
-    })
-    const exit = await new Promise<{ exitCode: number; signal?: number }>((resolve) =>
-      child.once('close', (code, signal) => resolve({ exitCode: code ?? 143, ...(signal ? { signal: 15 } : {}) })),
-    )
-    events.push(...parser.end(exit))
-    return { events, parser, exit }
-  }
+  const put: ClientBench['put'] = (name, entry) => bench.put(name, entry)
+  const lines = () => bench.read<{ type: string; message?: { content: string }; response?: object }>()
+  const play = (prompt: string, ask: AskPolicy, onEvent: (event: AgentEvent, parser: AgentParser) => void) =>
+    bench.play({ prompt, options: {}, ask }, onEvent)
 
   it('gives the prompt, then a message once while it works, and ends with the turn', async () => {
     const message = { kind: 'message', id: 'm1', text: 'also this' }
@@ -104,7 +67,7 @@ describe('our client beside Claude Code', () => {
       const timer = setInterval(() => {
         if (lines().length < 2) return
         clearInterval(timer)
-        writeFileSync(join(directory, 'go'), '')
+        writeFileSync(join(bench.directory, 'go'), '')
       }, 10)
     })
     expect(exit).toEqual({ exitCode: 0 })
@@ -114,7 +77,7 @@ describe('our client beside Claude Code', () => {
       'user also this',
       'assistant did WORK',
     ])
-    expect(readFileSync(join(directory, 'argv.txt'), 'utf8')).not.toContain('--permission-prompt-tool')
+    expect(readFileSync(join(bench.directory, 'argv.txt'), 'utf8')).not.toContain('--permission-prompt-tool')
   })
 
   it('a message that comes with the end of a turn begins another one', async () => {
@@ -156,7 +119,7 @@ describe('our client beside Claude Code', () => {
       expect(responses).toContainEqual(
         expect.objectContaining({ request_id: 'r2', response: expect.objectContaining({ behavior }) }),
       )
-      expect(readFileSync(join(directory, 'argv.txt'), 'utf8')).toContain('--permission-prompt-tool stdio')
+      expect(readFileSync(join(bench.directory, 'argv.txt'), 'utf8')).toContain('--permission-prompt-tool stdio')
     },
   )
 
@@ -167,7 +130,7 @@ describe('our client beside Claude Code', () => {
   })
 
   it('is not installed where there is no program of that name', async () => {
-    rmSync(join(directory, 'bin/claude'))
+    rmSync(join(bench.directory, 'bin/claude'))
     const { parser } = await play('x', 'never', () => undefined)
     expect(parser.verdict).toMatchObject({ ok: false, cause: 'AgentNotInstalled' })
   })

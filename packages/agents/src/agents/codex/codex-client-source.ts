@@ -1,3 +1,4 @@
+import { endAgentSource } from '../../end-agent-source.js'
 import { inboxSource } from '../../inbox-source.js'
 
 /**
@@ -6,7 +7,7 @@ import { inboxSource } from '../../inbox-source.js'
  * later. Lines of its own carry `corral`. A message counts as read when the thread shows it as an item of its turn; one
  * that came too late for a turn begins the next.
  */
-export const codexClientSource: string = `${inboxSource}
+export const codexClientSource: string = `${inboxSource}${endAgentSource('close')}
 ${String.raw`
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -123,21 +124,6 @@ function answer({ name, request_id, decision, question, of = 1, label }) {
   requests.delete(request_id)
   parts.delete(request_id)
   send({ id: asked.id, result: { answers: given } })
-}
-
-let isFinished = false
-function finish(code, message) {
-  if (isFinished) return
-  isFinished = true
-  print({ corral: 'end', code, ...(message ? { message } : {}) })
-  agent.stdin.end()
-  const end = () => process.exit(code)
-  if (agent.exitCode !== null || agent.signalCode !== null || agent.pid === undefined) return end()
-  agent.removeAllListeners('close')
-  agent.once('close', end)
-  // A server that does not end with its input is ended.
-  setTimeout(() => agent.kill('SIGTERM'), 2_000).unref()
-  setTimeout(() => agent.kill('SIGKILL'), 7_000)
 }
 
 async function run(input) {

@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { AgentEvent, AskPolicy } from '@corral/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AgentParser } from '../../agent-adapter.js'
+import { type ClientBench, clientBench } from '../client-bench.test-suite.js'
 import { codexAgent } from './codex-agent.js'
 
 /**
@@ -56,67 +55,27 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 `
 
 describe('our client beside Codex', () => {
-  let directory: string
+  let bench: ClientBench
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'corral-codex-'))
-    mkdirSync(join(directory, 'bin'))
-    mkdirSync(join(directory, 'inbox'))
-    writeFileSync(join(directory, 'bin/codex'), fakeCodex)
-    chmodSync(join(directory, 'bin/codex'), 0o755)
+    bench = clientBench(codexAgent, fakeCodex)
   })
-  afterEach(() => rmSync(directory, { recursive: true, force: true }))
+  afterEach(() => bench.close())
 
-  const put = (name: string, entry: object): void => {
-    writeFileSync(join(directory, 'inbox', `.${name}`), JSON.stringify(entry))
-    renameSync(join(directory, 'inbox', `.${name}`), join(directory, 'inbox', name))
-  }
+  const put: ClientBench['put'] = (name, entry) => bench.put(name, entry)
   interface Line {
     id?: number
     method?: string
     params?: Record<string, unknown>
     result?: object
   }
-  const lines = (): Line[] =>
-    readFileSync(join(directory, 'read.ndjson'), 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Line)
+  const lines = () => bench.read<Line>()
   const sent = (method: string): (Record<string, unknown> | undefined)[] =>
     lines().flatMap((line) => (line.method === method ? [line.params] : []))
-
-  async function play(
+  const play = (
     prompt: string,
     more: { ask?: AskPolicy; resume?: { sessionId: string } } = {},
-    onEvent: (event: AgentEvent, parser: AgentParser) => void = () => undefined,
-  ) {
-    const inboxDir = join(directory, 'inbox')
-    const places = { taskId: 't', workDir: directory, stateDir: directory, inboxDir }
-    const launch = codexAgent.launch({ ...places, prompt, options: { model: 'm' }, ...more })
-    for (const file of launch.files) {
-      mkdirSync(dirname(file.path), { recursive: true })
-      writeFileSync(file.path, file.content)
-    }
-    const child = spawn(launch.argv[0]!, launch.argv.slice(1), {
-      cwd: directory,
-      env: { ...launch.env, PATH: `${join(directory, 'bin')}:${process.env.PATH}` },
-      stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
-    })
-    const parser = codexAgent.createParser()
-    const events: AgentEvent[] = []
-    child.stdout.on('data', (chunk: Buffer) => {
-      for (const event of parser.push(chunk, 'stdout')) {
-        events.push(event)
-        if (event.type === 'message' && event.text === 'hangs') process.kill(-child.pid!, 'SIGTERM')
-        onEvent(event, parser)
-      }
-    })
-    const exit = await new Promise<{ exitCode: number; signal?: number }>((resolve) =>
-      child.once('close', (code, signal) => resolve({ exitCode: code ?? 143, ...(signal ? { signal: 15 } : {}) })),
-    )
-    events.push(...parser.end(exit))
-    return { events, parser }
-  }
+    onEvent?: (event: AgentEvent, parser: AgentParser) => void,
+  ) => bench.play({ prompt, options: { model: 'm' }, ...more }, onEvent)
 
   it('gives the prompt, then a message once while it works, and ends with the turn', async () => {
     const message = { kind: 'message', id: 'm1', text: 'also this' }
@@ -127,7 +86,7 @@ describe('our client beside Codex', () => {
       const timer = setInterval(() => {
         if (sent('turn/steer').length === 0) return
         clearInterval(timer)
-        writeFileSync(join(directory, 'go'), '')
+        writeFileSync(join(bench.directory, 'go'), '')
       }, 10)
     })
     expect(sent('turn/steer')).toEqual([
@@ -202,7 +161,7 @@ describe('our client beside Codex', () => {
   })
 
   it('is not installed where there is no program of that name', async () => {
-    rmSync(join(directory, 'bin/codex'))
+    rmSync(join(bench.directory, 'bin/codex'))
     const { parser } = await play('x')
     expect(parser.verdict).toMatchObject({ ok: false, cause: 'AgentNotInstalled' })
   })
