@@ -234,9 +234,15 @@ export class SandboxCollection {
   }
 }
 
+/** As a server may hand it out that checks nothing. */
+interface PartialSandbox {
+  readonly metadata: Stored<Sandbox>['metadata']
+  readonly spec?: Partial<Sandbox['spec']>
+}
+
 /** A suspended sandbox has no pod: what asks for it is told why. */
-export function requireRunning({ metadata, spec }: Stored<Sandbox>): void {
-  if (spec.operatingMode !== 'Suspended') return
+export function requireRunning({ metadata, spec }: Stored<Sandbox> | PartialSandbox): void {
+  if (spec?.operatingMode !== 'Suspended') return
   throw new SandboxError('SandboxNotReady', `sandbox "${metadata.name}" is suspended`, { hint: 'Resume it first.' })
 }
 
