@@ -8,7 +8,8 @@ import { Recorder } from './common/result-file.js'
 import { median, percentile } from './common/samples.js'
 import { withScratch } from './common/scratch.js'
 import { mirrorThroughput } from './environment-mirror.js'
-import { environmentTasks } from './environment-tasks.js'
+import { podmanStarts } from './environment-podman.js'
+import { environmentTasks, testCommand } from './environment-tasks.js'
 
 const run = promisify(execFile)
 const isRoot = process.getuid?.() === 0
@@ -36,9 +37,12 @@ async function main(): Promise<void> {
     const mirror = options.isFull ? { rounds: 7, seconds: 3 } : { rounds: 5, seconds: 1 }
     await part(options, 'mirror', () => mirrorThroughput(recorder, { directory, ...mirror }))
     const files = options.isFull ? 60_000 : 5_000
-    await part(options, 'tasks', () =>
-      environmentTasks(recorder, { directory, files, rounds: options.isFull ? 20 : 5 }),
-    )
+    await part(options, 'tasks', async () => {
+      const rounds = options.isFull ? 20 : 5
+      const taskMs = await environmentTasks(recorder, { directory, files, rounds })
+      const tree = makeTree(join(directory, 'podman-tree'), files)
+      await podmanStarts(recorder, { directory, tree, test: testCommand, rounds, taskMs })
+    })
   })
   recorder.finish()
 }

@@ -18,9 +18,12 @@ export async function keyInSandbox(
   prepared: Pick<PreparedRepository, 'findFiles'>,
   named: readonly string[] | undefined,
 ): Promise<EnvironmentKey> {
-  const facts = await sandboxFacts(context, daemon)
   const { setup = '', source = '' } = environment
-  const files = await prepared.findFiles((path) => isKeyFile(path, { named, setup, source }))
+  // One waits for the sandbox, the other for git on this machine.
+  const [facts, files] = await Promise.all([
+    sandboxFacts(context, daemon),
+    prepared.findFiles((path) => isKeyFile(path, { named, setup, source })),
+  ])
   return environmentKey(environment, facts, files)
 }
 
