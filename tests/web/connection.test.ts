@@ -160,7 +160,7 @@ describe.skipIf(!chromiumPath)('the connection test in a browser', () => {
       namespace: 'corral',
       runtime_class: 'gvisor',
     })
-    await page.getByText('This machine').click()
+    await page.locator('.provider-card', { hasText: 'This machine' }).click()
     await page.getByLabel('Runtime class', { exact: true }).selectOption('')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The next start of the platform uses').waitFor({ state: 'detached' })
