@@ -2,6 +2,8 @@
  * Builds the images of a cluster without Docker, from package registries alone: `npm run images`. An OCI archive and an
  * SPDX bill of materials per image go to build/images; the sizes are held against a budget.
  *   --languages    also a sandbox with Python, Go, Rust and a C compiler beside Node, as `corral/languages`
+ *   --arch ARCH    for another machine: x64 or arm64. Its Debian is built by an emulator, and the files end in its name
+ *   --out DIR      where they go instead of build/images
  *   --agent NAME   also a sandbox with that coding agent in it, as `corral/NAME`; repeat it for more
  */
 import { execFileSync } from 'node:child_process'
@@ -20,12 +22,12 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { baseLayer, baseObstacles, languagePackages } from './images/base-layer.js'
+import { type Architecture, debianName } from './images/foreign-machine.js'
 import { type ImageSpec, writeOciArchive } from './images/oci-archive.js'
 import { type Component, debianComponents, npmComponents, spdxDocument } from './images/sbom.js'
 
 const root = join(import.meta.dirname, '..')
 const bundle = join(root, 'packages/cli/dist/bundle')
-const out = join(root, 'build/images')
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'corral-images')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
 /** Of the packages in a release; the same for everybody who builds it. */
@@ -36,8 +38,13 @@ const { values: flags } = parseArgs({
   options: {
     agent: { type: 'string', multiple: true, default: [] },
     languages: { type: 'boolean', default: false },
+    arch: { type: 'string', default: process.arch },
+    out: { type: 'string', default: join(root, 'build/images') },
   },
 })
+const { out } = flags
+const architecture = architectureOf(flags.arch)
+const isForeign = architecture !== process.arch
 
 interface Plan {
   readonly file: string
@@ -105,6 +112,7 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   const missing = baseObstacles()
   if (!existsSync(join(bundle, 'main.cjs'))) missing.push('the bundle is missing: run `npm run build`')
+  if (isForeign && flags.agent.length > 0) missing.push('agents are installed for this machine alone')
   if (missing.length > 0) {
     process.stderr.write(`images: not built here: ${missing.join('; ')}\n`)
     return 3
@@ -116,7 +124,7 @@ async function main(): Promise<number> {
     process.stderr.write('images: the Debian base (minutes the first time)\n')
     const node = nodeLayer(scratch)
     for (const plan of plans) {
-      const base = baseLayer(cache, epochSeconds, plan.packages)
+      const base = baseLayer(cache, { epochSeconds, architecture, packages: plan.packages })
       const own = plan.fills.map((fill, index) => {
         const layer = join(scratch, `${plan.file}-${index}`)
         mkdirSync(layer)
@@ -126,17 +134,18 @@ async function main(): Promise<number> {
       const spec: ImageSpec = {
         ...plan.spec,
         reference: plan.reference,
-        architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+        architecture: debianName[architecture],
         layers: [base, node, ...own],
         layerCache: join(cache, 'layers'),
         user: '1000:1000',
         labels: { 'org.opencontainers.image.version': version, 'org.opencontainers.image.licenses': 'Apache-2.0' },
         epochSeconds,
       }
-      const written = await writeOciArchive(spec, join(out, `${plan.file}.tar`))
+      const file = join(out, isForeign ? `${plan.file}-${architecture}` : plan.file)
+      const written = await writeOciArchive(spec, `${file}.tar`)
       const components = componentsOf(base)
       const document = spdxDocument({ name: plan.file, digest: written.digest, epochSeconds, components })
-      writeFileSync(join(out, `${plan.file}.spdx.json`), `${JSON.stringify(document, null, 1)}\n`)
+      writeFileSync(`${file}.spdx.json`, `${JSON.stringify(document, null, 1)}\n`)
       const megabytes = written.compressedBytes / megabyte
       const isWithin = megabytes <= plan.budgetMegabytes
       isOver ||= !isWithin
@@ -165,34 +174,53 @@ function componentsOf(base: string): Component[] {
 
 /** Node of the version that runs this, from npm: the code that V8 compiled for the bundle fits it. */
 function nodeLayer(scratch: string): string {
-  const name = `node-linux-${process.arch}@${process.versions.node}`
   const place = join(scratch, 'node-package')
-  mkdirSync(place)
-  execFileSync('npm', ['pack', '--silent', name], {
-    cwd: place,
-    stdio: ['ignore', 'ignore', 'inherit'],
-    timeout: 600_000,
-  })
-  execFileSync('sh', ['-c', 'tar -xzf *.tgz package/bin/node'], { cwd: place, timeout: 120_000 })
+  unpackNpm(`node-linux-${architecture}@${process.versions.node}`, place)
   const layer = join(scratch, 'node')
   mkdirSync(join(layer, 'usr/local/bin'), { recursive: true })
-  cpSync(join(place, 'package/bin/node'), join(layer, 'usr/local/bin/node'))
+  cpSync(join(place, 'bin/node'), join(layer, 'usr/local/bin/node'))
   chmodSync(join(layer, 'usr/local/bin/node'), 0o755)
   return layer
 }
 
+/** A package of the registry, unpacked and not installed. */
+function unpackNpm(name: string, place: string): void {
+  mkdirSync(place, { recursive: true })
+  const quiet = { cwd: place, stdio: ['ignore', 'ignore', 'inherit'] as 'inherit'[], timeout: 600_000 }
+  execFileSync('npm', ['pack', '--silent', name], quiet)
+  execFileSync('sh', ['-c', 'tar -xzf *.tgz --strip-components=1 && rm *.tgz'], quiet)
+}
+
+function architectureOf(text: string): Architecture {
+  if (text === 'x64' || text === 'arm64') return text
+  throw new Error(`--arch ${text}: there are x64 and arm64`)
+}
+
 function fillServer(layer: string): void {
-  copyBundle(layer, ['corral.js', 'main.cjs', 'main.cjs.compiled', 'package.json', 'web'])
+  // What V8 compiled is for the machine it ran on.
+  const compiled = isForeign ? [] : ['main.cjs.compiled']
+  copyBundle(layer, ['corral.js', 'main.cjs', ...compiled, 'package.json', 'web'])
   mkdirSync(join(layer, 'usr/local/bin'), { recursive: true })
   symlinkSync('/opt/corral/corral.js', join(layer, 'usr/local/bin/corral'))
 }
 
 function fillDaemon(layer: string): void {
   copyBundle(layer, ['daemon.mjs', 'sandboxd.mjs', 'node_modules'])
+  if (isForeign) replaceTerminals(join(layer, 'opt/corral/node_modules/@lydell'))
   for (const name of ['workspace', 'home/agent']) {
     mkdirSync(join(layer, name), { recursive: true })
     chmodSync(join(layer, name), 0o777)
   }
+}
+
+/** The one part of the daemon that is compiled. */
+function replaceTerminals(place: string): void {
+  const { version: wanted } = JSON.parse(readFileSync(join(place, 'node-pty/package.json'), 'utf8')) as {
+    version: string
+  }
+  rmSync(join(place, `node-pty-linux-${process.arch}`), { recursive: true })
+  const name = `node-pty-linux-${architecture}`
+  unpackNpm(`@lydell/${name}@${wanted}`, join(place, name))
 }
 
 /** The agent of this release where sandboxes look for it, installed by our own command and kept in the cache. */

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Architecture, debianFiles, debianName, runForeign } from './foreign-machine.js'
 
 /** What every image has: a shell, git, certificates, and an init that reaps what agents leave behind. */
 export const basePackages: readonly string[] = ['git', 'ca-certificates', 'tini']
@@ -25,18 +26,26 @@ export function baseObstacles(): string[] {
   return missing
 }
 
+export interface BaseLayerOptions {
+  epochSeconds: number
+  architecture: Architecture
+  packages?: readonly string[] | undefined
+}
+
 /**
  * A minimal Debian as a tar, built once per list of packages and kept in the cache. The packages are those the machine's
- * own sources have today: sources that name a snapshot give the same base on every day.
+ * own sources have today: sources that name a snapshot give the same base on every day. That of another machine is built
+ * by its own programs, emulated.
  */
-export function baseLayer(cache: string, epochSeconds: number, packages: readonly string[] = basePackages): string {
+export function baseLayer(cache: string, options: BaseLayerOptions): string {
+  const { epochSeconds, architecture, packages = basePackages } = options
   const key = createHash('sha256')
-    .update(JSON.stringify([suite, packages, epochSeconds, process.arch]))
+    .update(JSON.stringify([suite, packages, epochSeconds, architecture]))
     .digest('hex')
   const tar = join(cache, `base-${key.slice(0, 12)}.tar`)
   if (existsSync(tar)) return tar
   mkdirSync(cache, { recursive: true })
-  const tools = mmdebstrap(cache)
+  const tools = join(debianFiles(cache, 'mmdebstrap'), 'usr/bin')
   const without = ['man', 'doc', 'locale', 'info'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`)
   const temporary = `${tar}.${process.pid}`
   const args = [
@@ -44,6 +53,9 @@ export function baseLayer(cache: string, epochSeconds: number, packages: readonl
     '--variant=minbase',
     '--mode=root',
     '--format=tar',
+    `--architectures=${debianName[architecture]}`,
+    // It looks for an emulator that the whole machine knows; ours is known inside its namespaces alone.
+    ...(architecture === process.arch ? [] : ['--skip=check/qemu']),
     `--include=${packages.join(',')}`,
     ...without,
     '--dpkgopt=path-include=/usr/share/doc/*/copyright',
@@ -52,26 +64,14 @@ export function baseLayer(cache: string, epochSeconds: number, packages: readonl
     ...(existsSync(debianSources) ? [debianSources] : []),
   ]
   try {
-    execFileSync('perl', [join(tools, 'mmdebstrap'), ...args], {
-      env: { ...process.env, PATH: `${tools}:${process.env.PATH}`, SOURCE_DATE_EPOCH: String(epochSeconds) },
-      stdio: ['ignore', 'ignore', 'inherit'],
-      timeout: 30 * 60_000,
-    })
+    const command = ['perl', join(tools, 'mmdebstrap'), ...args]
+    const env = { ...process.env, PATH: `${tools}:${process.env.PATH}`, SOURCE_DATE_EPOCH: String(epochSeconds) }
+    if (architecture === process.arch)
+      execFileSync('perl', command.slice(1), { env, stdio: ['ignore', 'ignore', 'inherit'], timeout: 30 * 60_000 })
+    else runForeign(cache, architecture, command, env)
     renameSync(temporary, tar)
   } finally {
     rmSync(temporary, { force: true })
   }
   return tar
-}
-
-/** The directory with mmdebstrap, fetched from Debian and unpacked into the cache: nothing is installed here. */
-function mmdebstrap(cache: string): string {
-  const place = join(cache, 'mmdebstrap')
-  const programs = join(place, 'usr/bin')
-  if (existsSync(programs)) return programs
-  mkdirSync(place, { recursive: true })
-  execFileSync('apt-get', ['download', 'mmdebstrap'], { cwd: place, stdio: 'ignore', timeout: 300_000 })
-  for (const file of readdirSync(place).filter((name) => name.endsWith('.deb')))
-    execFileSync('dpkg', ['-x', join(place, file), place], { timeout: 60_000 })
-  return programs
 }

@@ -154,13 +154,15 @@ describe.skipIf(!chromiumPath)('the connection test in a browser', () => {
     await page.getByText('The next start of the platform uses what is saved').waitFor()
     await page.reload()
     await page.locator('.provider-card.is-chosen', { hasText: 'Kubernetes' }).waitFor()
+    // Before the contexts are listed, too.
+    expect(await page.getByLabel('Context', { exact: true }).inputValue()).toBe('good')
     expect(JSON.parse(readFileSync(join(platform.dataDir, 'settings.json'), 'utf8'))).toEqual({
       provider: 'kubernetes',
       context: 'good',
       namespace: 'corral',
       runtime_class: 'gvisor',
     })
-    await page.getByText('This machine').click()
+    await page.locator('.provider-card', { hasText: 'This machine' }).click()
     await page.getByLabel('Runtime class', { exact: true }).selectOption('')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The next start of the platform uses').waitFor({ state: 'detached' })

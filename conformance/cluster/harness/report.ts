@@ -64,7 +64,7 @@ export class Report {
     const head = { command, commit: this.#commit, date: new Date().toISOString() }
     const tests = this.results.map(({ title, ...rest }) => ({ name: title, ...rest }))
     mkdirSync(join(root, 'docs/reports'), { recursive: true })
-    writeFileSync(join(root, 'docs/reports/cluster.json'), `${JSON.stringify({ ...head, facts, tests }, null, 1)}\n`)
+    writeFileSync(join(root, 'docs/reports/cluster.json'), `${JSON.stringify({ ...head, facts, tests }, null, 2)}\n`)
   }
 
   /** Steps taken again take the place of their former results, each with the commit and time it was taken at. */
@@ -76,7 +76,7 @@ export class Report {
     const known = new Set(former.tests.map(({ name }) => name))
     const added = [...taken.values()].filter(({ name }) => !known.has(name))
     const tests = [...former.tests.map((test) => taken.get(test.name) ?? test), ...added]
-    writeFileSync(file, `${JSON.stringify({ ...former, tests }, null, 1)}\n`)
+    writeFileSync(file, `${JSON.stringify({ ...former, tests }, null, 2)}\n`)
   }
 
   get hasFailed(): boolean {

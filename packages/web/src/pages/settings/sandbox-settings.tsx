@@ -131,7 +131,7 @@ function ClusterFields(props: {
               onChange={(event) => set({ context: event.currentTarget.value })}
             >
               <option value="">Current{current ? ` (${current})` : ''}</option>
-              {(contexts?.contexts ?? []).map(({ name }) => (
+              {contextNames(contexts, draft.context).map((name) => (
                 <option key={name} value={name}>
                   {name}
                 </option>
@@ -167,6 +167,12 @@ function ClusterFields(props: {
       />
     </div>
   )
+}
+
+/** With the chosen one, which would else be blank until they are listed, and where the kubeconfig has lost it. */
+function contextNames(listed: KubeContextList | undefined, chosen: string): string[] {
+  const names = (listed?.contexts ?? []).map(({ name }) => name)
+  return chosen === '' || names.includes(chosen) ? names : [chosen, ...names]
 }
 
 /** A name of the cluster: chosen from what it lists, typed where it lists nothing. */
