@@ -88,8 +88,8 @@ export const namedMutants: readonly NamedMutant[] = [
   {
     what: 'a failed step ends the task instead of waiting',
     file: `${tasks}/agent-task/reconciler.ts`,
-    find: 'return { requeueAfterMs: retryMs(ended.name, ended.failures) }',
-    replace: 'return {}',
+    find: 'return { requeueAfterMs: move.requeueAfterMs }',
+    replace: 'return {} as never',
     test: 'tests/tasks/reconciler.test.ts',
     fails: /tried again/,
   },

@@ -89,7 +89,7 @@ export class AgentSandboxClient implements AsyncDisposable {
     return translated(() => this.#kube())
   }
 
-  /** A line to the daemon of a sandbox, which the caller closes. */
+  /** A connection to the daemon of a sandbox, which the caller closes. */
   connect(sandbox: SandboxRef, options: { signal?: AbortSignal } = {}): Promise<SandboxConnection> {
     return this.sandboxes.connect(sandbox, options)
   }

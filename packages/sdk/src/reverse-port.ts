@@ -31,7 +31,7 @@ const spareLines = 2
 const renewMs = 45_000
 const longestPauseMs = 5_000
 
-/** Opens one line to the daemon's port. */
+/** Opens one connection to the daemon's port. */
 type Dial = (signal: AbortSignal) => Promise<ByteStream>
 
 /** Parks lines at the daemon and joins each one that is taken to the target. Lines that break are opened again until `close`. */

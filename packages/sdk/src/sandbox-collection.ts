@@ -201,7 +201,7 @@ export class SandboxCollection {
     return execStream(await this.#kube(), await this.podOf(sandbox, options), command, options)
   }
 
-  /** A line to the daemon inside, which the caller closes. */
+  /** A connection to the daemon inside, which the caller closes. */
   async connect(sandbox: SandboxRef, options: { signal?: AbortSignal | undefined } = {}): Promise<SandboxConnection> {
     const { connection } = this.#options.link
     const kube = await this.#kube()

@@ -4,7 +4,7 @@ import type { SandboxTransport } from './connection/sandbox-transport.js'
 import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { streamFetch } from './stream-fetch.js'
 
-/** A line to the daemon of one sandbox. Closing it ends nothing inside. */
+/** A connection to the daemon of one sandbox. Closing it ends nothing inside. */
 export interface SandboxConnection {
   /** HTTP to the daemon; the host of the URL does not matter. */
   readonly fetch: Fetch

@@ -139,7 +139,7 @@ export class SandboxHandle {
     return this.#parts.sandboxes.execStream(this, command, options)
   }
 
-  /** A line to the daemon inside, apart from the handle's own, which the caller closes. */
+  /** A connection to the daemon inside, apart from the handle's own, which the caller closes. */
   connect(options: { signal?: AbortSignal } = {}): Promise<SandboxConnection> {
     return this.#parts.sandboxes.connect(this, options)
   }

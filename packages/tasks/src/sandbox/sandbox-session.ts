@@ -1,6 +1,6 @@
 import type { DaemonClient } from '@corral/protocol'
 
-/** A line to the daemon of one sandbox. Closing it ends nothing inside. */
+/** A connection to the daemon of one sandbox. Closing it ends nothing inside. */
 export interface SandboxSession {
   readonly daemon: DaemonClient
   /**
