@@ -133,7 +133,7 @@ describe('archives', () => {
       code: 'ArchiveFailed',
       message: expect.stringContaining('tar'),
     })
-    await expect(client.putTar('/etc/passwd', '')).rejects.toMatchObject({ code: 'AlreadyExists' })
+    await expect(client.putTar('/etc/passwd', '')).rejects.toMatchObject({ code: 'NotADirectory' })
     const reading = (async () => {
       for await (const _ of client.getTar(at('nowhere')));
     })()
