@@ -114,14 +114,17 @@ async function corral(on: PlatformProcess, ...args: string[]): Promise<void> {
 
 /** A task that changes one file; its check is the environment file's, with no network. */
 async function task(on: PlatformProcess, repo: string) {
-  const view = await on.api.run({
-    repo,
-    task: 'Leave a note',
-    agent: { name: 'command', command: 'date +%N > NOTE.txt' },
-    check_rounds: 0,
-    setup_timeout_seconds: 3_600,
-    timeout_seconds: 3_600,
-  })
+  const view = await on.api.run(
+    {
+      repo,
+      task: 'Leave a note',
+      agent: { name: 'command', command: 'date +%N > NOTE.txt' },
+      check_rounds: 0,
+      setup_timeout_seconds: 3_600,
+      timeout_seconds: 3_600,
+    },
+    { timeoutMs: 3_600_000 },
+  )
   const check = view.checks?.rounds.at(-1)?.results[0]
   const logs = await on.api.allEvents(view.id)
   if (view.status !== 'SUCCEEDED' || check?.outcome !== 'passed') {
