@@ -46,10 +46,10 @@ export const pictures: readonly Picture[] = [
   { name: 'board', path: '/?view=board', wait: '.card' },
   { name: 'new-task', path: '/', wait: '.row', prepare: press('c', '.new-task-dialog') },
   { name: 'palette', path: '/', wait: '.row', prepare: press('Control+k', '.palette') },
-  { name: 'plan', path: '/tasks/task-plan42', wait: '.plan-card li' },
-  { name: 'question', path: '/tasks/task-ask77', wait: '.question-card' },
+  { name: 'plan', path: '/tasks/task-plan42', wait: 'body:has(.entry-who) .plan-card li' },
+  { name: 'question', path: '/tasks/task-ask77', wait: 'body:has(.entry-who) .question-card' },
   { name: 'activity', path: '/tasks/task-run01', wait: '.entry code' },
-  { name: 'failure', path: '/tasks/task-up001', wait: '.failure-card' },
+  { name: 'failure', path: '/tasks/task-up001', wait: 'body:has(.entry-who) .failure-card details' },
   { name: 'changes', path: '/tasks/task-vat01/changes', wait: '.file-diff', prepare: comment },
   {
     name: 'take-home',
