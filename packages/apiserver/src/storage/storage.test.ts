@@ -82,7 +82,8 @@ describe('SQLite storage beyond the suite', () => {
 
   it('takes over the lock of a killed process whose parent never asks how it ended', async () => {
     const directory = newDirectory()
-    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    // It ends after the shell has become another program: a shell may still ask.
+    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'ignore'] })
     try {
       const pid = Number(String(await new Promise((resolve) => parent.stdout.once('data', resolve))))
       const stat = (): string => readFileSync(`/proc/${pid}/stat`, 'utf8')
