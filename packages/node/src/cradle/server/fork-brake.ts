@@ -20,18 +20,16 @@ export interface BrakeState {
 const manyRefused = 20
 const strikesBeforePause = 2
 const firstPauseMs = 250
-const longestPauseMs = 20_000
-/** Each pause is this much longer than the one before: in the moments between them every sandbox is slower. */
-const growth = 4
+const longestPauseMs = 10_000
 
 export const calm: BrakeState = { refused: 0, strikes: 0, pauseMs: 0 }
 
-/** What a look at a pod's count leads to: nothing, or a pause, each longer than the one before. Pure. */
+/** What a look at a pod's count leads to: nothing, or a pause, each twice as long as the one before. Pure. */
 export function brakeStep(state: BrakeState, refused: number): { state: BrakeState; isPaused: boolean } {
   const isMany = refused - state.refused >= manyRefused
   const strikes = isMany ? state.strikes + 1 : Math.max(0, Math.min(state.strikes, strikesBeforePause) - 1)
   const isPaused = isMany && strikes >= strikesBeforePause
-  const longer = Math.min(longestPauseMs, Math.max(firstPauseMs, state.pauseMs * growth))
+  const longer = Math.min(longestPauseMs, Math.max(firstPauseMs, state.pauseMs * 2))
   const pauseMs = isPaused ? longer : strikes === 0 ? 0 : state.pauseMs
   return { state: { refused, strikes, pauseMs }, isPaused }
 }
