@@ -44,6 +44,8 @@ export async function publishResult(
     })
   } catch (error) {
     if (signal.aborted) throw error
+    // A repeat of a push that was done: git does not fetch into a branch that was checked out since, not even the same commit.
+    if (location.kind === 'local' && (await commitOf(git, location.address, ref, signal)) === commit) return
     throw pushFailure(error, location.url, branch)
   }
 }

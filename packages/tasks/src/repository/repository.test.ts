@@ -102,6 +102,25 @@ describe('a local repository', () => {
     expect(git(path, 'status', '--porcelain')).toBe('M a.txt')
   })
 
+  it('takes a repeated push whose branch the user has checked out since', async () => {
+    const path = makeRepository('local')
+    const { taskDirectory, request } = await roundTrip(path, 'corral/x', (repo) =>
+      writeFileSync(join(repo, 'b.txt'), 'two\n'),
+    )
+    const { commit } = await repository.accept(request)
+    const publish = (branch: string): Promise<void> =>
+      repository.publish({ url: path, taskDirectory, commit, branch, signal })
+    await publish('corral/x')
+    git(path, 'checkout', '-q', 'corral/x')
+    await expect(publish('corral/x')).resolves.toBeUndefined()
+    // The control: another branch that is checked out is not written to.
+    git(path, 'checkout', '-q', 'main')
+    await expect(publish('main')).rejects.toMatchObject({
+      code: 'PushRefused',
+      message: expect.stringMatching(/checked out/),
+    })
+  })
+
   it('is left alone when the branch is already at the commit', async () => {
     const path = makeRepository('twice')
     const { taskDirectory, request } = await roundTrip(path, 'work', (repo) =>

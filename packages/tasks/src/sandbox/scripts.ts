@@ -167,7 +167,13 @@ mv -- "$MARKER.new" "$MARKER"
  */
 export const settleIndexScript: string = `set -eu
 cd -- "$REPO"
-while [ "$(date +%s)" -le "$(stat -c %Y .git/index)" ]; do sleep 0.05; done
+looks=0
+while [ "$(date +%s)" -le "$(stat -c %Y .git/index)" ]; do
+  # Its time lies in the future: set-up has changed that.
+  if [ $looks -ge 60 ]; then exit 0; fi
+  looks=$((looks + 1))
+  sleep 0.05
+done
 ${quietGit} update-index -q --refresh || exit 0
 if ${quietGit} diff-files --quiet; then touch .git/index; fi
 `
