@@ -117,7 +117,7 @@ export class ClaimLoad {
     return this.#watch.quiet(2_000)
   }
 
-  /** The same for a server nobody else writes to: until nothing at all has been written for two seconds. */
+  /** The same for a server that has no other writers: until nothing at all has been written for two seconds. */
   async atRest(): Promise<void> {
     const version = async (): Promise<string | undefined> =>
       (await this.#client.list(SandboxTemplates, { namespace, limit: 1 })).metadata.resourceVersion

@@ -13,7 +13,7 @@ const image = 'localhost/corral-bench:1'
 /** A container of podman with the same files in its image: from `podman run` to the first output of the same test. */
 export async function podmanStarts(
   recorder: Recorder,
-  { directory, tree, test, rounds, taskMs }: PodmanRun,
+  { directory, tree, test, rounds, taskMs, sandboxMs }: PodmanRun,
 ): Promise<void> {
   const version = await run('podman', ['--version']).catch(() => undefined)
   if (!version) return recorder.note('no row for podman: there is none on this machine')
@@ -36,12 +36,19 @@ export async function podmanStarts(
   }
   recorder.samples('podman run → first output', times)
   recorder.row({
-    measure: 'claim → first output of the test, against a container with the files in its image, p50',
+    measure:
+      'claim of a warm sandbox with the snapshot → first output of the test, against podman run with the files in its image, p50',
+    unit: 'ms',
+    values: { sandbox: sandboxMs, podman: median(times) },
+    ratio: sandboxMs / median(times),
+    required: 'faster than the container',
+    isMet: sandboxMs < median(times),
+  })
+  recorder.row({
+    measure: 'the same of a whole task, which also brings its repository in and starts an agent',
     unit: 'ms',
     values: { task: taskMs, podman: median(times) },
     ratio: taskMs / median(times),
-    required: 'faster than the container',
-    isMet: taskMs < median(times),
   })
 }
 
@@ -52,6 +59,7 @@ interface PodmanRun {
   test: string
   rounds: number
   taskMs: number
+  sandboxMs: number
 }
 
 async function firstOutputMs(test: string, name: string): Promise<number> {

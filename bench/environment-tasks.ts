@@ -7,6 +7,7 @@ import { progress } from './common/bench-options.js'
 import { startCorral } from './common/corral-process.js'
 import type { Recorder } from './common/result-file.js'
 import { median } from './common/samples.js'
+import { sandboxStarts } from './environment-sandboxes.js'
 import { commandTask, makeRepository, type PlatformAddress } from './task-requests.js'
 
 const run = promisify(execFile)
@@ -29,7 +30,7 @@ export const testCommand = 'cat deps/0/0 deps/0/1 | wc -c'
 export async function environmentTasks(
   recorder: Recorder,
   { directory, files, rounds }: { directory: string; files: number; rounds: number },
-): Promise<number> {
+): Promise<{ taskMs: number; sandboxMs: number }> {
   const repository = makeRepository(join(directory, 'repository'))
   mkdirSync(join(repository, '.corral'))
   writeFileSync(join(repository, '.gitignore'), 'deps/\nnode_modules/\n')
@@ -55,6 +56,7 @@ export async function environmentTasks(
   }
   progress(`environment of ${files} files`)
   const later = { setUp: [] as number[], toOutput: [] as number[] }
+  let bare: number[]
   let firstMs: number
   try {
     firstMs = setUpMs(await eventsOfOne())
@@ -64,6 +66,9 @@ export async function environmentTasks(
       later.setUp.push(setUpMs(events))
       later.toOutput.push(claimToOutputMs(events))
     }
+    const { environments } = await client.environments.list()
+    const snapshot = environments[0]?.snapshots[0]?.name ?? ''
+    bare = await sandboxStarts({ dataDir, snapshot, test: testCommand, rounds })
   } finally {
     await platform.stop()
   }
@@ -90,7 +95,8 @@ export async function environmentTasks(
   recorder.note(
     `set-up: from the start of the set-up stage to its end, of the first task with the build it waited for; a cold npm ci${npm ? '' : ' (left out)'} and ${size} files; outside: the same npm ci with an empty cache, and cp -a of what it left`,
   )
-  return median(later.toOutput)
+  recorder.samples(`claim → first output without a task, ${size} files`, bare)
+  return { taskMs: median(later.toOutput), sandboxMs: median(bare) }
 }
 
 /** A lock file as `npm install` writes it; false where no registry answers. */

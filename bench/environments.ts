@@ -25,7 +25,7 @@ const target = '/home/agent/tree'
 async function main(): Promise<void> {
   const options = readBenchOptions()
   const recorder = new Recorder('environments', options)
-  const sizes = options.isFull ? [1_000, 60_000, 200_000] : [1_000, 20_000]
+  const sizes = [1_000, 60_000, 200_000]
   const rounds = options.isFull ? 50 : 15
   await withScratch(async (directory) => {
     const isolation = bubblewrapIsolation({ dataDir: join(directory, 'data') })
@@ -36,12 +36,12 @@ async function main(): Promise<void> {
     }
     const mirror = options.isFull ? { rounds: 7, seconds: 3 } : { rounds: 5, seconds: 1 }
     await part(options, 'mirror', () => mirrorThroughput(recorder, { directory, ...mirror }))
-    const files = options.isFull ? 60_000 : 5_000
+    const files = 60_000
     await part(options, 'tasks', async () => {
       const rounds = options.isFull ? 20 : 5
-      const taskMs = await environmentTasks(recorder, { directory, files, rounds })
+      const times = await environmentTasks(recorder, { directory, files, rounds })
       const tree = makeTree(join(directory, 'podman-tree'), files)
-      await podmanStarts(recorder, { directory, tree, test: testCommand, rounds, taskMs })
+      await podmanStarts(recorder, { directory, tree, test: testCommand, rounds, ...times })
     })
   })
   recorder.finish()

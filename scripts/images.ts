@@ -63,7 +63,7 @@ const sandboxSpec: Plan['spec'] = {
     ...['/usr/bin/tini', '--', 'node', '--max-old-space-size=48', '--max-semi-space-size=2'],
     '/opt/corral/daemon.mjs',
   ],
-  env: { PATH: path, HOME: '/home/agent' },
+  env: { PATH: path, HOME: '/home/agent', LANG: 'C.UTF-8' },
   workingDir: '/workspace',
 }
 const plans: readonly Plan[] = [
@@ -75,7 +75,7 @@ const plans: readonly Plan[] = [
     spec: {
       entrypoint: ['/usr/bin/tini', '--', '/usr/local/bin/corral'],
       cmd: ['--help'],
-      env: { PATH: path, HOME: '/tmp', NODE_ENV: 'production' },
+      env: { PATH: path, HOME: '/tmp', LANG: 'C.UTF-8', NODE_ENV: 'production' },
       workingDir: '/',
     },
   },
@@ -160,7 +160,7 @@ async function main(): Promise<number> {
   return isOver ? 1 : 0
 }
 
-/** Everything in an image that somebody else wrote. */
+/** The third-party files of an image. */
 function componentsOf(base: string): Component[] {
   const status = execFileSync('tar', ['-xOf', base, './var/lib/dpkg/status'], { encoding: 'utf8', maxBuffer: 64 << 20 })
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<typeof npmComponents>[0]
@@ -205,7 +205,9 @@ function fillServer(layer: string): void {
 }
 
 function fillDaemon(layer: string): void {
-  copyBundle(layer, ['daemon.mjs', 'sandboxd.mjs', 'node_modules'])
+  // Compiled for this machine's processor, where it has a compiler; the daemon does without.
+  const compiled = !isForeign && existsSync(join(bundle, 'undumpable.node')) ? ['undumpable.node'] : []
+  copyBundle(layer, ['daemon.mjs', 'sandboxd.mjs', ...compiled, 'node_modules'])
   if (isForeign) replaceTerminals(join(layer, 'opt/corral/node_modules/@lydell'))
   for (const name of ['workspace', 'home/agent']) {
     mkdirSync(join(layer, name), { recursive: true })
@@ -213,7 +215,7 @@ function fillDaemon(layer: string): void {
   }
 }
 
-/** The one part of the daemon that is compiled. */
+/** The one part of the daemon that is compiled and that it cannot do without. */
 function replaceTerminals(place: string): void {
   const { version: wanted } = JSON.parse(readFileSync(join(place, 'node-pty/package.json'), 'utf8')) as {
     version: string

@@ -9,6 +9,7 @@ import { partsOf } from './mutants/parts.js'
 import { defaultSampleSize, defaultSeed, sampleOfMutants } from './mutants/sample.js'
 import { keepOnlySample, scoreOf } from './mutants/score.js'
 import { tryNamed } from './mutants/try-named.js'
+import { tryWarm } from './mutants/warm.js'
 
 const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mutants N] [--seed N] [--concurrency N] [--force]
 
@@ -18,6 +19,7 @@ const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mu
   --mutants   a random sample of N mutants instead of all (default of --sampled: ${defaultSampleSize})
   --seed      another sample, as a run of its own: tests that were written for one are judged by another
   --concurrency   how many mutants are tried at once (default: 2)
+  --stryker   a sample in Stryker's own runner, which starts a process per mutant
   --force     tries every mutant again instead of those whose code or tests changed
 
   npm run mutants -- named [WORDS]   tries the faults of scripts/mutants/named.ts, each of which one test has to see
@@ -34,6 +36,7 @@ const { values: flags, positionals } = parseArgs({
     seed: { type: 'string' },
     concurrency: { type: 'string', default: '2' },
     force: { type: 'boolean', default: false },
+    stryker: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -65,6 +68,12 @@ const vitestConfig = join(root, `${reports}/${report}.vitest.mjs`)
 const tests = ((flags.sampled ? parts.sampledTests : undefined) ?? parts.tests).map((pattern) =>
   join('packages', name, pattern),
 )
+if (sample && !flags.stryker) {
+  process.stdout.write(
+    await tryWarm({ root, report: `${reports}/${report}`, packageName: name, files: mutate, tests, sample }),
+  )
+  process.exit(0)
+}
 writeFileSync(
   vitestConfig,
   `export default ${JSON.stringify({

@@ -115,7 +115,7 @@ function buildSupervisor() {
   const source = join(root, 'packages/node/native')
   // Beside its package for tests and tools, and beside the bundle for the program.
   const built = join(root, 'packages/node/dist/native/corral-supervisor')
-  const shipped = join(root, 'packages/cli/dist/bundle/corral-supervisor')
+  const bundle = join(root, 'packages/cli/dist/bundle')
   const stampFile = `${built}.stamp`
   const wanted = hash(
     readdirSync(source)
@@ -129,6 +129,12 @@ function buildSupervisor() {
     if (!existsSync(built)) return note((result.stdout || 'no C compiler: the Node supervisor is used').trim())
     writeFileSync(stampFile, wanted)
   }
+  ship(built, join(bundle, 'corral-supervisor'))
+  const library = join(dirname(built), 'undumpable.node')
+  if (existsSync(library)) ship(library, join(bundle, 'undumpable.node'))
+}
+
+function ship(built, shipped) {
   if (existsSync(shipped) && readFileSync(shipped).equals(readFileSync(built))) return
   rmSync(shipped, { force: true })
   copyFileSync(built, shipped)

@@ -23,8 +23,8 @@ const ours = /^(corral[-\w]*|bwrap|kubectl[.\d]*|etcd|kube-[a-z-]+|kubelet|agent
 
 /**
  * What is there after a run and was not before, one line each. Of a process it has to be certain that the run started
- * it: it carries the mark, or it is one of our programs whose parents are gone. A control group that a process of
- * somebody else names or sits in is somebody else's.
+ * it: it carries the mark, or it is one of our programs whose parents are gone. A control group that a
+ * process of another run names or is a member of belongs to that run.
  */
 export function whatIsLeft(before: Snapshot, after: Snapshot): string[] {
   const known = new Set(before.processes.map(identity))

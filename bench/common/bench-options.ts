@@ -35,7 +35,7 @@ export async function part(options: BenchOptions, name: string, run: () => Promi
   await run()
 }
 
-/** A word for whoever watches; the table goes to standard output. */
+/** Progress, on standard error; the table goes to standard output. */
 export function progress(text: string): void {
   process.stderr.write(`bench: ${text}\n`)
 }

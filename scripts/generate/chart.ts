@@ -10,7 +10,6 @@ import { controllerObjects } from '../../packages/cli/src/install/controller-obj
 import { defaultValues, type InstallValues } from '../../packages/cli/src/install/install-values.js'
 import { installManifests } from '../../packages/cli/src/install/manifests.js'
 import { hookLabels, networkPolicies, testRepositoryPort } from '../../packages/cli/src/install/network-policies.js'
-import { restrictedContainer, restrictedPod } from '../../packages/cli/src/install/pod-security.js'
 import { sandboxObjects } from '../../packages/cli/src/install/sandbox-objects.js'
 import {
   serverAccess,
@@ -20,6 +19,7 @@ import {
   serverServices,
   serverVolume,
 } from '../../packages/cli/src/install/server-objects.js'
+import { restrictedContainer, restrictedPod } from '../../packages/cli/src/platform/pod-security.js'
 import { chartTemplate, expression, optional, structure } from './chart-template.js'
 
 const root = join(import.meta.dirname, '../..')
@@ -45,6 +45,7 @@ const chartValues: InstallValues = {
   pullSecrets: structure('.Values.imagePullSecrets'),
   server: {
     maxTasks: expression('.Values.server.maxTasks'),
+    snapshotBudget: expression('.Values.server.snapshotBudget | default "5G"'),
     agent: expression('.Values.server.agent'),
     logLevel: expression('.Values.server.logLevel'),
     secretName: expression('.Values.server.existingSecret | default "corral-server" | quote'),

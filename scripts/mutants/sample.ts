@@ -32,7 +32,7 @@ export async function sampleOfMutants(
     .map(({ key }) => key)
 }
 
-const silent = {
+export const silent = {
   isTraceEnabled: () => false,
   isDebugEnabled: () => false,
   isInfoEnabled: () => false,

@@ -77,6 +77,23 @@ describe.skipIf(!hasBubblewrap)('13.5: attacks on the disk (bubblewrap installed
     expect((await node.until(name, hasPhase('Failed'))).status?.message).toBe(overAll)
   })
 
+  it.skipIf(process.getuid?.() !== 0 || !existsSync('/usr/bin/python3'))(
+    'a file that was deleted and that a process has mapped, without a descriptor, counts (root, Python for the mapping)',
+    async () => {
+      const map = [
+        'import mmap, os, time',
+        'file = os.open("/tmp/a", os.O_RDWR | os.O_CREAT)',
+        'os.unlink("/tmp/a")',
+        'os.write(file, b"x" * 12000000)',
+        'mapped = mmap.mmap(file, 12000000)',
+        'os.close(file)',
+        'time.sleep(600)',
+      ].join('\n')
+      const name = await attack(`python3 -c '${map}'`)
+      expect((await node.until(name, hasPhase('Failed'))).status?.message).toBe(overAll)
+    },
+  )
+
   it.each([
     { what: 'less than the limit', script: `${mebibytes(3, '/tmp/big')}; ${mebibytes(3, '$HOME/big')}` },
     { what: 'a sparse file of a gibibyte', script: 'truncate -s 1G /tmp/sparse' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { table } from '../../packages/cli/src/commands/common.js'
+import { table } from '../../packages/cli/src/output/table.js'
 
 const header = ['NAME', 'STATUS', 'MESSAGE']
 

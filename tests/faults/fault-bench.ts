@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { anySignal, type TaskEvent, type TaskView } from '@corral/protocol'
+import { anySignal, isFinalPhase, type TaskEvent, type TaskView } from '@corral/protocol'
 import { AgentTasks, findCondition, SandboxClaims } from '@corral/resources'
 import {
   bareRemote,
@@ -101,6 +101,11 @@ export interface FaultBench extends AsyncDisposable {
   /** Waits until nothing of earlier tasks is left and every warm sandbox is ready. */
   untilHealthy(): Promise<void>
   create(): Promise<string>
+  /**
+   * Waits while the remote is away for a refusal to clone. A task that had its clone before the remote went gets none: on a
+   * busy machine a stage that cannot be held is over before the fault comes. Answers what its user is promised.
+   */
+  untilRefused(id: string): Promise<End>
 }
 
 export async function openFaultBench(options: { diskMebibytes?: number } = {}): Promise<FaultBench> {
@@ -261,6 +266,11 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
     remote,
     server,
     create: () => create(),
+    async untilRefused(id) {
+      const isPast = ({ status, base_commit: base }: TaskView): boolean => isFinalPhase(status) || base !== undefined
+      const task = await platform.api.until(id, 'refused, or past its clone', isPast)
+      return task.base_commit === undefined ? 'a refusal to clone' : 'all of the work'
+    },
     taskAt,
     strike,
     release,
@@ -275,7 +285,8 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
           const counts = [seen.claims.length, seen.sandboxes.length, seen.pods.length]
           return seen.areReady && counts.join() === [0, warmSandboxes, warmSandboxes].join()
         },
-        { lastSeen },
+        // Three lists a look: more often they would take the processor from what is to heal.
+        { lastSeen, intervalMs: 250 },
       )
     },
     async [Symbol.asyncDispose]() {

@@ -46,11 +46,11 @@ const cells = isFull ? all : few
 
 describe('whatever dies, nothing that was on disk is lost and nothing runs twice', () => {
   it.each(cells)('%s dies under a task that is %s', async (fault, stage) => {
-    const promised = expectedEnd(fault, stage)
+    let promised = expectedEnd(fault, stage)
     const id = await bench.taskAt(stage, fault)
     await bench.strike(fault, id)
     await bench.release()
-    if (promised === 'a refusal to clone') await bench.platform.api.untilEnded(id)
+    if (promised === 'a refusal to clone') promised = await bench.untilRefused(id)
     bench.server.setAway(false)
     expect(await problemsOf(bench, await bench.platform.api.untilEnded(id), [promised])).toEqual([])
 

@@ -53,9 +53,15 @@ it.each(walk)(`seed ${seed}, round $round: $fault dies under ${size.tasks} tasks
   const others = await Promise.all(Array.from({ length: size.tasks - 1 }, () => bench.create()))
   await bench.strike(fault, first)
   await bench.release()
-  if (expectedEnd(fault, stage) === 'a refusal to clone') await bench.platform.api.untilEnded(first)
-  bench.server.setAway(false)
+  try {
+    if (expectedEnd(fault, stage) === 'a refusal to clone') await bench.untilRefused(first)
+  } finally {
+    // Or a round that failed would take all later ones with it.
+    bench.server.setAway(false)
+  }
   for (const id of [first, ...others])
-    expect(await problemsOf(bench, await bench.platform.api.untilEnded(id), possibleEnds(fault))).toEqual([])
+    expect(
+      await problemsOf(bench, await bench.platform.api.untilEnded(id, { intervalMs: 250 }), possibleEnds(fault)),
+    ).toEqual([])
   await bench.untilHealthy()
 })

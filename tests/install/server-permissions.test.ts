@@ -6,11 +6,10 @@ import { serverPermissions } from '../../packages/cli/src/install/permissions.js
 
 const packages = join(import.meta.dirname, '../../packages')
 /**
- * Environments are built where the platform keeps snapshots, nodes open addresses by name and change limits, on one machine: no server of
- * a cluster does these. A person restores, with rights of their own.
+ * Nodes attach snapshots, open addresses by name and change limits on one machine: no server of a cluster asks for these. A person
+ * restores, with rights of their own.
  */
-const notInClusters =
-  /environment\/(build\/(environment-controller|reconciler|attach-snapshot)|network-phase|sandbox-resources)\.ts$|^restore-tasks\.ts$/
+const notInClusters = /environment\/(build\/attach-snapshot|network-phase|sandbox-resources)\.ts$|^restore-tasks\.ts$/
 const verbs: Readonly<Record<string, string>> = { find: 'get', updateStatus: 'update' }
 
 /** `resource verb` of every call that the code behind `corral server` makes on a kind it names. */

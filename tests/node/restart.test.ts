@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bubblewrapIsolation, type Isolation } from '@corral/node'
-import { Pods } from '@corral/resources'
+import { type Pod, Pods } from '@corral/resources'
 import { type FakeIsolation, fakeIsolation } from '@corral/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { hasPhase, isReady, type NodeUnderTest, nodeUnderTest } from './node-under-test.js'
@@ -76,6 +76,32 @@ describe('a node that is started again', () => {
       await node.untilGone('kept')
     },
   )
+
+  it('calls the pods of a lost cradle not ready, and without an address, before it makes them again', async () => {
+    let isolation: FakeIsolation | undefined
+    let whenMadeAgain: Promise<Pod> | undefined
+    node = await nodeUnderTest(() => {
+      isolation = fakeIsolation()
+      return isolation
+    })
+    await node.create('warm', { containers: [forever, { ...forever, name: 'second' }] })
+    const before = await node.until('warm', isReady)
+
+    const { client } = node
+    const { preparePod } = isolation!
+    isolation!.preparePod = async (plan) => {
+      whenMadeAgain ??= client.get(Pods, { namespace: 'default', name: 'warm' })
+      await whenMadeAgain
+      return preparePod(plan)
+    }
+    for (const container of ['main', 'second']) isolation!.lose(before.metadata.uid, container)
+
+    const after = await node.until('warm', (pod) => isReady(pod) && restartCount(pod) === 1)
+    const { conditions, podIP, podIPs } = (await whenMadeAgain)?.status ?? {}
+    expect(conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'False' }))
+    expect([podIP, podIPs]).toEqual([undefined, undefined])
+    expect(after.status?.podIPs).toEqual(before.status?.podIPs)
+  })
 
   it('ends the pods it is not told to keep', async () => {
     let isolation: FakeIsolation | undefined

@@ -107,6 +107,13 @@ describe('an environment', () => {
     expect(fresh.said).not.toContain('updated')
   })
 
+  it('of a set-up that removes .git ends the task and says so', async () => {
+    const repo = await repository({ '.corral/environment.yaml': file('rm -rf .git; mkdir deps') })
+    const { task, all } = await run(repo, 'true')
+    expect(task, all).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
+    expect(task.cause?.message).toBe('set-up removed .git of the repository')
+  })
+
   it('belongs to its branch: what another branch built is not seen', async () => {
     const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(install) })
     await repo.git('branch', 'other')

@@ -138,7 +138,9 @@ describe('after kill -9 of the platform the task goes on and happens once', () =
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1))
     expect(events.filter(({ type }) => type === 'result')).toHaveLength(1)
     const stages = events.flatMap((event) => (event.type === 'stage' ? `${event.stage} ${event.state}` : []))
-    expect(stages).toEqual([...new Set(stages)])
+    // A slow clone tells of its progress more than once.
+    const ends = stages.filter((stage) => !stage.endsWith(' progress'))
+    expect(ends).toEqual([...new Set(ends)])
     expect(stages).toEqual(expect.arrayContaining(['claim started', 'sandbox finished', 'push finished']))
     expect(events.filter((event) => event.type === 'output' && event.text.includes('working'))).toHaveLength(1)
 

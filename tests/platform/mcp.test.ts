@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import { type McpHttpServer, serveMcpHttp } from '@corral/mcp'
@@ -179,6 +181,50 @@ describe('streamable HTTP', () => {
     const foreign = await call(other, 'execute_command', { sandbox_claim_name: name, command: 'true' })
     expect(foreign.text).toMatch(/^NotFound: this session has no sandbox/)
     await Promise.all([one.close(), other.close()])
+  })
+
+  it('a command that its client cancels is ended, and the sandbox goes on', async () => {
+    const client = await connect()
+    const sandbox_claim_name = (await call(client, 'create_sandbox')).data.sandbox_claim_name as string
+    const run = (command: string) => call(client, 'execute_command', { sandbox_claim_name, command })
+    const given = new AbortController()
+    const long = { sandbox_claim_name, command: 'sleep 500.125', timeout: 600 }
+    const cancelled = client.callTool({ name: 'execute_command', arguments: long }, { signal: given.signal })
+    const looking = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'sleep 500[.]125'"
+    const runs = async () => (await run(looking)).data.stdout !== '0\n'
+    await waitUntil('the command runs', runs)
+    given.abort()
+    await expect(cancelled).rejects.toThrow()
+    await waitUntil('the command is gone', async () => !(await runs()))
+    await call(client, 'delete_sandbox', { sandbox_claim_name })
+    await client.close()
+  })
+
+  it('the end of a session deletes its sandboxes, also one that is being made', async () => {
+    const client = new Client({ name: 'test', version: '1' })
+    const requestInit = { headers: { authorization: `Bearer ${token}` } }
+    const transport = new StreamableHTTPClientTransport(new URL(server.url), { requestInit })
+    await client.connect(transport)
+    const before = await claims()
+    await call(client, 'create_sandbox', { shutdown_after_seconds: null })
+    const waiting = call(client, 'create_sandbox', { shutdown_after_seconds: null })
+    waiting.catch(() => undefined)
+    await waitUntil('a second claim is there', async () => (await claims()).length === before.length + 2)
+    const { sessionId } = transport
+    await transport.terminateSession()
+    await waitUntil('both claims are gone', async () => (await claims()).length === before.length)
+    const headers = { ...requestInit.headers, 'mcp-session-id': sessionId! }
+    expect((await fetch(server.url, { method: 'DELETE', headers })).status).toBe(404)
+    await client.close()
+  })
+
+  it('a request of a page whose name was pointed at this machine is refused by its Host', async () => {
+    const { port } = new URL(server.url)
+    const headers = { host: `evil.example:${port}`, origin: `http://evil.example:${port}` }
+    const sent = request({ host: '127.0.0.1', port, path: '/mcp', method: 'POST', headers }).end('{}')
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    expect(answer.statusCode).toBe(403)
+    expect((await answer.toArray()).join('')).toContain('requests to evil.example are not accepted')
   })
 
   const opening = { method: 'POST', body: '{}' }

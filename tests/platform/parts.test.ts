@@ -182,7 +182,7 @@ describe('the parts, each a process of its own', () => {
 
   it('a drain of a namespace without tasks is a success', async () => {
     const drain = await corral('server', 'drain', '--kubeconfig', kubeconfig, '--json')
-    expect([drain.code, JSON.parse(drain.out)]).toEqual([0, { drained: 0, forced: [] }])
+    expect([drain.code, JSON.parse(drain.out)]).toEqual([0, { drained: 0, forced: [], environments: 0 }])
   })
 
   it('a controller whose port is taken says which and by whom, and ends with 3', async () => {

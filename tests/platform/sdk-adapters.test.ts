@@ -1,6 +1,13 @@
 import { AgentSandboxClient, type OwnedSandbox } from '@corral/agent-sandbox-sdk'
 import { sandboxTools } from '@corral/agent-sandbox-sdk/ai'
-import { CommandExitError, NotFoundError, Sandbox, SandboxError, TimeoutError } from '@corral/agent-sandbox-sdk/e2b'
+import {
+  CommandExitError,
+  InvalidArgumentError,
+  NotFoundError,
+  Sandbox,
+  SandboxError,
+  TimeoutError,
+} from '@corral/agent-sandbox-sdk/e2b'
 import { type PlatformProcess, startPlatformProcess } from '@corral/testing'
 import { generateText, stepCountIs } from 'ai'
 import { MockLanguageModelV2 } from 'ai/test'
@@ -105,6 +112,40 @@ describe('code written for E2B', () => {
     expect(await terminal.wait()).toEqual({ exitCode: 3 })
     expect(screen).toContain('40 120')
     await expect(sandbox.pty.resize(terminal.pid, { cols: 1, rows: 1 })).rejects.toBeInstanceOf(NotFoundError)
+  })
+
+  it('takes bytes of Node, refuses nothing, and tells half a character as what it is', async () => {
+    expect(await sandbox.files.write('bytes.bin', Buffer.from([1, 2, 3]))).toMatchObject({ size: 3 })
+    await expect(sandbox.files.write('none.txt', undefined as unknown as string)).rejects.toBeInstanceOf(
+      InvalidArgumentError,
+    )
+    expect(await sandbox.files.exists('none.txt')).toBe(false)
+    const said: string[] = []
+    const onStdout = (text: string): void => void said.push(text)
+    const { stdout } = await sandbox.commands.run("printf 'a\\303'", { onStdout })
+    expect(stdout).toBe('a\ufffd')
+    expect(said.join('')).toBe(stdout)
+    expect(said).not.toContain('')
+  })
+
+  it('lists page by page and by state; variables are there again after a pause', async () => {
+    const query = { metadata: { user: 'ada' } }
+    const paginator = Sandbox.list({ client, query, limit: 1 })
+    const pages: string[][] = []
+    while (paginator.hasNext) pages.push((await paginator.nextItems()).map(({ sandboxId }) => sandboxId))
+    expect(pages).toEqual([[sandbox.sandboxId]])
+    const awaited = await Sandbox.list({ client, query })
+    expect(await awaited.nextItems()).toMatchObject([{ sandboxId: sandbox.sandboxId, state: 'running' }])
+    expect(awaited.hasNext).toBe(false)
+    await sandbox.pause()
+    expect(await Sandbox.list({ client, query: { ...query, state: ['running'] } })).toEqual([])
+    expect(await Sandbox.getInfo(sandbox.sandboxId, { client })).toMatchObject({ state: 'paused' })
+    await sandbox.resume()
+    expect((await sandbox.commands.run('echo $GREETING')).stdout).toBe('hello\n')
+    expect(await Sandbox.list({ client, query: { ...query, state: ['running'] } })).toHaveLength(1)
+    await Sandbox.setTimeout(sandbox.sandboxId, 7_200_000, { client })
+    expect((await sandbox.getInfo()).endAt?.getTime()).toBeGreaterThan(Date.now() + 7_000_000)
+    await expect(Sandbox.getInfo('none', { client })).rejects.toBeInstanceOf(NotFoundError)
   })
 
   it('finds sandboxes again by id and metadata, moves their end, and kills them', async () => {

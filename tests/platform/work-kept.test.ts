@@ -3,7 +3,14 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TaskView } from '@corral/protocol'
 import { AgentTasks, SandboxClaims } from '@corral/resources'
-import { type GitFixture, gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
+import {
+  type GitFixture,
+  gitRepository,
+  hangMs,
+  type PlatformProcess,
+  startPlatformProcess,
+  waitUntil,
+} from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let platform: PlatformProcess
@@ -14,8 +21,8 @@ beforeAll(async () => {
 })
 afterAll(() => platform?.[Symbol.asyncDispose]())
 
-const run = (command: string, more: object = {}): Promise<TaskView> =>
-  platform.api.run({ repo: repo.path, task: 'Work', agent: { name: 'command', command }, ...more })
+const run = (command: string, more: object = {}, timeoutMs = hangMs): Promise<TaskView> =>
+  platform.api.run({ repo: repo.path, task: 'Work', agent: { name: 'command', command }, ...more }, { timeoutMs })
 const claimOf = async ({ id }: TaskView): Promise<boolean> =>
   (await (await platform.kube()).find(SandboxClaims, { namespace: 'corral', name: id })) !== undefined
 
@@ -57,6 +64,41 @@ describe('work that cannot become a branch', () => {
     const heads = await repo.git('bundle', 'list-heads', await artifact(task, 'rejected.bundle'))
     expect(heads).toContain('refs/heads/corral-result')
   })
+
+  it('is pushed without a file that no result can hold, and the sandbox is kept with it', async () => {
+    const task = await run('truncate -s 3G disk.img; echo mine > mine.txt')
+    expect(task, JSON.stringify(task.cause)).toMatchObject({ status: 'SUCCEEDED', outcome: 'changes', pushed: true })
+    expect(task.warnings).toMatchObject([{ code: 'FileTooLarge', path: 'disk.img' }])
+    expect(await repo.git('ls-tree', '--name-only', task.branch!)).toBe('README.md\nmine.txt')
+    const found = await platform.corral([
+      'task',
+      'shell',
+      task.id,
+      '--',
+      'stat',
+      '-c',
+      '%s',
+      '/workspace/repo/disk.img',
+    ])
+    expect(found).toMatchObject({ code: 0, stdout: `${3 * 2 ** 30}\n` })
+    expect((await platform.api.request('DELETE', `/tasks/${task.id}`)).status).toBeLessThan(300)
+    await waitUntil('the sandbox is given back', async () => !(await claimOf(task)))
+  })
+
+  if (process.env.CORRAL_TEST_SIZE === 'full')
+    it('is pushed without a file that made its history too large, which is in an archive with the commits', async () => {
+      const large = 'head -c 540M /dev/urandom > disk.img'
+      const task = await run(
+        `git config core.compression 0; ${large}; echo mine > mine.txt; git add .; git commit -qm all; echo more > more.txt`,
+        {},
+        5 * hangMs,
+      )
+      expect(task, JSON.stringify(task.cause)).toMatchObject({ status: 'SUCCEEDED', outcome: 'changes', pushed: true })
+      expect(task.warnings?.map(({ code }) => code).sort()).toEqual(['CommitsNotAccepted', 'FileTooLarge'])
+      expect(await repo.git('ls-tree', '--name-only', task.branch!)).toBe('README.md\nmine.txt\nmore.txt')
+      expect(task.artifacts).toEqual(['work-tree.tar'])
+      await waitUntil('the sandbox is given back', async () => !(await claimOf(task)))
+    })
 
   it('stays in its sandbox where not even an archive can be made, until the task is deleted', async () => {
     const task = await run('echo mine > ../aside.txt; cd ..; rm -rf repo')

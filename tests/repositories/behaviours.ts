@@ -489,6 +489,23 @@ export const behaviours: readonly Behaviour[] = [
     warns: ['HistoryRewritten'],
   },
   {
+    when: 'it makes pages on a branch without the base and leaves its changes uncommitted',
+    isCore: true,
+    agent: `git checkout -q --orphan pages; git rm -rfq .; echo p > p.html; ${commit('pages')}; git checkout -q corral/x; echo n > n.txt`,
+    tree: 'disk',
+    added: 1,
+    warns: ['BranchKept'],
+    kept: ['branches/pages'],
+  },
+  {
+    when: 'it tags a commit without the base and leaves its changes uncommitted',
+    agent: `git tag only $(git commit-tree -m orphan $(git write-tree)); echo n > n.txt`,
+    tree: 'disk',
+    added: 1,
+    warns: ['RefNotPushed'],
+    kept: ['tags/only'],
+  },
+  {
     when: 'it starts an orphan history',
     agent: `git checkout -q --orphan anew; echo new > n.txt; ${commit('all anew')}; echo two >> n.txt; ${commit('and more')}`,
     tree: 'disk',
@@ -686,6 +703,28 @@ export const behaviours: readonly Behaviour[] = [
     added: 1,
   },
   {
+    when: 'it deletes files it told git not to look at',
+    isCore: true,
+    agent: `d=$(printf 'späte\\nräume'); echo v > "$d"; ${commit('mine')}; git update-index --assume-unchanged a.txt; git update-index --skip-worktree extra.txt "$d"; rm a.txt extra.txt "$d"`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
+    when: 'a sparse checkout leaves files out, and it deletes others it told git not to look at',
+    isCore: true,
+    agent:
+      'git sparse-checkout set dir/deep 2>/dev/null; git update-index --skip-worktree a.txt dir/deep/c.txt; rm a.txt dir/deep/c.txt',
+    tree: { rev: 'HEAD', without: ['a.txt', 'dir/deep/c.txt'] },
+    added: 1,
+  },
+  {
+    when: 'patterns leave files out, and it deletes one it told git not to look at',
+    agent: 'git sparse-checkout set --no-cone "/*.txt" "!/extra.txt"; git update-index --skip-worktree a.txt; rm a.txt',
+    tree: { rev: 'HEAD', without: ['a.txt'] },
+    added: 1,
+  },
+  {
     when: 'it works in a sparse checkout',
     agent: 'git sparse-checkout set dir/deep 2>/dev/null; echo n > dir/deep/n.txt; mkdir -p out; echo o > out/o.txt',
     tree: { rev: 'HEAD', plus: ['dir/deep/n.txt', 'out/o.txt'] },
@@ -768,6 +807,14 @@ export const behaviours: readonly Behaviour[] = [
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
     warns: [...Array.from({ length: 50 }, () => 'PathLeftOut'), 'WarningsCut'],
+  },
+  {
+    when: 'its directories are deeper than a path may be long',
+    isCore: true,
+    agent: `d=$(printf '%0200d' 0); p=$d; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do p=$p/$d; done; mkdir -p $p ../x/$p; echo deep > ../x/$p/f; mv ../x/$d $p/; echo n > n.txt`,
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
+    added: 1,
+    warns: ['PathLeftOut'],
   },
   {
     when: 'a pipe takes the place of a file, a link that of a directory',

@@ -1,14 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import {
-  copyFileSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-} from 'node:fs'
+import { copyFileSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TaskWarning } from '@corral/protocol'
@@ -78,6 +69,8 @@ export function keptRefs(bundle: string | undefined): string[] {
 /** Path → `mode bytes`, for every file. */
 export type Snapshot = Map<string, string>
 
+const maxPathBytes = 4095
+
 /** The files on disk as git would store them: mode and bytes. Nothing called `.git` is looked into. */
 export function snapshotOfDisk(root: string): Snapshot {
   const files: Snapshot = new Map()
@@ -87,6 +80,8 @@ export function snapshotOfDisk(root: string): Snapshot {
       if (name === '.git') continue
       const key = below === '' ? name : `${below}/${name}`
       const path = onDisk(root, key)
+      // Longer than a path may be: no commit can hold it.
+      if (path.length > maxPathBytes) continue
       const info = lstatSync(path)
       if (info.isDirectory()) walk(key)
       else if (info.isSymbolicLink()) files.set(key, `120000 ${readlinkSync(path, 'latin1')}`)
@@ -214,7 +209,8 @@ export async function openWorkshop(): Promise<Workshop> {
       })
       return { sandbox, base: prepared.commit, collected, warnings, taskDirectory, patchPath }
     },
-    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),
+    // The program, because Node cannot remove paths that are longer than a path may be.
+    [Symbol.dispose]: () => void execFileSync('rm', ['-rf', directory]),
   }
 }
 

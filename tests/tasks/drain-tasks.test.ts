@@ -1,6 +1,6 @@
 import { type ApiServer, createApiServer, memoryStorage } from '@corral/apiserver'
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
-import { type AgentTask, AgentTasks, embeddedCrds, SandboxClaims } from '@corral/resources'
+import { type AgentTask, AgentTasks, Environments, embeddedCrds, SandboxClaims } from '@corral/resources'
 import { drainTasks } from '@corral/tasks'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 
@@ -48,7 +48,20 @@ describe('after the server of a namespace is gone', () => {
     expect(result.forced.sort()).toEqual(['ended', 'running'])
     expect(await names()).toEqual([])
     expect((await client.list(SandboxClaims, { namespace })).items).toEqual([])
-    expect(await drainTasks({ client, namespace, timeoutMs: 0 })).toEqual({ drained: 0, forced: [] })
+    expect(await drainTasks({ client, namespace, timeoutMs: 0 })).toEqual({ drained: 0, forced: [], environments: 0 })
+  })
+
+  it('no environment holds the namespace either', async () => {
+    for (const [name, finalizers] of [
+      ['ours', ['corral.dev/environment']],
+      ['held', ['corral.dev/environment', 'example.org/archive']],
+    ] as const) {
+      const metadata = { name, namespace, finalizers: [...finalizers] }
+      await client.create(Environments, { metadata, spec: { repository: { url: 'https://code.example/a.git' } } })
+    }
+    expect(await drainTasks({ client, namespace, timeoutMs: 0 })).toMatchObject({ environments: 2 })
+    const left = (await client.list(Environments, { namespace })).items.map(({ metadata }) => metadata)
+    expect(left.map(({ name, finalizers }) => [name, finalizers])).toEqual([['held', ['example.org/archive']]])
   })
 
   it('finalizers of others stay, and so does what they hold', async () => {
@@ -64,6 +77,7 @@ describe('after the server of a namespace is gone', () => {
     expect(await drainTasks({ client, namespace, keepTasks: true, timeoutMs: 60_000, pollMs: 1 })).toEqual({
       drained: 1,
       forced: [],
+      environments: 0,
     })
     const kept = await client.get(AgentTasks, { namespace, name: 'ended' })
     expect([kept.metadata.finalizers ?? [], kept.metadata.deletionTimestamp]).toEqual([[], undefined])

@@ -9,16 +9,16 @@ import { directoryTaskRecords, type TaskRecords } from '@corral/tasks'
 import { type GitFixture, gitRepository, temporaryDirectory } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { agentOf } from '../../packages/tasks/src/agent-spec.js'
-import type { EndReason } from '../../packages/tasks/src/agent-task/deadline.js'
 import { createGit } from '../../packages/tasks/src/git/git.js'
 import { writeGlobalConfig } from '../../packages/tasks/src/git/global-config.js'
 import { createRepository } from '../../packages/tasks/src/repository/repository.js'
 import { findWorkspace } from '../../packages/tasks/src/sandbox/workspace.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from '../../packages/tasks/src/steps/agent-steps.js'
 import { repositoryStep } from '../../packages/tasks/src/steps/repository-step.js'
-import { collectStep, pushStep } from '../../packages/tasks/src/steps/result-steps.js'
+import { collectStep, collectStepWithin, pushStep } from '../../packages/tasks/src/steps/result-steps.js'
 import { setupStep } from '../../packages/tasks/src/steps/setup-step.js'
 import type { Step, StepContext, StepOutcome } from '../../packages/tasks/src/steps/step.js'
+import type { EndReason } from '../../packages/tasks/src/task-state/ending.js'
 
 const uid = 'uid-1'
 const release: (() => PromiseLike<unknown>)[] = []
@@ -222,6 +222,20 @@ describe('the steps of a task', () => {
       message: expect.stringMatching(says) as string,
       hint: expect.stringMatching(/corral (secret set|agent install)/) as string,
     })
+  })
+
+  it('what lies beside the result and is too large is left out by name, and the sandbox that has it is kept', async () => {
+    const command = 'echo other > other.txt; git stash -qu; echo hello > greeting.txt'
+    task = made({ agent: { name: 'command', command } })
+    for (const step of [repositoryStep, startAgentStep, followAgentStep]) await does(step)
+
+    const { status } = await does(collectStepWithin({ keptBytes: 10 }))
+
+    expect(status).toMatchObject({ outcome: 'changes', sandbox: { claimName: 'task-a', kept: true } })
+    expect(status?.warnings?.map(({ code }) => code).sort()).toEqual(['KeptRefsLeftOut', 'StashKept'])
+    expect(status?.artifacts).toBeUndefined()
+    await does(pushStep)
+    expect(await repo.git('show', `${task.status?.branch}:greeting.txt`)).toBe('hello')
   })
 
   it('a result that was never recorded is not pushed', async () => {

@@ -5,21 +5,21 @@ import { describe, expect, it } from 'vitest'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
-/** The packages large enough to need an order among their folders. */
-const packages = ['apiserver', 'controllers', 'node']
+const packages = readdirSync(join(root, 'packages'))
 
 /** Which folder directly below `src` imports which. A file in `src` itself counts as a folder of its own. */
 function folderImports(folder: string): Map<string, Set<string>> {
   const source = join(root, 'packages', folder, 'src')
   const files = readdirSync(source, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && /(?<!\.test|\.test-suite)\.ts$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /(?<!\.test|\.test-suite)\.tsx?$/.test(entry.name))
     .map((entry) => relative(source, join(entry.parentPath ?? entry.path, entry.name)))
   const top = (file: string): string => file.split(sep)[0] ?? file
   const imports = new Map(files.map((file) => [top(file), new Set<string>()]))
   for (const file of files) {
     const text = readFileSync(join(source, file), 'utf8')
     for (const [, specifier = ''] of text.matchAll(/\b(?:from|import\() ?'(\.[^']+)\.js'/g)) {
-      const target = top(normalize(join(dirname(file), `${specifier}.ts`)))
+      const path = normalize(join(dirname(file), specifier))
+      const target = top(files.includes(`${path}.tsx`) ? `${path}.tsx` : `${path}.ts`)
       if (target !== top(file)) imports.get(top(file))?.add(target)
     }
   }
@@ -51,7 +51,7 @@ describe.each(packages)('the folders of packages/%s', (name) => {
   })
 
   it('are read by this test at all', () => {
-    expect([...imports.values()].reduce((sum, targets) => sum + targets.size, 0)).toBeGreaterThan(10)
+    expect([...imports.values()].reduce((sum, targets) => sum + targets.size, 0)).toBeGreaterThan(3)
   })
 })
 

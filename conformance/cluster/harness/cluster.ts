@@ -10,7 +10,7 @@ import {
   taskApi,
   waitUntil,
 } from '@corral/testing'
-import { restrictedContainer, restrictedPod } from '../../../packages/cli/src/install/pod-security.js'
+import { restrictedContainer, restrictedPod } from '../../../packages/cli/src/platform/pod-security.js'
 
 export interface ClusterOptions {
   kubeconfig: string

@@ -3,6 +3,7 @@ import type { CreateTaskRequest, TaskView } from '@corral/protocol'
 import { waitUntil } from '@corral/testing'
 import type { Cluster, ClusterRepository } from '../harness/cluster.js'
 import type { Step } from '../harness/report.js'
+import { environmentSteps } from './environments.js'
 
 /** A task whose agent is a line of shell. */
 export function commandTask(repo: ClusterRepository, command: string): CreateTaskRequest {
@@ -188,8 +189,9 @@ export function taskSteps(cluster: Cluster): Step[] {
         return undefined
       },
     },
+    ...environmentSteps(cluster),
     {
-      title: 'an environment is asked for, shown and removed; a cluster keeps no snapshot of it',
+      title: 'an environment is asked for, shown and removed',
       async run() {
         const made = await api.request('POST', '/environments', { body: { repo: repo.url, ref: 'main' } })
         ok(made.status < 300, made.text)

@@ -50,8 +50,10 @@ export async function startDaemon(
   directory: string,
   env: Record<string, string> = {},
   nodeOptions: string[] = [],
+  user: { uid?: number; gid?: number } = {},
 ): Promise<RunningDaemon> {
   const child = spawn(process.execPath, [...nodeOptions, bundle.file], {
+    ...user,
     cwd: directory,
     env: {
       PATH: process.env.PATH,

@@ -7,6 +7,7 @@ import { bootHeader, CorralError, type ErrorCode, errorBody, processLineHost, re
 import { getRequestListener } from '@hono/node-server'
 import type { Daemon } from './create-daemon.js'
 import { serveProcessLine } from './process-line.js'
+import { rememberMessage } from './request-input.js'
 
 /** Where to listen: a TCP port (0 = any) on an address, or a unix socket. */
 export type ListenTarget = { readonly port: number; readonly host?: string } | { readonly socket: string }
@@ -31,7 +32,12 @@ export async function serveDaemon(
   target: ListenTarget,
   options: ServeOptions = {},
 ): Promise<DaemonServer> {
-  const listener = getRequestListener((request) => daemon.fetch(request), { overrideGlobalObjects: false })
+  const answer = (request: Request, { incoming }: { incoming: unknown }): Promise<Response> => {
+    // This server speaks HTTP/1.1 only.
+    rememberMessage(request, incoming as IncomingMessage)
+    return daemon.fetch(request)
+  }
+  const listener = getRequestListener(answer, { overrideGlobalObjects: false })
   // Output is followed for as long as a process runs, and an upload takes as long as it takes.
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 20_000, keepAliveTimeout: 60_000 },

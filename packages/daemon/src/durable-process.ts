@@ -6,6 +6,7 @@ import { CorralError, type ProcessExitRecord, type ProcessRecord, type SignalNam
 import { ChangeNotice } from './change-notice.js'
 import { DirectoryWatch } from './directory-watch.js'
 import { exitRecord, lostRecord, parseExitStatus } from './exit-status.js'
+import { countOomKills } from './oom-kills.js'
 import { type OutputCursor, OutputLog } from './output-log.js'
 import type { ProcessHandle } from './process-handle.js'
 import { type ProcessMeta, readFinal, readIfPresent, readPid, writeFinal } from './record-files.js'
@@ -56,6 +57,8 @@ export class DurableProcess implements ProcessHandle {
     ports: DurablePorts,
   ): Promise<DurableProcess> {
     for (const stream of ['stdout', 'stderr']) await writeFile(join(directory, stream), '', { mode: 0o600 })
+    const killsBefore = await countOomKills()
+    if (killsBefore !== undefined) await writeFile(join(directory, 'oom-kills'), String(killsBefore), { mode: 0o600 })
     const self = new DurableProcess(directory, meta, await OutputLog.open(directory), ports)
     const wrapper = spawn('/bin/sh', ['-c', script, 'corral-process', directory, meta.stdin, ...meta.argv], {
       cwd: meta.cwd,
@@ -202,8 +205,9 @@ export class DurableProcess implements ProcessHandle {
     return status === undefined ? undefined : exitRecord(status, (await stat(path)).mtime)
   }
 
-  async #finish(exit: ProcessExitRecord): Promise<void> {
+  async #finish(seen: ProcessExitRecord): Promise<void> {
     this.#watch?.stop()
+    const exit = { ...seen, ...(await this.#oomKills()) }
     const output_bytes = this.#output.length
     try {
       await writeFinal(this.#directory, { exit, output_bytes })
@@ -215,6 +219,13 @@ export class DurableProcess implements ProcessHandle {
     this.#finalBytes = output_bytes
     this.#exit = this.#isDiskFull ? { ...exit, message: 'the disk of the sandbox is full' } : exit
     this.#ports.log.info('process ended', { id: this.#meta.id, exitCode: exit.exit_code })
+  }
+
+  /** Kills of the kernel since the process started; nothing where the sandbox does not see its counters. */
+  async #oomKills(): Promise<{ oom_kills?: number }> {
+    const before = await readIfPresent(join(this.#directory, 'oom-kills'))
+    const now = before ? await countOomKills() : undefined
+    return now === undefined ? {} : { oom_kills: Math.max(0, now - Number(before)) }
   }
 
   async #untilStarted(): Promise<void> {

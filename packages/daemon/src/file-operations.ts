@@ -1,12 +1,13 @@
 import { constants } from 'node:fs'
 import { chmod, copyFile, cp, link, lstat, mkdir, rename, rm, unlink } from 'node:fs/promises'
 import { CorralError, type FileOperation } from '@corral/protocol'
+import { makeDirectory } from './make-directory.js'
 
 /** Carries out one change of names. A move or copy without `overwrite` never replaces what is there. */
 export async function fileOperation(operation: FileOperation): Promise<Response> {
   switch (operation.operation) {
     case 'mkdir': {
-      await mkdir(operation.path, { recursive: operation.recursive ?? false })
+      await (operation.recursive ? makeDirectory(operation.path) : mkdir(operation.path))
       if (operation.mode) await chmod(operation.path, Number.parseInt(operation.mode, 8))
       break
     }

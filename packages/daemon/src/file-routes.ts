@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { type FileHandle, lstat, mkdir, open, opendir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { lstat, open, opendir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CorralError, type DirectoryListing, daemonLimits, type FileInfo, fileHeaders } from '@corral/protocol'
+import { makeDirectory } from './make-directory.js'
 import { pullStream } from './pull-stream.js'
 import { bodyChunks, queryFlag } from './request-input.js'
+import { writeAll } from './write-all.js'
 
 const chunkBytes = 64 * 1024
 
@@ -56,32 +58,6 @@ export async function putFile(path: string, url: URL, request: Request): Promise
     throw error
   }
   return new Response(null, { status: existing ? 200 : 201 })
-}
-
-/** With all above it. `NotADirectory` where something else has the name of one of them: Node says that it exists. */
-export async function makeDirectory(path: string): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const { path: taken = path } = error as NodeJS.ErrnoException
-    throw new CorralError('NotADirectory', `"${taken}" is not a directory`, { cause: error })
-  }
-}
-
-/** Writes one chunk while the next is on its way; in turns a large upload takes the time of both. */
-async function writeAll(file: FileHandle, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  let written: Promise<void> = Promise.resolve()
-  try {
-    for await (const chunk of chunks) {
-      await written
-      written = file.appendFile(chunk)
-      // It is awaited on the next round; until then a failure must not count as one that nobody handles.
-      written.catch(() => undefined)
-    }
-  } finally {
-    await written
-  }
 }
 
 /** Deletes a file, a link, an empty directory, or with `recursive` a directory with all in it. */

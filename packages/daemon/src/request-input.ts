@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { CorralError, daemonLimits, type ErrorCode } from '@corral/protocol'
 
 /** The part of a schema that is needed here, so that any version of the schema library will do. */
@@ -44,9 +45,22 @@ async function readText(request: Request): Promise<string> {
   return text + decoder.decode()
 }
 
-/** The body as it arrives; nothing where there is none. */
+const messages = new WeakMap<Request, IncomingMessage>()
+
+/** Says which message of Node's server a request was made of, for `bodyChunks`. */
+export function rememberMessage(request: Request, message: IncomingMessage): void {
+  messages.set(request, message)
+}
+
+/**
+ * The body as it arrives; nothing where there is none. Read from Node's own message where that is known: the two web
+ * streams on top of it cost as much again as receiving and storing a large upload. Stopping early leaves the connection
+ * open, so that the answer that says why still arrives.
+ */
 export async function* bodyChunks(request: Request): AsyncIterable<Uint8Array> {
-  if (request.body) yield* request.body as AsyncIterable<Uint8Array>
+  const message = messages.get(request)
+  if (message) yield* message.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
+  else if (request.body) yield* request.body as AsyncIterable<Uint8Array>
 }
 
 /** A whole, non-negative number from a query, or the default where it is absent. */

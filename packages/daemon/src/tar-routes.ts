@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CorralError } from '@corral/protocol'
-import { makeDirectory } from './file-routes.js'
+import { makeDirectory } from './make-directory.js'
 import { pullStream } from './pull-stream.js'
 import { bodyChunks } from './request-input.js'
 

@@ -17,7 +17,7 @@ export interface TreeWatch {
 /**
  * Watches a directory and those below it, links not followed. Resolves when all are watched. One watch for each directory:
  * Node's own recursive watch takes one for each file and reads the whole tree before it returns, which for `/usr` is 14
- * seconds in which the daemon answers nobody, and more memory than a sandbox may have.
+ * seconds in which the daemon answers no request, and more memory than a sandbox may have.
  */
 export async function watchTree(root: string, options: TreeWatchOptions): Promise<TreeWatch> {
   const tree = new WatchedTree(root, options)

@@ -11,7 +11,7 @@ export {
 } from './events/event-sink.js'
 export { handlerTransport } from './handler-transport.js'
 export type { KubeFetch } from './http/fetch-call.js'
-export { type HttpTransportOptions, httpTransport } from './http/http-transport.js'
+export { type HttpTransportOptions, httpTransport } from './http-transport.js'
 export {
   createInformer,
   type Indexer,

@@ -31,7 +31,7 @@ const maxSessions = 100
 
 /** Streamable HTTP at `/mcp`: a session per client, each with sandboxes of its own. */
 export async function serveMcpHttp(options: McpHttpOptions): Promise<McpHttpServer> {
-  const { backend, token, idleMs = 30 * 60_000 } = options
+  const { backend, idleMs = 30 * 60_000 } = options
   const sessions = new Map<string, OpenSession>()
 
   const end = async (id: string): Promise<void> => {
@@ -60,7 +60,7 @@ export async function serveMcpHttp(options: McpHttpOptions): Promise<McpHttpServ
     setTimeout(() => void end(id).catch(() => undefined), idleMs).unref()
 
   const handle = async (request: Request): Promise<Response> => {
-    const refusal = refusalOf(request, token)
+    const refusal = refusalOf(request, options)
     if (refusal) return refusal
     const id = request.headers.get('mcp-session-id')
     if (id === null) {
@@ -88,9 +88,16 @@ export async function serveMcpHttp(options: McpHttpOptions): Promise<McpHttpServ
   }
 }
 
-/** Browsers on other pages reach a port of this machine too: they name a foreign Origin, and know no token. */
-function refusalOf(request: Request, token: string): Response | undefined {
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/**
+ * Browsers on other pages reach a port of this machine too: they name a foreign Origin, and know no token. A page whose
+ * name was pointed at this machine names its own as Host and as Origin.
+ */
+function refusalOf(request: Request, { token, host }: McpHttpOptions): Response | undefined {
   const url = new URL(request.url)
+  const isLocal = loopback.has(host) || host === '::1'
+  if (isLocal && !loopback.has(url.hostname)) return refused(403, `requests to ${url.hostname} are not accepted`)
   if (url.pathname !== '/mcp') return refused(404, 'MCP is served at /mcp')
   const origin = request.headers.get('origin')
   if (origin !== null && origin !== url.origin) return refused(403, `requests of ${origin} are not accepted`)

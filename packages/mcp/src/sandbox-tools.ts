@@ -3,7 +3,7 @@ import { CorralError } from '@corral/protocol'
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import type { McpSession } from './session.js'
-import { toolResult } from './tool-result.js'
+import { type Cancellable, toolResult } from './tool-result.js'
 
 const sandboxName = z.string().min(1).describe('the name that create_sandbox answered')
 const timeout = z.int().min(1).max(600).default(60).describe('seconds until the call is given up')
@@ -14,11 +14,12 @@ const maxFileBytes = 8 * 1024 * 1024
 export function addSandboxTools(server: McpServer, session: McpSession): void {
   const use = <T extends { sandbox_claim_name: string; timeout: number }>(
     input: T,
+    { mcpReq }: Cancellable,
     call: (sandbox: OwnedSandbox, signal: AbortSignal) => Promise<Record<string, unknown>>,
   ) =>
     toolResult(async () => {
       const sandbox = session.find(input.sandbox_claim_name)
-      return call(sandbox, AbortSignal.timeout(input.timeout * 1000))
+      return call(sandbox, AbortSignal.any([mcpReq.signal, AbortSignal.timeout(input.timeout * 1000)]))
     })
 
   server.registerResource(
@@ -47,10 +48,11 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       }),
       outputSchema: z.object({ sandbox_claim_name: z.string() }),
     },
-    (input) =>
+    (input, { mcpReq }) =>
       toolResult(async () => {
         const sandbox = await session.backend.sandboxes.sandboxes.create({
           pool: input.warmpool,
+          signal: mcpReq.signal,
           labels: { ...input.labels, ...session.labels },
           timeoutMs: input.sandbox_ready_timeout * 1000,
           ...(input.namespace ? { namespace: input.namespace } : {}),
@@ -58,7 +60,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
           ...(input.pod_annotations ? { podAnnotations: input.pod_annotations } : {}),
           ...(input.shutdown_after_seconds === null ? {} : { ttlMs: input.shutdown_after_seconds * 1000 }),
         })
-        return { sandbox_claim_name: session.own(sandbox) }
+        return { sandbox_claim_name: await session.own(sandbox) }
       }),
   )
 
@@ -97,10 +99,11 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       inputSchema: z.object({ sandbox_claim_name: sandboxName, command: z.string().min(1), timeout }),
       outputSchema: z.object({ exit_code: z.number(), stdout: z.string(), stderr: z.string() }),
     },
-    (input) =>
+    (input, { mcpReq }) =>
       toolResult(async () => {
         const sandbox = session.find(input.sandbox_claim_name)
-        const { exitCode, stdout, stderr } = await sandbox.shell(input.command, { timeoutMs: input.timeout * 1000 })
+        const limits = { timeoutMs: input.timeout * 1000, signal: mcpReq.signal }
+        const { exitCode, stdout, stderr } = await sandbox.shell(input.command, limits)
         return { exit_code: exitCode, stdout, stderr }
       }),
   )
@@ -118,8 +121,8 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       }),
       outputSchema: z.object({ bytes_written: z.number() }),
     },
-    (input) =>
-      use(input, async (sandbox, signal) => {
+    (input, context) =>
+      use(input, context, async (sandbox, signal) => {
         const bytes = input.binary ? fromBase64(input.content) : Buffer.from(input.content, 'utf8')
         await sandbox.files.write(input.path, bytes, { signal })
         return { bytes_written: bytes.length }
@@ -134,8 +137,8 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       outputSchema: z.object({ content: z.string(), bytes_read: z.number() }),
       annotations: { readOnlyHint: true },
     },
-    (input) =>
-      use(input, async (sandbox, signal) => {
+    (input, context) =>
+      use(input, context, async (sandbox, signal) => {
         const bytes = await sandbox.files.read(input.path, { signal, maxBytes: maxFileBytes })
         const content = input.binary ? Buffer.from(bytes).toString('base64') : asText(bytes, input.path)
         return { content, bytes_read: bytes.length }
@@ -154,8 +157,8 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       }),
       annotations: { readOnlyHint: true },
     },
-    (input) =>
-      use(input, async (sandbox, signal) => {
+    (input, context) =>
+      use(input, context, async (sandbox, signal) => {
         const entries = []
         let total = 0
         for await (const entry of sandbox.files.list(input.path, { signal })) {
@@ -174,7 +177,8 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       outputSchema: z.object({ exists: z.boolean() }),
       annotations: { readOnlyHint: true },
     },
-    (input) => use(input, async (sandbox, signal) => ({ exists: await sandbox.files.exists(input.path, { signal }) })),
+    (input, context) =>
+      use(input, context, async (sandbox, signal) => ({ exists: await sandbox.files.exists(input.path, { signal }) })),
   )
 }
 

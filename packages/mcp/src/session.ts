@@ -17,6 +17,7 @@ export class McpSession {
   readonly id: string
   readonly backend: McpBackend
   readonly #owned = new Map<string, OwnedSandbox>()
+  #isClosed = false
 
   constructor(backend: McpBackend, id: string = randomUUID()) {
     this.backend = backend
@@ -35,10 +36,13 @@ export class McpSession {
     return [...this.#owned].filter(([, sandbox]) => sandbox.namespace === namespace).map(([name]) => name)
   }
 
-  own(sandbox: OwnedSandbox): string {
+  /** From now on the sandbox ends with the session; at once where that is over already. */
+  async own(sandbox: OwnedSandbox): Promise<string> {
     const name = sandbox.claimName ?? sandbox.name
     this.#owned.set(name, sandbox)
-    return name
+    if (!this.#isClosed) return name
+    await this.close()
+    throw new CorralError('Aborted', 'the session ended while the sandbox was made')
   }
 
   find(name: string): OwnedSandbox {
@@ -57,6 +61,7 @@ export class McpSession {
 
   /** Deletes every sandbox of the session; one that cannot be reached is left to its shutdown time. */
   async close(): Promise<void> {
+    this.#isClosed = true
     const owned = [...this.#owned.values()]
     this.#owned.clear()
     await Promise.allSettled(owned.map((sandbox) => sandbox.delete({ signal: AbortSignal.timeout(10_000) })))

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { isFinalPhase, type TasksClient, type TaskView } from '@corral/protocol'
 import type { McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod'
@@ -73,14 +74,16 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
       inputSchema: z.object({ id: taskId, timeout: z.int().min(1).max(600).default(60).describe('seconds') }),
       annotations: { readOnlyHint: true },
     },
-    ({ id, timeout }) =>
+    ({ id, timeout }, { mcpReq }) =>
       toolResult(async () => {
+        const { signal } = mcpReq
         const untilMs = Date.now() + timeout * 1000
         for (;;) {
-          const view = await tasks.get(id)
+          const view = await tasks.get(id, { signal })
           const isOver = isFinalPhase(view.status) || waitsForPerson.has(view.status)
           if (isOver || Date.now() >= untilMs) return summary(view)
-          await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+          // Cancelled: without the signal every call that was given up goes on asking until its time is over.
+          await setTimeout(lookEveryMs, undefined, { signal })
         }
       }),
   )

@@ -1,6 +1,11 @@
 import { CorralError } from '@corral/protocol'
 import type { CallToolResult } from '@modelcontextprotocol/server'
 
+/** The part of a call's context that says whether its client still waits for it. */
+export interface Cancellable {
+  readonly mcpReq: { readonly signal: AbortSignal }
+}
+
 /** A tool's answer, as data and as the text that clients without structured output show. */
 export async function toolResult(call: () => Promise<Record<string, unknown>>): Promise<CallToolResult> {
   try {

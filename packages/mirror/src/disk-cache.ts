@@ -80,7 +80,7 @@ export class DiskCache {
       const { size } = await stat(draft)
       if (description.size !== undefined && description.size !== size)
         throw new Error(`${description.from} sent ${size} of ${description.size} bytes`)
-      // Another name per version: a reader of the former keeps its file.
+      // Each version has its own file name, so that a client that is still reading the former version keeps its file.
       const path = join(this.#directory, `${hash}.${randomUUID()}.body`)
       await rename(draft, path)
       return await this.#enter(hash, { ...description, size, path, checkedAtMs: this.#clock.now().getTime() })
@@ -104,7 +104,7 @@ export class DiskCache {
     }
   }
 
-  /** Found unchanged upstream: fresh from now on. */
+  /** The registry answered that the entry has not changed: its age counts from now. */
   async renew(key: string): Promise<void> {
     const hash = hashOf(key)
     const entry = this.#entries.get(hash)
@@ -167,7 +167,7 @@ export class DiskCache {
 
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex')
 
-/** A description that cannot be read is of a broken entry: it is fetched again. */
+/** An entry whose description cannot be parsed is treated as missing and fetched again. */
 async function readEntry(path: string): Promise<Entry | undefined> {
   try {
     const value = JSON.parse(await readFile(path, 'utf8')) as Entry

@@ -5,7 +5,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 
 export interface FetchRules {
-  /** The host names of the registries this machine is configured to use. They are asked wherever they are. */
+  /** The host names of the registries this machine is configured to use. They are contacted even on private addresses. */
   registryHosts(): Promise<ReadonlySet<string>>
   /** Those of them that have been read by now: reading all of them starts every package client of the machine. */
   knownRegistryHosts(): ReadonlySet<string>

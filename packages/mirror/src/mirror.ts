@@ -25,7 +25,7 @@ export interface MirrorOptions {
   mayReach(address: string): boolean
   readonly clock?: Clock
   readonly log: Logger
-  /** How long an index is believed without asking again. */
+  /** How long a cached index is served before the registry is asked again. */
   readonly indexFreshMs?: number
 }
 
@@ -96,7 +96,7 @@ export function createMirror(options: MirrorOptions): Mirror {
       }
       return await store(key, resource, response)
     } catch (error) {
-      // Builds go on with the last index while a registry is away.
+      // While a registry cannot be reached, the last index is served, so that builds go on.
       if (!stored || life.signal.aborted || (error instanceof UpstreamError && error.status < 500)) throw error
       log.warn('index is served as it was', { from: stored.from, error })
       return stored
@@ -112,7 +112,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     if (!response.body) return cache.put(key, description, Buffer.alloc(0))
     const body = Readable.fromWeb(response.body as ReadableStream)
     if (!resource.rewrite) {
-      // With a content coding the length is that of the coded bytes.
+      // With a Content-Encoding, Content-Length is that of the compressed bytes, and `fetch` has decompressed the body.
       const length = response.headers.has('content-encoding') ? null : response.headers.get('content-length')
       return cache.put(key, { ...description, ...(length && { size: Number(length) }) }, body, life.signal)
     }
@@ -197,7 +197,7 @@ function described(ecosystem: Ecosystem, resource: ReturnType<Ecosystem['resourc
   return { ecosystem: ecosystem.name, resource }
 }
 
-/** The base address is part of it: rewritten indexes name it. */
+/** The key holds the base address of the mirror, since rewritten indexes contain it. */
 const keyOf = (ecosystem: string, resource: Resource, baseUrl: string): string =>
   JSON.stringify([
     ecosystem,
@@ -217,7 +217,7 @@ async function readPart(path: string, start: number, length: number): Promise<Bu
     if (bytesRead !== length) throw new Error(`${path} has lost some of its content`)
     return buffer
   } finally {
-    // The answer does not wait for it, and a file that was only read loses nothing.
+    // The answer does not wait for the file to be closed: it was opened for reading, so closing it can lose no data.
     void file.close().catch(() => undefined)
   }
 }
@@ -256,7 +256,7 @@ async function send(
     return
   }
   response.writeHead(status, headers)
-  // The client may leave in the middle: that is no failure of the mirror.
+  // A client that closes the connection early is not an error of the mirror.
   await pipeline(createReadStream(entry.path, { start, end, highWaterMark: 256 * 1024 }), response).catch(() =>
     response.destroy(),
   )

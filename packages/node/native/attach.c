@@ -61,7 +61,7 @@ static bool put(pid_t pid, const char *name, const char *text) {
   return written;
 }
 
-/* A user namespace in which the id `from` on the disk stands for `to`; every other id is nobody there. */
+/* A user namespace in which the id `from` on the disk stands for `to`; every other id is the overflow id (65534) there. */
 static int id_map(unsigned from, unsigned to) {
   int made[2], done[2];
   if (pipe2(made, O_CLOEXEC) || pipe2(done, O_CLOEXEC)) fail("pipe", NULL);

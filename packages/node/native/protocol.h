@@ -1,5 +1,5 @@
 /*
- * The wire between a cell's supervisor and whoever dials its socket (the platform) or holds its control connection
+ * The wire between a cell's supervisor and its clients: the platform, which dials its socket, and the holder of its control connection
  * (the cradle). Every message is a frame: one byte of type, a length as 32-bit little endian, the payload.
  *
  *   to the supervisor                                        from the supervisor

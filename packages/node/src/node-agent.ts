@@ -127,7 +127,7 @@ export async function startNode(options: NodeOptions): Promise<NodeAgent> {
   )
   isolation.watchNetwork((report) => pods.networkRefused(report))
   isolation.watchOomKills?.((report) => pods.oomKilled(report))
-  isolation.watchBraked?.((podUid) => pods.braked(podUid))
+  isolation.watchBraked?.((podUid, reason) => pods.braked(podUid, reason))
   const registration = { client, facts, clock, log, signal: life.signal }
   const informer = createInformer({
     client,

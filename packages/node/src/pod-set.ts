@@ -3,7 +3,7 @@ import { KubeError, type NetworkPolicy, type PersistentVolumeClaim, type Pod, ty
 import { admitPod } from './admission.js'
 import type { GuardedPod } from './disk/disk-guard.js'
 import { policyGap, selectsPod } from './egress/network-policies.js'
-import type { Cell, NetworkReport, OomReport } from './isolation/isolation.js'
+import type { BrakeReason, Cell, NetworkReport, OomReport } from './isolation/isolation.js'
 import { imageRepository } from './launch/image-map.js'
 import { logFile } from './launch/launch-plan.js'
 import { hostUidPool, type NumberPool, podAddress, podAddressIndex, podAddressPool } from './pod/allocator.js'
@@ -26,8 +26,22 @@ export interface PodSetPorts extends Omit<PodWorkerPorts, 'isUidInUse'> {
   policies(): readonly NetworkPolicy[]
 }
 
-const forksRefused =
-  'processes of this pod fail to start others over and over, because it has as many as it may have; it is stopped for up to ten seconds at a time, so that others can work'
+const brakeEvents: Record<BrakeReason, { reason: string; message: string }> = {
+  full: {
+    reason: 'ForksRefused',
+    message: 'this pod has as many processes as it may have; more are refused until some have ended',
+  },
+  slowed: {
+    reason: 'ForksSlowed',
+    message:
+      'processes of this pod start others without end, or fail to; a few of them run at a time, so that other pods can work',
+  },
+  terminals: {
+    reason: 'TerminalsTaken',
+    message:
+      'processes of this pod had most of the terminals of the machine open; they were ended, so that other pods can open one',
+  },
+}
 
 /** The pods of this node, one worker each, and the numbers they hold. */
 export class PodSet implements StreamTargets {
@@ -96,10 +110,11 @@ export class PodSet implements StreamTargets {
     else if (this.#records.has(report.podUid)) this.#earlyReports.set(report.podUid, report)
   }
 
-  /** A pod does little but fail to start processes, and is stopped for moments. */
-  braked(podUid: string): void {
+  /** A pod has all the processes it may have, or does little but start processes and is slowed down. */
+  braked(podUid: string, why: BrakeReason): void {
     const pod = this.#workers.get(podUid)?.pod
-    if (pod) this.ports.events.event(pod, 'Warning', 'ForksRefused', forksRefused)
+    const { reason, message } = brakeEvents[why]
+    if (pod) this.ports.events.event(pod, 'Warning', reason, message)
   }
 
   /** The kernel ended processes of a pod. */

@@ -4,6 +4,8 @@
  */
 export interface ByteStream extends AsyncIterable<Uint8Array> {
   write(chunk: Uint8Array): Promise<void>
+  /** Several chunks as one, where the stream can take them without a copy before its own. */
+  writeAll?(chunks: readonly Uint8Array[]): Promise<void>
   end(): void
   destroy(error?: Error): void
   /** Whether an open stream keeps a Node process alive; absent where it never does or cannot be told. */

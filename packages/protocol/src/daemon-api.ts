@@ -70,6 +70,8 @@ export const processExitSchema = z.object({
   exit_code: z.number().int().min(-1).max(255),
   signal: z.number().int().min(1).max(64).optional(),
   message: z.string().max(4096).optional(),
+  /** Processes of the sandbox that the kernel ended for want of memory while this one ran; absent where that is not known. */
+  oom_kills: z.number().int().nonnegative().optional(),
   time: z.iso.datetime(),
 })
 export type ProcessExitRecord = z.infer<typeof processExitSchema>

@@ -7,7 +7,11 @@ import { egressRuleSchema, taskLimits } from './task-api.js'
 export const toolNames = ['node', 'go', 'rust', 'python', 'java', 'uv'] as const
 export type ToolName = (typeof toolNames)[number]
 
-export const command: z.ZodString = z.string().min(1).max(taskLimits.commandCharacters)
+/** Neither an argument nor a variable of a process can hold one. */
+const withoutNul = (text: string): boolean => !text.includes('\0')
+const nulWords = 'must not contain a NUL character'
+
+export const command: z.ZodString = z.string().min(1).max(taskLimits.commandCharacters).refine(withoutNul, nulWords)
 
 export const commands: z.ZodUnion<[typeof command, z.ZodArray<typeof command>]> = z.union([
   command,
@@ -26,7 +30,7 @@ export const variableName: z.ZodString = z
 export const variables: z.ZodRecord<
   typeof variableName,
   z.ZodUnion<[z.ZodString, z.ZodNumber, z.ZodBoolean]>
-> = z.record(variableName, z.union([z.string().max(32_768), z.number(), z.boolean()]))
+> = z.record(variableName, z.union([z.string().max(32_768).refine(withoutNul, nulWords), z.number(), z.boolean()]))
 
 export const directory: z.ZodString = z
   .string()
@@ -44,7 +48,7 @@ const secondsOfUnit = { s: 1, m: 60, h: 3600 } as const
 const duration = z
   .string()
   .regex(/^[1-9][0-9]{0,5}(s|m|h)$/, 'must be a duration such as 90s, 10m or 1h')
-  .refine((text) => secondsOf(text) <= checkLimits.maxTimeoutSeconds, 'must be 6h at most')
+  .refine((text) => !(secondsOf(text) > checkLimits.maxTimeoutSeconds), 'must be 6h at most')
 
 export function secondsOf(text: string): number {
   return Number(text.slice(0, -1)) * secondsOfUnit[text.slice(-1) as keyof typeof secondsOfUnit]
@@ -60,7 +64,9 @@ export const checks: z.ZodArray<typeof checkEntry> = z
   .array(checkEntry)
   .max(checkLimits.checks)
   .superRefine((list, context) => {
-    for (const { message } of checksSchema.safeParse(list.map(toCheck)).error?.issues ?? [])
+    // Times are looked at above.
+    const plain = list.map(({ name, run }) => toCheck({ name, run }))
+    for (const { message } of checksSchema.safeParse(plain).error?.issues ?? [])
       context.addIssue({ code: 'custom', message })
   })
 

@@ -29,7 +29,7 @@ it.each<{ when: string; value: unknown; says: string[] }>([
   {
     when: 'the agent is neither a name nor an object',
     value: { ...good, agent: 7 },
-    says: ['agent: has none of the forms that are allowed here'],
+    says: ['agent: must be a text or an object, not a number'],
   },
   {
     when: 'a limit is too small',

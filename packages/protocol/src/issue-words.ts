@@ -15,8 +15,57 @@ const typeWords: Readonly<Record<string, string>> = {
 }
 
 /** What is wrong with a value, one line a problem, in words for people who never saw the schema: `task: must not be empty`. */
-export function issueWords(issues: readonly Issue[], root: string): string[] {
-  return issues.map((issue) => `${nameOf(issue.path, root)}: ${wordsOf(issue)}`)
+export function issueWords(
+  issues: readonly Issue[],
+  root: string,
+  /** The fields there are in the object at a path; those that are nearly spelled like one that is not are named then. */
+  fieldsAt: (path: readonly PropertyKey[]) => readonly string[] = () => [],
+): string[] {
+  return issues
+    .flatMap(meantForm)
+    .map((issue) => `${nameOf(issue.path, root)}: ${wordsOf(issue)}${meantField(issue, fieldsAt)}`)
+}
+
+/** The problems of the one form whose type fits: the others were not meant. */
+function meantForm(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const fitting = issue.errors.filter((form) => form.length > 0 && !form.some(isOtherType))
+  const [form] = fitting
+  if (!form || fitting.length > 1) return [issue]
+  return form.flatMap((each) => meantForm({ ...each, path: [...issue.path, ...each.path] }))
+}
+
+const isOtherType = (issue: Issue): boolean => issue.code === 'invalid_type' && issue.path.length === 0
+
+function meantField(issue: Issue, fieldsAt: (path: readonly PropertyKey[]) => readonly string[]): string {
+  if (issue.code !== 'unrecognized_keys') return ''
+  const fields = fieldsAt(issue.path)
+  const meant = issue.keys.flatMap((key) => fields.find((field) => isNear(key, field)) ?? [])
+  return meant.length === 0 ? '' : `; did you mean ${meant.map((field) => `"${field}"`).join(', ')}?`
+}
+
+/** Whether the two differ in case and punctuation, or in two letters at most and not in most of them. */
+function isNear(written: string, field: string): boolean {
+  const [a, b] = [written, field].map((name) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')) as [string, string]
+  return a === b || (a.length <= field.length + 2 && b.length > 2 && editsBetween(a, b) <= Math.min(2, b.length - 2))
+}
+
+/** Letters that are added, removed, replaced, or swapped with their neighbour. */
+function editsBetween(a: string, b: string): number {
+  const rows = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => i + j))
+  const at = (i: number, j: number): number => rows[i]?.[j] ?? 0
+  for (let i = 1; i <= a.length; i++)
+    for (let j = 1; j <= b.length; j++) {
+      const isSame = a[i - 1] === b[j - 1]
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      rows[i]![j] = Math.min(
+        at(i - 1, j) + 1,
+        at(i, j - 1) + 1,
+        at(i - 1, j - 1) + (isSame ? 0 : 1),
+        ...(isSwapped ? [at(i - 2, j - 2) + 1] : []),
+      )
+    }
+  return at(a.length, b.length)
 }
 
 /** `files[0].path`, as the sender would write it; `root` where the whole value is meant. */
@@ -53,7 +102,12 @@ function wordsOf(issue: Issue): string {
       return `must be ${oneOf(issue.values)}`
     case 'invalid_union': {
       const { options } = issue as { options?: readonly unknown[] }
-      return options ? `must be ${oneOf(options)}` : 'has none of the forms that are allowed here'
+      if (options) return `must be ${oneOf(options)}`
+      const types = issue.errors.flat().flatMap((each) => (isOtherType(each) ? [wordsOf(each)] : []))
+      const [words = ''] = types
+      if (types.length < issue.errors.length) return 'has none of the forms that are allowed here'
+      const forms = [...new Set(types.map((each) => each.replace(/^must be |, not .*$/g, '')))]
+      return `must be ${forms.join(' or ')}${/, not .*$/.exec(words)?.[0] ?? ''}`
     }
     case 'invalid_key':
       return `its name ${issue.issues[0] ? wordsOf(issue.issues[0]) : 'is not allowed'}`

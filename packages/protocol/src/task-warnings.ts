@@ -48,6 +48,10 @@ export const taskWarnings = {
     'Branches or stashes beside the result could not be taken out of the sandbox.',
     'Look at the log of the agent for what it did on them.',
   ),
+  KeptRefsLeftOut: row(
+    'Branches, stashes or commits beside the result are too large together for an artifact: there is no kept.bundle.',
+    'They are in the repository in the sandbox, which is kept until the task is deleted; where there is an artifact work-tree.tar, in that one.',
+  ),
   HistoryRewritten: row(
     'The agent replaced commits it was to build on; its files are one commit on top of the base, with its messages.',
     getKept,
@@ -70,13 +74,16 @@ export const taskWarnings = {
   ),
   CommitsNotAccepted: row(
     'Commits of the agent were not accepted; the result is its files as one commit.',
-    'They are as it made them in the artifact rejected.bundle of the task.',
+    'They are as it made them in the artifact rejected.bundle or work-tree.tar of the task.',
   ),
   AttributesIgnored: row(
     'Attributes of the repository could not be applied: files are as they were on disk.',
     'Check line endings and filtered files in the diff.',
   ),
-  PathLeftOut: row('A path could not be read and is not part of the result.', 'Check its permissions and kind.'),
+  PathLeftOut: row(
+    'A path could not be read, or git does not take its name, and it is not part of the result.',
+    'Check its permissions, kind and name.',
+  ),
   NestedRepository: row(
     'A repository inside the work tree was taken in as plain files.',
     'Make it a submodule if it shall stay a repository.',
@@ -84,6 +91,10 @@ export const taskWarnings = {
   SetupFileLeftOut: row(
     'A file made by set-up and not changed since is not part of the result.',
     'Add it to .gitignore, or let the agent commit it.',
+  ),
+  FileTooLarge: row(
+    'A file is larger than a result may hold and is not part of it.',
+    'It is in the artifact work-tree.tar; where there is none, in the sandbox, which is kept until the task is deleted.',
   ),
   LargeFile: row('The result contains a large file.', 'Check that it belongs into the repository.'),
   GeneratedFile: row(

@@ -2,6 +2,19 @@ import { Duplex } from 'node:stream'
 import type { ByteStream } from '@corral/ports'
 
 /**
+ * What may wait behind a message that is being sent, to go in one with it: with less, a large upload stops at every chunk
+ * until that has left.
+ */
+const waitingBytes = 256 * 1024
+
+export interface SocketOptions {
+  /** May throw at the first bytes that come: then they are the failure of the connection. */
+  readonly check?: (first: Uint8Array) => void
+  /** Told of a failure, which then looks like an ordinary end: for owners who may have stopped listening for errors. */
+  readonly onFailure?: (error: Error) => void
+}
+
+/**
  * A `ByteStream` as the socket that Node's HTTP client wants. Reads ahead of its reader by one high-water mark, so that
  * the end of an idle connection is noticed and the connection is not used again.
  */
@@ -10,9 +23,12 @@ export class ByteStreamSocket extends Duplex {
   readonly #opening: Promise<ByteStream>
   #wanted: (() => void) | undefined
 
+  readonly #options: SocketOptions
+
   /** A stream that is still being opened takes writes as soon as it stands. */
-  constructor(stream: ByteStream | Promise<ByteStream>) {
-    super({ allowHalfOpen: false })
+  constructor(stream: ByteStream | Promise<ByteStream>, options: SocketOptions = {}) {
+    super({ allowHalfOpen: false, writableHighWaterMark: waitingBytes })
+    this.#options = options
     this.#opening = Promise.resolve(stream)
     if (!(stream instanceof Promise)) this.#stream = stream
     void this.#pump()
@@ -23,18 +39,30 @@ export class ByteStreamSocket extends Duplex {
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    const writing = this.#stream ? this.#stream.write(chunk) : this.#opening.then((stream) => stream.write(chunk))
-    writing.then(
-      () => done(),
-      (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
-    )
+    this.#send([chunk], done)
   }
 
   /** Node's HTTP writes a chunk of a body as length, bytes and line end: sent apart they are three messages of a tunnel. */
   override _writev(pieces: { chunk: Uint8Array }[], done: (error?: Error | null) => void): void {
-    const [first, ...others] = pieces
-    const whole = first && others.length === 0 ? first.chunk : Buffer.concat(pieces.map(({ chunk }) => chunk))
-    this._write(whole, 'binary', done)
+    this.#send(
+      pieces.map(({ chunk }) => chunk),
+      done,
+    )
+  }
+
+  #send(chunks: readonly Uint8Array[], done: (error?: Error | null) => void): void {
+    const write = (stream: ByteStream): Promise<void> =>
+      stream.writeAll ? stream.writeAll(chunks) : stream.write(Buffer.concat(chunks))
+    const writing = this.#stream ? write(this.#stream) : this.#opening.then(write)
+    writing.then(
+      () => done(),
+      (reason: unknown) => {
+        const error = asError(reason)
+        if (!this.#options.onFailure) return done(error)
+        this.#fail(error)
+        done()
+      },
+    )
   }
 
   override _final(done: (error?: Error | null) => void): void {
@@ -82,8 +110,11 @@ export class ByteStreamSocket extends Duplex {
     try {
       const stream = await this.#opening
       this.#stream = stream
+      let { check } = this.#options
       for await (const chunk of stream) {
         if (this.destroyed) return
+        check?.(chunk)
+        check = undefined
         if (!this.push(chunk)) await new Promise<void>((resolve) => this.#onWanted(resolve))
       }
       if (this.destroyed) return
@@ -91,8 +122,14 @@ export class ByteStreamSocket extends Duplex {
       // An idle connection has no reader that would notice its end.
       if (this.readableLength === 0) this.destroy()
     } catch (error) {
-      this.destroy(error instanceof Error ? error : new Error(String(error)))
+      this.#fail(asError(error))
     }
+  }
+
+  #fail(error: Error): void {
+    const { onFailure } = this.#options
+    onFailure?.(error)
+    this.destroy(onFailure ? undefined : error)
   }
 
   #onWanted(resolve: () => void): void {
@@ -103,3 +140,5 @@ export class ByteStreamSocket extends Duplex {
     if (this.destroyed) this.#wanted()
   }
 }
+
+const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)))

@@ -1,6 +1,6 @@
 import { type SandboxClaim, SandboxClaims, type Stored } from '@corral/resources'
+import { readyVerdict } from './ready-verdict.js'
 import { type ClusterScope, type InNamespace, ResourceCollection } from './resource-collection.js'
-import { readyVerdict } from './sandbox-collection.js'
 import { translated } from './sandbox-error.js'
 import { type WaitOptions, waitFor } from './wait-for.js'
 

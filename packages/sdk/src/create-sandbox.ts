@@ -17,8 +17,8 @@ import {
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
+import { readyVerdict } from './ready-verdict.js'
 import type { ClusterScope, InNamespace } from './resource-collection.js'
-import { readyVerdict, type SandboxCollection } from './sandbox-collection.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
 import { type OwnedSandbox, type SandboxHandle, shutdownAfter, toSeconds } from './sandbox-handle.js'
 import { timeLimit } from './time-limit.js'
@@ -66,9 +66,18 @@ const firstRequestedKey = 'agents.x-k8s.io/client-first-requested-at'
 const traceContextKey = 'opentelemetry.io/trace-context'
 const egressKey = 'corral.dev/egress'
 
+/** Makes the handle that owns a sandbox. */
+interface SandboxOwners {
+  owned(
+    sandbox: Stored<Sandbox>,
+    claimName: string | undefined,
+    remove: (signal?: AbortSignal) => Promise<void>,
+  ): OwnedSandbox
+}
+
 /** Creates, waits until ready, gives it what it is to have, and on any failure removes what was created. */
 export async function createSandbox(
-  sandboxes: SandboxCollection,
+  sandboxes: SandboxOwners,
   scope: ClusterScope,
   request: CreateSandboxRequest & WaitOptions & InNamespace,
   traceHeaders: () => Record<string, string> = () => ({}),
@@ -123,7 +132,7 @@ async function bind(
 }
 
 async function createOnce(
-  sandboxes: SandboxCollection,
+  sandboxes: SandboxOwners,
   kube: KubeClient,
   ref: { name: string; namespace: string },
   request: CreateSandboxRequest & WaitOptions,

@@ -60,7 +60,7 @@ class ParkedLines implements ReversePort {
     this.ready = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
-    this.ready.catch(() => {}) // whoever awaits it is told
+    this.ready.catch(() => {}) // a caller that awaits `ready` still gets the error; without this line one that does not would end the process
     this.#fill()
   }
 

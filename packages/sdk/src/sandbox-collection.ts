@@ -10,7 +10,7 @@ import {
 import { openTransport } from './connection/connection-options.js'
 import { type CreateSandboxRequest, createSandbox, waitForClaim } from './create-sandbox.js'
 import type { ExitCleanup } from './exit-cleanup.js'
-import { type Readiness, readinessOf } from './readiness.js'
+import { readyVerdict } from './ready-verdict.js'
 import { type ClusterScope, type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
 import { connectThrough, type SandboxConnection } from './sandbox-connection.js'
 import { SandboxError, translated } from './sandbox-error.js'
@@ -24,17 +24,9 @@ import {
 } from './sandbox-exec.js'
 import { type HandleParts, OwnedSandbox, SandboxHandle } from './sandbox-handle.js'
 import { type LinkOptions, SandboxLink } from './sandbox-link.js'
+import { podNameOf, requireRunning, type SandboxRef } from './sandbox-object.js'
 import type { Telemetry } from './telemetry.js'
 import { type Verdict, type WaitOptions, waitFor } from './wait-for.js'
-
-/** Where the controller notes a pod that is not named like its sandbox: one adopted from a pool. */
-const podNameAnnotation = 'agents.x-k8s.io/pod-name'
-
-/** A sandbox by name, or a handle on one. */
-export interface SandboxRef {
-  readonly name: string
-  readonly namespace?: string | undefined
-}
 
 export interface CollectionOptions {
   readonly link: LinkOptions
@@ -234,39 +226,7 @@ export class SandboxCollection {
   }
 }
 
-/** As a server may hand it out that checks nothing. */
-interface PartialSandbox {
-  readonly metadata: Stored<Sandbox>['metadata']
-  readonly spec?: Partial<Sandbox['spec']>
-}
-
-/** A suspended sandbox has no pod: what asks for it is told why. */
-export function requireRunning({ metadata, spec }: Stored<Sandbox> | PartialSandbox): void {
-  if (spec?.operatingMode !== 'Suspended') return
-  throw new SandboxError('SandboxNotReady', `sandbox "${metadata.name}" is suspended`, { hint: 'Resume it first.' })
-}
-
-/** The pod of a sandbox. */
-export function podNameOf(sandbox: Stored<Sandbox>): string {
-  return sandbox.metadata.annotations?.[podNameAnnotation] || sandbox.metadata.name
-}
-
 function refOf(sandbox: Stored<Sandbox>, claimName?: string) {
   const { name, namespace = 'default' } = sandbox.metadata
   return { name, namespace, claimName }
-}
-
-/** Judges an object by its conditions. */
-export function readyVerdict(
-  kind: string,
-  name: string,
-): (object: { status?: { conditions?: Parameters<typeof readinessOf>[0] } }) => Verdict {
-  return (object) => {
-    const readiness: Readiness = readinessOf(object.status?.conditions)
-    if (readiness.state === 'ready') return { done: true }
-    const why = `${readiness.reason}: ${readiness.message}`
-    if (readiness.state === 'waiting') return { done: false, why }
-    const details = { reason: readiness.reason }
-    return { done: false, failure: new SandboxError('SandboxFailed', `${kind} "${name}" failed: ${why}`, { details }) }
-  }
 }

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import type { KubeClient } from '@corral/kube'
+import type { KubeClient, ObjectRef } from '@corral/kube'
 import type { TerminalSize } from '@corral/protocol'
 import { type Event, Events, type Sandbox, SandboxClaims, Sandboxes, type Stored } from '@corral/resources'
+import type { InNamespace, ResourceCollection } from './resource-collection.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
-import { podNameOf, type SandboxCollection } from './sandbox-collection.js'
 import type { SandboxConnection } from './sandbox-connection.js'
 import { SandboxError, translated } from './sandbox-error.js'
 import type { ExecProcess, ExecStreamOptions } from './sandbox-exec.js'
 import { SandboxFiles } from './sandbox-files.js'
 import { SandboxGit } from './sandbox-git.js'
 import type { SandboxLink } from './sandbox-link.js'
+import { podNameOf, type SandboxRef } from './sandbox-object.js'
 import { SandboxPorts } from './sandbox-ports.js'
 import { type ProcessLimits, SandboxProcess } from './sandbox-process.js'
 import { SandboxProcesses } from './sandbox-processes.js'
@@ -43,9 +44,20 @@ export interface SandboxMetrics {
   readonly processes: number
 }
 
+/** What a handle asks of the collection it came from. */
+export interface SandboxCalls {
+  readonly objects: Pick<ResourceCollection<Sandbox>, 'get'>
+  execStream(sandbox: SandboxRef, command: readonly string[], options?: ExecStreamOptions): Promise<ExecProcess>
+  connect(sandbox: SandboxRef, options?: { signal?: AbortSignal | undefined }): Promise<SandboxConnection>
+  podOf(sandbox: SandboxRef, options?: { signal?: AbortSignal | undefined }): Promise<Required<ObjectRef>>
+  waitForReady(name: string, options?: WaitOptions & InNamespace): Promise<Stored<Sandbox>>
+  pause(name: string, options?: WaitOptions & InNamespace): Promise<void>
+  resume(name: string, options?: WaitOptions & InNamespace): Promise<void>
+}
+
 /** What a handle stands on. */
 export interface HandleParts {
-  readonly sandboxes: SandboxCollection
+  readonly sandboxes: SandboxCalls
   readonly kube: () => Promise<KubeClient>
   readonly link: SandboxLink
   readonly telemetry: Telemetry
@@ -62,6 +74,7 @@ export class SandboxHandle {
   readonly ports: SandboxPorts
   readonly git: SandboxGit
   readonly #parts: HandleParts
+  #bound: Readonly<Record<string, string>> | undefined
 
   constructor(parts: HandleParts, ref: { name: string; namespace: string; claimName?: string | undefined }) {
     this.name = ref.name
@@ -186,6 +199,7 @@ export class SandboxHandle {
     return translated(async () => {
       const runtime = await this.#parts.link.runtime(options.signal)
       await runtime.bindEnv(env, options)
+      this.#bound = { ...env }
     }, options.signal)
   }
 
@@ -212,10 +226,14 @@ export class SandboxHandle {
     this.#parts.link.reset()
   }
 
-  /** Starts a suspended sandbox; resolves when it is ready again. */
+  /**
+   * Starts a suspended sandbox; resolves when it is ready again. Its pod is a new one: variables that this handle has bound
+   * are bound again, those of another handle are not.
+   */
   async resume(options: WaitOptions = {}): Promise<void> {
     await this.#parts.sandboxes.resume(this.name, { ...options, namespace: this.namespace })
     this.#parts.link.reset()
+    if (this.#bound) await this.bindEnv(this.#bound, options.signal ? { signal: options.signal } : {})
   }
 
   /** The same as `suspend`. */

@@ -1,22 +1,21 @@
 import type { KubeClient } from '@corral/kube'
 import { type CorralError, DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
 import { Pods, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
-import { ByteStreamSocket } from './byte-stream-socket.js'
 import { type ConnectionOptions, openTransport } from './connection/connection-options.js'
 import type { SandboxTransport } from './connection/sandbox-transport.js'
 import { type CorralRuntime, corralRuntime } from './runtime/corral-runtime.js'
-import { type Detected, detectRuntime } from './runtime/detect-runtime.js'
+import { type Detected, detectRuntime, requireRuntime } from './runtime/detect-runtime.js'
 import { legacyRuntime } from './runtime/legacy-runtime.js'
 import type { PlainPods } from './runtime/plain-pods.js'
 import { podExecRuntime } from './runtime/pod-exec-runtime.js'
 import type { RuntimeKind, SandboxRuntime } from './runtime/sandbox-runtime.js'
 import { unsupported } from './runtime/unsupported.js'
-import { podNameOf, requireRunning } from './sandbox-collection.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
+import { podNameOf, requireRunning } from './sandbox-object.js'
 
 export interface LinkOptions {
   readonly connection: ConnectionOptions
-  /** Skips the question what runs inside. */
+  /** What runs inside: only this is asked for, and another is an error. */
   readonly runtime?: RuntimeKind | undefined
   /** The container commands go to where only the kubelet's exec is left. */
   readonly container?: string | undefined
@@ -164,14 +163,10 @@ export class SandboxLink {
     const base = { transport, podName, close }
     if (wanted === 'pod-exec') return { ...base, runtime: podExec() }
     const { authorization } = this
+    const asking = { signal, authorize, authorization, traceHeaders: this.#options.traceHeaders }
     const answer: Detected | 'refused' | undefined = wanted
-      ? { kind: wanted, boot: '' }
-      : await detectRuntime(transport, {
-          signal,
-          authorize,
-          authorization,
-          traceHeaders: this.#options.traceHeaders,
-        })
+      ? await requireRuntime(wanted, transport, asking)
+      : await detectRuntime(transport, asking)
     if (answer === 'refused') plainPods.add(sandbox)
     const found = answer === 'refused' ? undefined : answer
     const fetch = authorize(transport.fetchTo(found?.kind === 'sandboxd' ? 8080 : daemonPort))
@@ -195,7 +190,7 @@ export class SandboxLink {
           throw new SandboxError('Unsupported', `gRPC does not pass through a connection of type "${transport.kind}"`)
         // Loaded when a sandbox needs it: most do not.
         const { sandboxdRuntime } = await import('./runtime/sandboxd-runtime.js')
-        const runtime = sandboxdRuntime(fetch, () => new ByteStreamSocket(dial(9090)), onCut)
+        const runtime = sandboxdRuntime(fetch, () => dial(9090), onCut)
         return {
           ...base,
           runtime,

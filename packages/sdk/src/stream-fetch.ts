@@ -95,6 +95,8 @@ async function sendOnce(agent: Agent, url: string, init: RequestInit, signal: Ab
   // An answer may come before the body is through, and a body that fails destroys the request: `answered` tells.
   writeBody(request, body, (failure) => {
     ofSource = new CorralError('Aborted', `what was to be sent failed: ${messageOf(failure)}`, { cause: failure })
+    // `pipeline` leaves a request alone whose source is an iterable: the call would wait for an answer for ever.
+    request.destroy(ofSource)
   }).catch(() => {})
   return toResponse(await answered, init.method)
 }
@@ -115,7 +117,7 @@ async function writeBody(
   onSourceFailure: (failure: unknown) => void,
 ): Promise<void> {
   if (body === undefined) request.end()
-  else if (body instanceof ReadableStream) await pipeline(Readable.from(watched(body, onSourceFailure)), request)
+  else if (body instanceof ReadableStream) await pipeline(watched(body, onSourceFailure), request)
   else {
     if (!request.hasHeader('content-length')) request.setHeader('content-length', Buffer.byteLength(body))
     request.end(body)

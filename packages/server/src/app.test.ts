@@ -115,7 +115,7 @@ describe('POST /tasks', () => {
     ['has an empty task', '{"repo":"/r","task":""}', 422, /^task: must not be empty/],
     ['has a field nobody knows', '{"repo":"/r","task":"t","branch":"x"}', 422, /there is no field.*branch/],
     ['has a branch that is none', '{"repo":"/r","task":"t","new_branch":"a b"}', 422, /^new_branch: /],
-    ['has an agent without a name', '{"repo":"/r","task":"t","agent":{}}', 422, /^agent: /],
+    ['has an agent without a name', '{"repo":"/r","task":"t","agent":{}}', 422, /^agent\.name: is required/],
     [
       'has a limit of no tokens',
       '{"repo":"/r","task":"t","limits":{"max_tokens":0}}',

@@ -92,7 +92,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     maxSize: maxBodyBytes,
     onError: (context) => {
       const { status, body } = describe('RequestEntityTooLarge', `the body is larger than ${maxBodyBytes} bytes`)
-      // The rest of the body stays unread: the connection is of no use to a next request.
+      // The rest of the body is not read, so the connection cannot carry another request and is closed.
       return context.json(body, status as 413, { connection: 'close' })
     },
   })
@@ -234,13 +234,13 @@ function originOf(context: Context): { idempotencyKey?: string; traceparent: str
   return { ...(key ? { idempotencyKey: key } : {}), traceparent: traceparentFor(context) }
 }
 
-/** Schemas pass over `__proto__`, so that its value is lost without a word; what was sent still has it. */
+/** zod drops a `__proto__` member without an error, so that only the body as it was parsed tells that it was sent. */
 function reservedLabelIn(body: unknown): string | undefined {
   const labels = (body as { labels?: object }).labels
   return labels && reservedLabels.find((name) => Object.hasOwn(labels, name))
 }
 
-/** Counting a body costs a stream; a request with Content-Length cannot send more than that. */
+/** A request with Content-Length cannot send more than it says, so its body need not be counted through a stream. */
 function saysItIsSmall({ req }: Context): boolean {
   if (req.method === 'GET' || req.method === 'HEAD') return true
   const length = req.header('content-length')

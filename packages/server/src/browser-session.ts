@@ -71,7 +71,7 @@ function signed(token: string, purpose: string, atMs: number): string {
 /** When it was signed; undefined where the signature is not ours. */
 function signedTime(token: string, purpose: string, value: string): number | undefined {
   const [time = '', random = '', given = '', ...more] = value.split('.')
-  // One code has one spelling: with more behind it a code that was used would pass for another one.
+  // Only the exact text is accepted: with trailing characters ignored, a used code could be used again under another spelling.
   if (more.length > 0) return undefined
   const wanted = signature(token, purpose, `${time}.${random}`)
   if (!timingSafeEqual(digest(given), digest(wanted))) return undefined

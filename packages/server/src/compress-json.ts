@@ -5,7 +5,7 @@ import type { MiddlewareHandler } from 'hono'
 const gzipped = promisify(gzip)
 const leastBytes = 2_048
 
-/** Compresses JSON answers for who takes that: lists of tasks shrink to a tenth. Streams stay as they are. */
+/** Compresses JSON answers for clients whose Accept-Encoding allows it: lists of tasks shrink to a tenth. Streams stay as they are. */
 export const compressJson: MiddlewareHandler = async (context, next) => {
   await next()
   const { req, res } = context

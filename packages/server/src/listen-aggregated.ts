@@ -18,7 +18,7 @@ export interface AggregatedListenOptions {
 export async function listenAggregated(options: AggregatedListenOptions): Promise<{ close(): Promise<void> }> {
   const answer = getRequestListener(options.fetch)
   const { cert, key, authority } = options
-  // Who shows no certificate is told so, instead of being cut off.
+  // A client without a certificate gets an answer that says so instead of a closed connection.
   const tls = { cert, key, ca: authority, requestCert: true, rejectUnauthorized: false }
   const server = createServer(tls, (request, response) => {
     if (!isAggregator(request.socket as TLSSocket, options.names)) {

@@ -27,7 +27,7 @@ export async function listen(options: {
         : errorResponse('InternalError', 'the request failed inside the platform'),
   })
   const server: Server = createServer((request, response) => {
-    // The listener answers failures itself; what is left is a caller who went away.
+    // The handler answers its own failures; an error that arrives here means that the client closed the connection.
     answer(request, response).catch(() => response.destroy())
   })
   server.keepAliveTimeout = 65_000

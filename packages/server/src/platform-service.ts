@@ -24,7 +24,7 @@ export interface PlatformService {
   readonly settings: SettingsService
   /** Where sandboxes of tasks may come from. */
   sandboxProviders(): Promise<SandboxProviderInfo[]>
-  /** The same looks as those of the settings, at the cluster of another provider. */
+  /** The same checks as for the settings, on the cluster of another provider. */
   providerChecks(name: string, signal: AbortSignal): AsyncIterable<ConnectionCheck>
   /** A task that needs neither key nor agent; undefined where the platform takes no repositories of its own disk. */
   demo(): Promise<CreateTaskRequest | undefined>

@@ -32,5 +32,7 @@ it('a kubelet sees whether the process lives and whether it is ready', async () 
 
 it('nothing else of the API is on that port', async () => {
   for (const path of ['/tasks', '/', '/openapi.json']) expect((await ask(path))[0]).toBe(404)
-  expect((await ask('/metrics', 'POST'))[0]).toBe(405)
+  for (const method of ['POST', 'PUT', 'DELETE'])
+    expect(await ask('/metrics', method)).toEqual([405, 'only GET is answered here\n'])
+  expect((await ask('/healthz', 'HEAD'))[0]).toBe(200)
 })

@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws'
 
-/** What may wait in memory for one slow reader. */
+/** How many bytes may be buffered for one slow client. */
 const maxBufferedBytes = 1024 * 1024
 const lookAgainMs = 50
 

@@ -1,6 +1,6 @@
 import type { ConnectionCheck } from '@corral/protocol'
 
-/** Results one JSON document a line, as they come. A client that goes away ends the looks. */
+/** Results one JSON document a line, as they come. When the client closes the connection, the remaining checks are not run. */
 export function streamedChecks(
   gone: AbortSignal,
   look: (signal: AbortSignal) => AsyncIterable<ConnectionCheck> | Promise<AsyncIterable<ConnectionCheck>>,

@@ -5,7 +5,7 @@ import { httpError } from './http-error.js'
 import { hasRoom, room } from './socket-room.js'
 import type { SocketHandler } from './socket-upgrades.js'
 
-/** What may be typed ahead of a sandbox that does not read. */
+/** How much input is buffered while the sandbox reads none. */
 const maxTypedAhead = 1024 * 1024
 
 /** A shell in the sandbox of a task. Its own socket: a flood of output, or a shell that fails, harms nothing else. */

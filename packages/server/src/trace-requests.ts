@@ -3,11 +3,12 @@ import { newSpan, parseTraceparent, traceparentOf } from '@corral/tasks'
 import type { Context, MiddlewareHandler } from 'hono'
 import { matchedRoutes } from 'hono/route'
 
-const traces = new WeakMap<Request, string>()
+/** By context: counting a body, or taking curl's content type for JSON, puts another request into it. */
+const traces = new WeakMap<Context, string>()
 
 /** The `traceparent` of the span a request is answered in; undefined where it is not traced. */
-export function traceparentFor({ req }: Context): string | undefined {
-  return traces.get(req.raw)
+export function traceparentFor(context: Context): string | undefined {
+  return traces.get(context)
 }
 
 /**
@@ -19,15 +20,15 @@ export function traceRequests(spans: SpanSink | undefined): MiddlewareHandler {
     const { req } = context
     const parent = parseTraceparent(req.header('traceparent'))
     if (!spans || req.method === 'GET' || req.method === 'HEAD' || parent?.isSampled === false) {
-      if (parent) traces.set(req.raw, traceparentOf(parent))
+      if (parent) traces.set(context, traceparentOf(parent))
       return next()
     }
     const span = newSpan(parent)
-    traces.set(req.raw, traceparentOf(span))
+    traces.set(context, traceparentOf(span))
     const startMs = Date.now()
     await next()
     const { status } = context.res
-    // The pattern, not the address: names of tasks would make every request a kind of its own.
+    // The pattern of the route, not the path: with names of tasks in it every request would have its own span name.
     const route = matchedRoutes(context).at(-1)?.path ?? '/*'
     spans({
       ...{ traceId: span.traceId, spanId: span.spanId, kind: 'server', name: `${req.method} ${route}` },

@@ -30,6 +30,9 @@ beforeAll(async () => {
     '*',
     webPages(web!, (host) => host.startsWith('localhost')),
   )
+  app.get('/refused/:status', (context) =>
+    context.json({ error: {} }, Number(context.req.param('status')) as 401, { 'content-encoding': 'gzip' }),
+  )
   app.all('*', (context) => context.text('api'))
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -83,6 +86,23 @@ describe('pages', () => {
     { who: 'who takes gzip', headers: { ...html, 'accept-encoding': 'gzip' }, gets: 'page gz' },
   ])('are for browsers: $who gets "$gets"', async ({ headers, gets }) => {
     expect(await textOf('/', headers as Record<string, string>)).toBe(gets)
+  })
+
+  it.each([
+    { what: 'a link to nothing', path: '/refused/404', headers: html, gets: [404, 'page'] },
+    { what: 'a link without a session', path: '/refused/401', headers: html, gets: [401, 'page'] },
+    { what: 'a broken server', path: '/refused/500', headers: html, gets: [500, '{"error":{}}'] },
+    { what: 'a program', path: '/refused/404', headers: { accept: '*/*' }, gets: [404, '{"error":{}}'] },
+    {
+      what: 'a link under the name of another host',
+      path: '/refused/404',
+      headers: { ...html, host: 'evil.example' },
+      gets: [404, '{"error":{}}'],
+    },
+  ])('$what is answered with $gets.0 and "$gets.1"', async ({ path, headers, gets }) => {
+    const answer = await get(path, headers)
+    expect([answer.status, await answer.text()]).toEqual(gets)
+    expect(answer.headers.get('content-encoding')).toBe(gets[1] === 'page' ? null : 'gzip')
   })
 
   it('are not sent to another host, nor for another method', async () => {

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import type { MiddlewareHandler } from 'hono'
+import type { HonoRequest, MiddlewareHandler } from 'hono'
 import { refuseHost } from './request-gate.js'
 
 /** The files of the web interface, in memory: they are small and every page needs them. */
@@ -71,26 +71,37 @@ export function webPages(files: WebFiles, isHost: (host: string) => boolean): Mi
     const { req } = context
     if (req.method !== 'GET' && req.method !== 'HEAD') return next()
     const asset = files.assets.get(req.path)
-    const isPage =
-      !asset && req.header('authorization') === undefined && wantsHtml(req.header('accept')) && pagePath.test(req.path)
-    const file = asset ?? (isPage ? files.page : undefined)
-    if (!file) return next()
+    const isBrowser = req.header('authorization') === undefined && wantsHtml(req.header('accept'))
     const host = req.header('host') ?? new URL(req.url).host
-    if (!isHost(host)) return context.json(refuseHost(host).body, 403)
-    const headers: Record<string, string> = {
-      'content-type': file.type,
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'cross-origin-opener-policy': 'same-origin',
-      'content-security-policy': contentSecurityPolicy,
-      'cache-control': asset ? 'public, max-age=31536000, immutable' : 'no-cache',
-      vary: 'accept, accept-encoding, authorization',
+    if (!asset && !(isBrowser && pagePath.test(req.path))) {
+      await next()
+      const { status } = context.res
+      // A person who follows a link reads a page, not JSON: the one to sign in, or the one that says there is none.
+      if (isBrowser && isHost(host) && (status === 401 || status === 404)) {
+        context.res = undefined // otherwise length and encoding of the JSON would stay
+        context.res = answer(files.page, req, { isKept: false, status })
+      }
+      return
     }
-    const [encoding, bytes] = encoded(file, req.header('accept-encoding') ?? '')
-    if (encoding) headers['content-encoding'] = encoding
-    headers['content-length'] = String(bytes.length)
-    return new Response(req.method === 'HEAD' ? null : new Uint8Array(bytes), { headers })
+    if (!isHost(host)) return context.json(refuseHost(host).body, 403)
+    return answer(asset ?? files.page, req, { isKept: asset !== undefined, status: 200 })
   }
+}
+
+function answer(file: WebFile, req: HonoRequest, { isKept, status }: { isKept: boolean; status: number }): Response {
+  const [encoding, bytes] = encoded(file, req.header('accept-encoding') ?? '')
+  const headers: Record<string, string> = {
+    'content-type': file.type,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'content-security-policy': contentSecurityPolicy,
+    'cache-control': isKept ? 'public, max-age=31536000, immutable' : 'no-cache',
+    vary: 'accept, accept-encoding, authorization',
+    ...(encoding ? { 'content-encoding': encoding } : {}),
+    'content-length': String(bytes.length),
+  }
+  return new Response(req.method === 'HEAD' ? null : new Uint8Array(bytes), { status, headers })
 }
 
 /** A browser that goes to an address asks for HTML first; scripts and programs ask for something else. */

@@ -1,6 +1,7 @@
 import { type LeaderElectionOptions, runLeaderElection } from '@corral/kube'
 import type { AgentTask, Stored } from '@corral/resources'
-import { startTaskController, type TaskController, type TaskControllerOptions } from './task-controller.js'
+import { startTaskController, type TaskController } from './task-controller.js'
+import type { TaskControllerOptions } from './task-controller-options.js'
 
 /** The Lease that decides which process reconciles the tasks of a namespace. */
 export const taskLeaseName = 'corral-task-controller'

@@ -1,6 +1,5 @@
 export { agentOf } from './agent-spec.js'
-export { claimFor, egressAnnotation, poolDefaults, taskLabel } from './agent-task/claim.js'
-export { phaseOf } from './agent-task/stages.js'
+export { claimFor, poolDefaults } from './agent-task/claim.js'
 export { createUsageRecord, type UsageRecord } from './agent-task/usage-record.js'
 export { type Broker, type BrokerOptions, startBroker } from './broker/broker.js'
 export { type BrokeredTask, brokeredTask } from './broker/brokered-task.js'
@@ -10,6 +9,7 @@ export { createModelProviders, type ModelProviders } from './broker/model-provid
 export { filePrices, type Prices } from './broker/price-file.js'
 export { createProviderHolds, type ProviderHolds } from './broker/provider-holds.js'
 export { createTaskTokens, type TaskTokens } from './broker/task-token.js'
+export { createEnvironmentService, type EnvironmentService } from './builds/environment-service.js'
 export { configuredIdentity } from './commits/identity.js'
 export { rememberIdentities } from './commits/identity-cache.js'
 export { type DrainOptions, type DrainResult, drainTasks } from './drain-tasks.js'
@@ -19,7 +19,7 @@ export {
   electTaskController,
   taskLeaseName,
 } from './elected-task-controller.js'
-export { createEnvironmentService, type EnvironmentService } from './environment/build/environment-service.js'
+export { type ArchiveDirectory, openArchiveDirectory } from './environment/archive/archive-directory.js'
 export { parseEnvironmentFile } from './environment/environment-file.js'
 export {
   type EnvironmentGrants,
@@ -28,6 +28,7 @@ export {
 } from './environment/environment-grants.js'
 export { foreignFiles, readForeignEnvironment } from './environment/foreign/read-foreign.js'
 export type { PackageClients } from './environment/package-clients.js'
+export { egressAnnotation } from './environment/phase-egress.js'
 export {
   grantCommand,
   missingImages,
@@ -59,11 +60,15 @@ export { quarantineTreeReader, type TreeReader } from './results/tree-reader.js'
 export type { SandboxAccess, SandboxSession } from './sandbox/sandbox-session.js'
 export { sdkSandboxAccess } from './sandbox/sdk-sandbox-access.js'
 export { fileSecretStore, type SecretStore } from './secrets/secret-store.js'
-export type { TaskController, TaskControllerOptions, TaskQueue } from './task-controller.js'
+export type { TaskController, TaskQueue } from './task-controller.js'
+export type { TaskControllerOptions } from './task-controller-options.js'
 export { type TaskDemand, taskDemand } from './task-demand.js'
 export { TaskError } from './task-error.js'
 export { createTaskFeed, type TaskFeed, type TaskListChange } from './task-feed.js'
 export { promTaskGauges, promTaskMetrics, type TaskMetrics } from './task-metrics.js'
-export { createTaskService, type TaskService, type TaskServiceOptions } from './task-service.js'
+export { createTaskService, type TaskService } from './task-service.js'
+export type { TaskServiceOptions } from './task-service-options.js'
+export { phaseOf } from './task-state/stages.js'
+export { taskLabel } from './task-state/task-marks.js'
 export { createTaskTerminals, type TaskTerminal, type TaskTerminals } from './task-terminal.js'
 export { newSpan, parseTraceparent, type TraceParent, traceparentOf } from './tracing/trace-context.js'

@@ -8,7 +8,7 @@ import { gitLfsMissing } from './repository/lfs-objects.js'
 import { checkLocalRequest, localPathOf } from './repository/local-repository.js'
 import { parseRepositoryUrl } from './repository/repository-url.js'
 import { TaskError } from './task-error.js'
-import type { TaskServiceOptions } from './task-service.js'
+import type { TaskServiceOptions } from './task-service-options.js'
 
 /** Refuses what can be known to fail now, before the user waits for a sandbox. */
 export async function checkRequest(

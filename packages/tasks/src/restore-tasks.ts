@@ -1,9 +1,9 @@
 import type { KubeClient } from '@corral/kube'
 import { type AgentTask, AgentTasks, Leases, type Stored } from '@corral/resources'
-import { taskFinalizer } from './agent-task/plan.js'
 import { taskLeaseName } from './elected-task-controller.js'
 import { restoredFromAnnotation } from './records/adopt-restored.js'
 import { TaskError } from './task-error.js'
+import { taskFinalizer } from './task-state/task-marks.js'
 
 export interface RestoreOptions {
   client: Pick<KubeClient, 'find' | 'create' | 'updateStatus'>

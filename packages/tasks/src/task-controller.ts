@@ -1,7 +1,6 @@
-import { createInformer, type Informer, type KubeClient } from '@corral/kube'
-import type { Clock, Logger, SnapshotStore, SpanSink } from '@corral/ports'
+import { createInformer, type Informer } from '@corral/kube'
 import { type AgentTask, AgentTasks, Pods, SandboxClaims, type Stored } from '@corral/resources'
-import { type ControllerMetrics, controllingOwner, keyOf, startController, WorkQueue } from '@corral/runtime'
+import { controllingOwner, keyOf, startController, WorkQueue } from '@corral/runtime'
 import { agentOf, providerNameOf } from './agent-spec.js'
 import { createConcurrencyLimiter } from './agent-task/admission.js'
 import { poolDefaults } from './agent-task/claim.js'
@@ -9,87 +8,37 @@ import { sandboxNeededUntilMs } from './agent-task/deadline.js'
 import type { StepName } from './agent-task/plan.js'
 import { findDeletion, findEviction, findOomKill, withEviction } from './agent-task/pod-eviction.js'
 import { taskReconciler } from './agent-task/reconciler.js'
-import { isFinished } from './agent-task/stages.js'
 import { createStepRunner } from './agent-task/step-runner.js'
 import type { TaskPorts } from './agent-task/task-ports.js'
 import type { UsageRecord } from './agent-task/usage-record.js'
-import type { ModelProviders } from './broker/model-providers.js'
-import type { ProviderHolds } from './broker/provider-holds.js'
-import { checkStep } from './checks/check-step.js'
-import { repairStep, stopChecksStep } from './checks/repair-step.js'
+import { startEnvironmentController } from './builds/environment-controller.js'
+import { archivedTrees } from './environment/archive/archived-trees.js'
 import type { EnvironmentBuilds } from './environment/build/environment-builds.js'
-import { startEnvironmentController } from './environment/build/environment-controller.js'
-import type { SnapshotLimits } from './environment/build/prune.js'
-import type { EnvironmentGrants } from './environment/environment-grants.js'
-import type { PackageClients } from './environment/package-clients.js'
+import { snapshotLimits } from './environment/build/prune.js'
+import { nodeTrees } from './environment/build/snapshot-trees.js'
 import { createHeldLimit, defaultMaxHeld } from './held/held-limit.js'
 import { holdLeftMs } from './held/hold.js'
-import type { TaskClient } from './places/place-client.js'
-import { createPlaceLooks } from './places/place-looks.js'
-import type { SandboxPlaces } from './places/sandbox-place.js'
+import { createPlaceLooks } from './place-looks.js'
 import { isAwaitingApproval } from './plan-approval/await-approval.js'
-import { suspendStep } from './plan-approval/suspend-step.js'
 import { checkSandbox } from './project/sandbox-choice.js'
-import type { TaskRecords } from './records/task-records.js'
-import type { Repository } from './repository/repository.js'
-import type { SandboxAccess } from './sandbox/sandbox-session.js'
-import type { SecretStore } from './secrets/secret-store.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from './steps/agent-steps.js'
+import { checkStep } from './steps/check-step.js'
+import { repairStep, stopChecksStep } from './steps/repair-step.js'
 import { repositoryStep } from './steps/repository-step.js'
 import { collectStep, pushStep } from './steps/result-steps.js'
 import { salvageStep } from './steps/salvage-step.js'
 import { sandboxContext, sandboxLine } from './steps/sandbox-context.js'
 import { setupStep } from './steps/setup-step.js'
 import type { Step, StepContext, StepOutcome } from './steps/step.js'
+import { suspendStep } from './steps/suspend-step.js'
 import { takeOverStep } from './steps/take-over-step.js'
+import type { StepOptions, TaskControllerOptions } from './task-controller-options.js'
 import { TaskError } from './task-error.js'
-import type { TaskMetrics } from './task-metrics.js'
+import { isFinished } from './task-state/stages.js'
 import { taskSpans, tracedStep } from './tracing/task-spans.js'
-
-export interface TaskControllerOptions {
-  client: KubeClient
-  namespace: string
-  sandboxes: SandboxAccess
-  repository: Repository
-  records: TaskRecords
-  /** Snapshots of the node that runs the sandboxes; undefined while it starts. Without it every task sets itself up. */
-  snapshots?: () => SnapshotStore | undefined
-  /** What environments may keep. */
-  snapshotLimits?: Partial<SnapshotLimits>
-  usage: UsageRecord
-  broker: { baseUrl: string; tokenFor(taskUid: string): string }
-  providers: ModelProviders
-  /** Other clusters whose sandboxes tasks may ask for. */
-  places?: SandboxPlaces
-  /** Providers that asked to wait: no further agent is started on them meanwhile. */
-  holds?: ProviderHolds
-  /** Tasks that may hold a sandbox at once; 0 admits none. */
-  maxConcurrent: number
-  /** Sandboxes of ended tasks that may be held for follow-ups at once; 5 where left out. */
-  maxHeld?: number
-  isolation?: string
-  /** How package clients inside reach the package mirror, where the platform has one. */
-  packageClients?: PackageClients
-  /** Whether nodes let a task reach addresses by name, as ours do: a task that asks for it ends where this is false. */
-  hasEgressByName?: boolean
-  /** What environment files may open, per repository; nothing but the package mirror where left out. */
-  environmentGrants?: Pick<EnvironmentGrants, 'of'>
-  /** Where secrets that repositories were granted are kept. */
-  secrets?: Pick<SecretStore, 'find'>
-  /** Told whenever it changes: how long sandboxes of tasks are needed should this process go away; undefined for none. */
-  onSandboxesNeeded?(until: Date | undefined): void
-  metrics?: TaskMetrics & { controller?: ControllerMetrics }
-  /** Hears of tasks that ended and of each run of a step. */
-  spans?: SpanSink | undefined
-  clock: Clock
-  log: Logger
-}
 
 /** By the uid of the task. */
 export type TaskQueue = ReadonlyMap<string, { position: number; reason: string }>
-
-/** The same for the steps of one task: of its sandbox's cluster, where that is another one. */
-export type StepOptions = Omit<TaskControllerOptions, 'client'> & { client: TaskClient }
 
 export interface TaskController {
   readonly ready: Promise<void>
@@ -187,12 +136,16 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
   const { snapshots } = options
   // Without mounts of its own a sandbox's paths differ from those of the build, which files may hold.
   const hasSnapshots = snapshots !== undefined && options.isolation !== 'process'
+  const limits = { ...snapshotLimits, ...options.snapshotLimits }
   const environments = hasSnapshots
     ? startEnvironmentController({
         ...options,
-        snapshots,
+        trees:
+          typeof snapshots === 'function'
+            ? nodeTrees(client, snapshots)
+            : archivedTrees({ directory: snapshots, client, namespace, clock, budgetBytes: limits.budgetBytes }),
         claims,
-        ...(options.snapshotLimits ? { limits: options.snapshotLimits } : {}),
+        limits,
         log: log.child({ controller: 'environment' }),
       })
     : undefined
@@ -240,10 +193,10 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
         const builds = seen.place ? undefined : environments?.builds
         return withEviction(
           runStep(step, task, { reason, endMessage, signal, progress, ...talkOf(task) }, seen, builds),
-          async () =>
+          async (hasOomKill) =>
             (await findEviction(seen.client, task)) ??
             (await findDeletion(seen.client, task)) ??
-            findOomKill(seen.client, task),
+            findOomKill(seen.client, task, hasOomKill),
         )
       }),
     mayStart: (uid) => limiter.mayStart(uid),

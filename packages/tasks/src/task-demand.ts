@@ -1,6 +1,6 @@
 import type { AgentTask } from '@corral/resources'
 import { poolOf } from './agent-task/claim.js'
-import { hasPassed, isActive, isFinished } from './agent-task/stages.js'
+import { hasPassed, isActive, isFinished } from './task-state/stages.js'
 
 /** How much work there is, for autoscalers of pools. */
 export interface TaskDemand {

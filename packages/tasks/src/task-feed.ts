@@ -3,7 +3,7 @@ import { createInformer, type Informer, type KubeClient } from '@corral/kube'
 import type { Logger } from '@corral/ports'
 import { summaryOf, type TaskSummary } from '@corral/protocol'
 import { type AgentTask, AgentTasks } from '@corral/resources'
-import { phaseOf } from './agent-task/stages.js'
+import { phaseOf } from './task-state/stages.js'
 import { taskView } from './task-view.js'
 
 /** What changed in the list of tasks since a cursor. */
@@ -29,7 +29,7 @@ export interface TaskFeed {
 export interface TaskFeedOptions {
   client: Pick<KubeClient, 'observe'>
   namespace: string
-  /** The waiting tasks by uid, where the controller is at hand to ask. */
+  /** The waiting tasks by uid, where the controller runs in this process. */
   queue?: () => ReadonlyMap<string, { position: number; reason: string }>
   log: Logger
 }

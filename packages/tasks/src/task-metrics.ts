@@ -1,7 +1,7 @@
 import type { ModelCallEvent } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import { hasPassed, isActive, isFinished } from './agent-task/stages.js'
+import { hasPassed, isActive, isFinished } from './task-state/stages.js'
 
 /** What the platform counts about tasks. Labels come from small fixed sets. */
 export interface TaskMetrics {

@@ -1,10 +1,10 @@
 import type { CompleteTaskRequest, CreateTaskRequest } from '@corral/protocol'
 import { type AgentTask, projectLabel, type Stored } from '@corral/resources'
 import { agentChoiceFrom } from './agent-spec.js'
-import { taskFinalizer } from './agent-task/plan.js'
-import { groupLabel } from './attempts/group.js'
 import { checksRequest, checksSpec } from './checks/check-request.js'
 import { acceptedAtAnnotation } from './task-page.js'
+import { groupLabel } from './task-state/group.js'
+import { taskFinalizer } from './task-state/task-marks.js'
 import { parseTraceparent, traceAnnotations } from './tracing/trace-context.js'
 
 /** What a task has beside its request. */

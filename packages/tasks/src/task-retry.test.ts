@@ -136,6 +136,18 @@ describe('where a retry begins', () => {
     expect(retry.of).toBe('task-a')
   })
 
+  it.each<{ when: string; wanted: RetryTaskRequest; baseBranch: string | undefined }>([
+    { when: 'the push is repeated: the branch the work started from', wanted: {}, baseBranch: 'main' },
+    { when: 'the agent runs again: the same branch', wanted: { from: 'agent' }, baseBranch: 'main' },
+    {
+      when: 'all of it begins anew: the branch is chosen again, as HEAD may have moved',
+      wanted: { from: 'start' },
+      baseBranch: undefined,
+    },
+  ])('starts from the right branch when $when', ({ wanted, baseBranch }) => {
+    expect(retryOf(pushFailed, wanted).request.base_branch).toBe(baseBranch)
+  })
+
   it.each<{
     when: string
     task: Stored<AgentTask>

@@ -1,10 +1,10 @@
 import type { CompleteTaskRequest, RetryTaskRequest } from '@corral/protocol'
 import type { AgentTask, RetryStage, Stored } from '@corral/resources'
-import { hasPassed, isFinished, phaseOf, stage } from './agent-task/stages.js'
 import { checksEnding } from './checks/check-plan.js'
-import { branchOf } from './steps/step.js'
 import { TaskError } from './task-error.js'
 import { requestFrom } from './task-request.js'
+import { branchOf } from './task-state/branch-of.js'
+import { hasPassed, isFinished, phaseOf, stage } from './task-state/stages.js'
 
 /** A task that repeats another one. */
 export interface Retry {

@@ -1,9 +1,7 @@
-import type { KubeClient } from '@corral/kube'
 import type {
   AgentChoice,
   CompleteTaskRequest,
   CreateTaskRequest,
-  GitIdentity,
   MessageDelivery,
   RetryTaskRequest,
   TaskEvent,
@@ -21,30 +19,26 @@ import {
   type Stored,
 } from '@corral/resources'
 import { agentSpecOf } from './agent-spec.js'
-import { isFinished, phaseOf } from './agent-task/stages.js'
 import { type AttemptService, type CreatedTask, createAttemptService } from './attempts/attempt-service.js'
 import { makeSiblings } from './attempts/attempts.js'
-import { attemptName } from './attempts/group.js'
-import type { ModelProviders } from './broker/model-providers.js'
 import { endAfterRecord } from './event-log/end-after-record.js'
 import { type HeldService, releaseSandbox } from './held/release.js'
-import { placedRequest, type Seen } from './places/placed-request.js'
-import type { SandboxPlaces } from './places/sandbox-place.js'
+import { placedRequest, type Seen } from './placed-request.js'
 import { agentRunOf, logPartOf } from './plan-approval/agent-run.js'
 import { completeRequest, withDefaults } from './project/project-request.js'
 import { sandboxWithRuntime } from './project/sandbox-choice.js'
-import type { TaskRecord, TaskRecords } from './records/task-records.js'
+import type { TaskRecord } from './records/task-records.js'
 import { checkAgent, checkCapabilities, checkRequest, identityFor } from './request-checks.js'
-import type { BringHome } from './results/bring-home.js'
 import { createTaskResults, type TaskResults } from './results/task-results.js'
-import type { TreeReader } from './results/tree-reader.js'
 import { createTaskDecisions, type TaskDecisions } from './task-decisions.js'
 import { TaskError } from './task-error.js'
-import type { TaskMetrics } from './task-metrics.js'
 import { digest, groupNameFor, nameFor } from './task-name.js'
 import { acceptedTimes, taskPage } from './task-page.js'
 import { taskFrom } from './task-request.js'
 import { type Retry, retryOf } from './task-retry.js'
+import type { TaskServiceOptions } from './task-service-options.js'
+import { attemptName } from './task-state/group.js'
+import { isFinished, phaseOf } from './task-state/stages.js'
 import { taskView } from './task-view.js'
 import { followUpOf } from './thread/follow-up.js'
 import { deliveryOf, withMessage } from './thread/queued-messages.js'
@@ -101,41 +95,6 @@ export interface TaskService extends TaskResults, AttemptService, HeldService, T
   ): Promise<AsyncIterable<TaskEvent>>
   /** The agent's raw output so far. */
   logs(id: string): Promise<AsyncIterable<Uint8Array>>
-}
-
-export interface TaskServiceOptions {
-  client: KubeClient
-  namespace: string
-  records: Pick<TaskRecords, 'events' | 'of'>
-  defaultAgent: string
-  /** The waiting tasks by uid, where the controller is at hand to ask. */
-  queue?: () => ReadonlyMap<string, { position: number; reason: string }>
-  /** The providers and endpoints a request may name; absent: the name is looked at when the agent starts. */
-  providers?: ModelProviders
-  /**
-   * Whether requests may name repositories on this machine's disk, by path or file://. Such a repository is looked at
-   * before the task is taken.
-   */
-  localRepositories: boolean
-  /** Whether nodes let a task reach addresses by name, as ours do: a request for it is refused where this is false. */
-  hasEgressByName?: boolean
-  /** Whether sandboxes of the default pool have this program; absent where that is not known before one runs. */
-  isInstalled?(program: string): Promise<boolean>
-  /** Other clusters whose sandboxes a request may ask for. */
-  places?: SandboxPlaces
-  /** The isolation tier of sandboxes, where the platform knows it. */
-  isolation?: string | undefined
-  /** Who commits where neither request nor project says: absent, Corral does. `path` is a repository on this machine. */
-  findIdentity?(path: string | undefined): Promise<GitIdentity | undefined>
-  /** What a request gets that neither it nor its project says. */
-  defaults?(): Promise<Pick<CreateTaskRequest, 'timeout_seconds' | 'limits' | 'runtime_class_name'>>
-  /** Reads files of results; absent: only their patches are known. */
-  trees?: TreeReader
-  /** Brings changes into work trees of this machine; absent: the server has none. */
-  bringHome?: BringHome | undefined
-  /** Whether git of this machine has git-lfs; absent where that is not known. */
-  hasGitLfs?(): Promise<boolean>
-  metrics?: TaskMetrics
 }
 
 export function createTaskService(options: TaskServiceOptions): TaskService {

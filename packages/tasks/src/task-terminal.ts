@@ -9,7 +9,7 @@ export interface TaskTerminal {
   readonly output: AsyncIterable<OutputEvent>
   write(data: Uint8Array): Promise<void>
   resize(size: TerminalSize): Promise<void>
-  /** Lets go of the line; the shell stays. */
+  /** Closes the connection; the shell goes on. */
   close(): Promise<void>
 }
 

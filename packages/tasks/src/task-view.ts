@@ -1,13 +1,13 @@
 import { credentialInUrl, redactUrls, type TaskTimes, type TaskView } from '@corral/protocol'
 import { type AgentTask, defaultTaskTimeoutSeconds, type Stored } from '@corral/resources'
 import { agentChoiceFrom } from './agent-spec.js'
-import { isFinished, phaseOf, stage } from './agent-task/stages.js'
-import { groupViewOf } from './attempts/group.js'
 import { checksView } from './checks/task-checks.js'
 import { holdLeftMs } from './held/hold.js'
 import { decisionOf, type PlanDecision } from './plan-approval/plan-decision.js'
 import { messagesView, questionsView } from './questions/talk-view.js'
-import { branchOf } from './steps/step.js'
+import { branchOf } from './task-state/branch-of.js'
+import { groupViewOf } from './task-state/group.js'
+import { isFinished, phaseOf, stage } from './task-state/stages.js'
 
 /** A task as the API shows it: snake_case, the phase derived from the conditions. */
 export function taskView(

@@ -15,8 +15,9 @@ import {
   versionDirectory,
   versionsOf,
 } from '../installed-agents.js'
+import { table } from '../output/table.js'
 import { dataDirectoryOf } from '../platform/data-directory.js'
-import { examples, print, table } from './common.js'
+import { examples, print } from './common.js'
 
 interface AgentOptions {
   dataDir?: string

@@ -2,7 +2,6 @@ import { type Command, Option } from 'commander'
 import { CliError } from '../cli-error.js'
 import type { FindOptions } from '../client/find-platform.js'
 import { parseBytes } from '../output/parse-duration.js'
-import { terminalText } from '../output/terminal-text.js'
 
 export interface CommonOptions extends FindOptions {
   json?: boolean
@@ -32,6 +31,16 @@ export function snapshotBudgetOption(): Option {
     .default(50_000_000_000, '50G')
 }
 
+/** What environments of a cluster may keep, on the volume of the server. */
+export function archiveBudgetOption(): Option {
+  return new Option(
+    '--snapshot-budget <size>',
+    'disk that built environments may use, such as 5G; beyond it the least used go; 0 keeps none',
+  )
+    .argParser((text) => (text === '0' ? 0 : parseBytes(text)))
+    .default(5_000_000_000, '5G')
+}
+
 /** The last part of a command's help: lines to paste. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`
@@ -55,58 +64,11 @@ export function say(text: string): void {
   process.stderr.write(`corral: ${text}\n`)
 }
 
-/** Narrowest a column is cut to. */
-const narrow = 6
-
-/** Without line breaks and tabs: a name, label or message from a task must not move the cells after it. */
-const cellText = (text: string): string => terminalText(text, false).replace(/[\n\t\u2028\u2029]+/g, ' ')
-
-/** Columns side by side. On a terminal the widest are cut until a row fits; the first, which names the thing, never is. */
-export function table(
-  header: readonly string[],
-  contents: readonly (readonly string[])[],
-  columns: number | undefined = process.stdout.isTTY ? process.stdout.columns : undefined,
-): string {
-  const rows = contents.map((row) => row.map(cellText))
-  const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)))
-  const total = (): number => widths.reduce((sum, width) => sum + width, 2 * (widths.length - 1))
-  while (columns !== undefined && total() > columns) {
-    const widest = Math.max(...widths.slice(1))
-    if (widest <= narrow) break
-    widths[widths.indexOf(widest, 1)] = widest - 1
-  }
-  const cut = (cell: string, width: number): string => (cell.length > width ? `${cell.slice(0, width - 1)}…` : cell)
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, column) => cut(cell, widths[column] ?? 0).padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
-  return [line(header), ...rows.map(line)].join('\n')
-}
-
 export function age(time: string, now: number = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1000))
   if (seconds < 120) return `${seconds}s`
   if (seconds < 7200) return `${Math.floor(seconds / 60)}m`
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`
-}
-
-/**
- * Resolves with the name of the first stop signal; a second one ends the process as soon as `beforeExit` has settled, a
- * third one at once.
- */
-export function untilStopSignal(beforeExit: () => Promise<void> = () => Promise.resolve()): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let count = 0
-    const on = (signal: NodeJS.Signals): void => {
-      count += 1
-      if (count > 2) process.exit(130)
-      if (count === 2) void beforeExit().finally(() => process.exit(130))
-      resolve(signal)
-    }
-    process.on('SIGINT', on)
-    process.on('SIGTERM', on)
-  })
 }
 
 export function readStdin(): Promise<string> {

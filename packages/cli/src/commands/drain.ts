@@ -18,7 +18,7 @@ export function addDrainCommand(server: Command): void {
     .command('drain')
     .summary('end every task of the namespace, so that an uninstall leaves nothing behind')
     .description(
-      'Cancels the tasks of the namespace, waits until a running server has ended them, and removes them. Without this\nthe finalizer of each AgentTask keeps it, and with it the namespace, once no server is there to remove it. What no\nserver ends in time is released by force: its sandbox is given back and its finalizer taken away.',
+      'Cancels the tasks of the namespace, waits until a running server has ended them, and removes them. Without this\nthe finalizer of each AgentTask keeps it, and with it the namespace, once no server is there to remove it. What no\nserver ends in time is released by force: its sandbox is given back and its finalizer taken away. Environments\nare removed with what was built for them; a later server builds them again.',
     )
     .option('--timeout <duration>', 'how long a running server may take', parseDurationSeconds, 120)
     .addOption(
@@ -49,7 +49,8 @@ async function drain(options: DrainCommandOptions): Promise<void> {
       say,
     })
     const forced = result.forced.length === 0 ? '' : `; released by force: ${result.forced.join(', ')}`
-    print(result, options, ({ drained }) => `${drained} tasks drained from namespace ${namespace}${forced}`)
+    const built = result.environments === 0 ? '' : `; ${result.environments} environments removed`
+    print(result, options, ({ drained }) => `${drained} tasks drained from namespace ${namespace}${forced}${built}`)
   } finally {
     await client.close()
   }

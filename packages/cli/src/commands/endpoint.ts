@@ -2,8 +2,9 @@ import { endpointSecret, providers } from '@corral/agents'
 import type { EndpointStore } from '@corral/tasks'
 import { type Command, Option } from 'commander'
 import { CliError } from '../cli-error.js'
+import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
-import { examples, print, table } from './common.js'
+import { examples, print } from './common.js'
 
 /** What most servers of open models speak. */
 const exampleKind = [...providers.keys()][1]

@@ -7,8 +7,9 @@ import { CliError } from '../cli-error.js'
 import { ensurePlatform, requirePlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
 import { attachTerminal } from '../client/terminal.js'
+import { table } from '../output/table.js'
 import { terminalText } from '../output/terminal-text.js'
-import { age, type CommonOptions, examples, print, say, table, withPlatform } from './common.js'
+import { age, type CommonOptions, examples, print, say, withPlatform } from './common.js'
 import { currentBranch, defaultBranch, isLocal } from './env-ref.js'
 import { absoluteRepo } from './task-request.js'
 import { enterRepository, loginShell } from './task-shell.js'
@@ -46,7 +47,7 @@ export function addBuildCommands(env: Command): void {
     .description('Exit code 0: all of them passed.')
     .action(test)
   withPlatform(env.command('prune').argument('[environment...]', 'these, whatever their age'))
-    .summary('remove environments that nobody uses, with what they have built')
+    .summary('remove environments that no task uses any more, with what they have built')
     .description(
       'Without names: those whose repository is no longer on this machine, and those no task has used for a month. What a\nsandbox has at the moment goes when the sandbox does. The next task on such a repository builds it anew.',
     )

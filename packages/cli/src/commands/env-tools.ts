@@ -2,13 +2,14 @@ import { isAbsolute, resolve } from 'node:path'
 import { type ToolName, toolNames } from '@corral/protocol'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
+import { table } from '../output/table.js'
 import { type DataDirectory, dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { adoptToolchain } from '../toolchains/adopt-toolchain.js'
 import { fetchedTools } from '../toolchains/fetch-toolchain.js'
 import { findHostToolchains, type HostToolchain, toolchainAt } from '../toolchains/host-toolchains.js'
 import { registryReader } from '../toolchains/registries/registry-reader.js'
 import { listToolchains, removeToolchain, storeToolchain } from '../toolchains/toolchain-store.js'
-import { examples, print, say, table } from './common.js'
+import { examples, print, say } from './common.js'
 
 interface ToolsOptions {
   dataDir?: string

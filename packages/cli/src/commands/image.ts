@@ -5,9 +5,10 @@ import { join, resolve } from 'node:path'
 import type { ImageDirectory, ImportedImage } from '@corral/node'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
+import { table } from '../output/table.js'
 import { terminalText } from '../output/terminal-text.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
-import { examples, print, say, table } from './common.js'
+import { examples, print, say } from './common.js'
 import { megabytes } from './env-build.js'
 
 interface ImageOptions {

@@ -8,7 +8,7 @@ import type { ApiServerCommandOptions } from '../platform/run-api-server.js'
 import type { NodeCommandOptions } from '../platform/run-node.js'
 import type { ServerCommandOptions } from '../platform/run-server.js'
 import type { TaskPart } from '../platform/task-platform.js'
-import { packageCacheOption } from './common.js'
+import { archiveBudgetOption, packageCacheOption } from './common.js'
 import { addDrainCommand } from './drain.js'
 import { addRestoreCommand } from './restore.js'
 
@@ -82,6 +82,7 @@ export function addPartCommands(program: Command): void {
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
     .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
     .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
+    .addOption(archiveBudgetOption())
     .option(
       '--provider <name>',
       'cluster of tasks that name none, as `corral provider add` named it (default: this one)',

@@ -4,7 +4,8 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
 import { parseDurationSeconds } from '../output/parse-duration.js'
-import { age, dataDirOption, examples, print, table } from './common.js'
+import { table } from '../output/table.js'
+import { age, dataDirOption, examples, print } from './common.js'
 
 type Options = KubeOptions & { json?: boolean }
 

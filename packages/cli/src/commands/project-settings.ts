@@ -11,7 +11,7 @@ import {
 } from '@corral/protocol'
 import { dump, load } from 'js-yaml'
 import { CliError } from '../cli-error.js'
-import { identityFrom } from './identity-option.js'
+import { identityFrom } from '../platform/identity-option.js'
 import { absoluteRepo } from './task-request.js'
 
 /** Settings whose value is text as it stands: `--set setup=true` is a command, not a truth. */

@@ -5,9 +5,10 @@ import { CliError } from '../cli-error.js'
 import { editText } from '../client/edit-text.js'
 import { ensurePlatform, requirePlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
+import { table } from '../output/table.js'
+import { identityFrom } from '../platform/identity-option.js'
 import { checksRequest } from './check-options.js'
-import { age, type CommonOptions, examples, print, readStdin, say, table, withPlatform } from './common.js'
-import { identityFrom } from './identity-option.js'
+import { age, type CommonOptions, examples, print, readStdin, say, withPlatform } from './common.js'
 import { agentFrom, changesFrom, parseAssignment, projectYaml, settingsFromYaml } from './project-settings.js'
 import { absoluteRepo } from './task-request.js'
 
@@ -129,7 +130,7 @@ function addEdit(project: Command): void {
   withPlatform(project.command('edit').argument('<name>'))
     .summary('change a project in your editor, or with --set')
     .description(
-      'Opens the settings in $EDITOR. With --set, single ones change; an empty value takes one away. Whoever changed the\nproject meanwhile is not overwritten.',
+      'Opens the settings in $EDITOR. With --set, single ones change; an empty value takes one away. A change\nthat another user saved meanwhile is not overwritten.',
     )
     .option('--set <name=value>', 'the new value of a setting, as YAML; may be repeated', collect)
     .option('-f, --file <file>', 'all settings anew from a YAML file; - is standard input')

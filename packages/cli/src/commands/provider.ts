@@ -4,8 +4,9 @@ import type { ProviderStore } from '@corral/tasks'
 import { type Command, Option } from 'commander'
 import { CliError } from '../cli-error.js'
 import { parseCount } from '../output/parse-duration.js'
+import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
-import { examples, print, table } from './common.js'
+import { examples, print } from './common.js'
 
 interface ProviderOptions {
   dataDir?: string

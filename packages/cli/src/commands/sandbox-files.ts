@@ -8,7 +8,8 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
 import { findSandbox } from '../client/sandbox-names.js'
-import { examples, print, untilStopSignal } from './common.js'
+import { untilStopSignal } from '../platform/until-stop-signal.js'
+import { examples, print } from './common.js'
 
 type Options = KubeOptions & { json?: boolean }
 type Open = (options: KubeOptions) => Promise<AgentSandboxClient>

@@ -27,7 +27,7 @@ branch. * marks the one that was picked.`,
     .summary('give an attempt the branch that was asked for')
     .description(
       `Pushes the commit of this attempt to the branch the attempts were to go to. No agent runs. The same again is a success;
-another one is refused, unless --force: then the branch is moved, as long as nobody else wrote to it.`,
+another one is refused, unless --force: then the branch is moved, as long as it has no commits of others.`,
     )
     .option('--force', 'also where another attempt has the branch')
     .addHelpText('after', examples('corral task pick ID', 'corral task pick ID --force'))

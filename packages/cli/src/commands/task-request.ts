@@ -14,10 +14,10 @@ import {
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CliError } from '../cli-error.js'
 import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
+import { identityFrom } from '../platform/identity-option.js'
 import { attemptsOf, parseAttempts } from './attempt-options.js'
 import { checksRequest, parseRounds } from './check-options.js'
 import { type CommonOptions, withPlatform } from './common.js'
-import { identityFrom } from './identity-option.js'
 import { mcpServersFrom } from './mcp-option.js'
 import { lookAtRepository, readFiles, readPrompt } from './task-inputs.js'
 

@@ -9,8 +9,9 @@ import { requirePlatform } from '../client/find-platform.js'
 import { applyPatch, checkOutBranch, refuseDirty, workTreeFor } from '../client/take-home.js'
 import { tasksClient } from '../client/tasks.js'
 import { shellQuote } from '../output/shell-quote.js'
+import { table } from '../output/table.js'
 import { terminalText } from '../output/terminal-text.js'
-import { type CommonOptions, examples, print, table, withPlatform } from './common.js'
+import { type CommonOptions, examples, print, withPlatform } from './common.js'
 
 interface TakeOptions extends CommonOptions {
   workTree?: string

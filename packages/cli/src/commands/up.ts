@@ -9,7 +9,8 @@ import type { LogLevel } from '../output/logger.js'
 import { collected, parseCount, parseDurationSeconds, parsePids, parsePort } from '../output/parse-duration.js'
 import { dataDirectoryOf, readReady } from '../platform/data-directory.js'
 import { untilIdle } from '../platform/until-idle.js'
-import { examples, packageCacheOption, snapshotBudgetOption, untilStopSignal } from './common.js'
+import { untilStopSignal } from '../platform/until-stop-signal.js'
+import { examples, packageCacheOption, snapshotBudgetOption } from './common.js'
 
 interface UpOptions {
   dataDir?: string

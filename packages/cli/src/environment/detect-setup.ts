@@ -10,10 +10,15 @@ export interface DetectedSetup {
   check?: { name: string; run: string }
 }
 
+/** The text of a file at the root; undefined where it is not there. */
+type Read = (file: string) => string | undefined
+
 interface Rule {
   /** The first of them that is there decides. */
   files: readonly string[]
-  setup: readonly string[]
+  /** Where one name stands for several formats: whether the file is of this one. */
+  isOf?: (content: string) => boolean
+  setup: readonly string[] | ((read: Read) => string[])
   path?: string
 }
 
@@ -21,8 +26,8 @@ interface Language {
   rules: readonly Rule[]
   tools?: { files: readonly string[]; otherwise: Readonly<Record<string, string>> }
   check: { name: string; run: string }
-  /** Whether the repository has such tests; `read` answers undefined for a file that is not there. */
-  hasTests(read: (file: string) => string | undefined): boolean
+  /** Whether the repository has such tests. */
+  hasTests(read: Read): boolean
 }
 
 const venv = 'python3 -m venv .venv'
@@ -54,7 +59,19 @@ const languages: readonly Language[] = [
     rules: [
       { files: ['package-lock.json', 'npm-shrinkwrap.json'], setup: ['npm ci'], path: 'node_modules/.bin' },
       { files: ['pnpm-lock.yaml'], setup: ['npx --yes pnpm install --frozen-lockfile'], path: 'node_modules/.bin' },
+      // Yarn since 2 writes a format that yarn 1, which npm calls `yarn`, takes for an outdated one.
+      {
+        files: ['yarn.lock'],
+        isOf: (content) => /^__metadata:/m.test(content),
+        setup: (read) => [`npx --yes @yarnpkg/cli-dist@${yarnOptions(read)}`],
+        path: 'node_modules/.bin',
+      },
       { files: ['yarn.lock'], setup: ['npx --yes yarn install --frozen-lockfile'], path: 'node_modules/.bin' },
+      {
+        files: ['bun.lock', 'bun.lockb'],
+        setup: ['npx --yes bun install --frozen-lockfile'],
+        path: 'node_modules/.bin',
+      },
       { files: ['package.json'], setup: ['npm install --no-package-lock'], path: 'node_modules/.bin' },
     ],
   },
@@ -104,19 +121,16 @@ const languages: readonly Language[] = [
 ]
 
 /** What the files at the root of a repository say about its set-up, a row per language. Pure. */
-export function detectSetup(
-  files: ReadonlySet<string>,
-  read: (file: string) => string | undefined = () => undefined,
-): DetectedSetup[] {
+export function detectSetup(files: ReadonlySet<string>, read: Read = () => undefined): DetectedSetup[] {
   return languages.flatMap(({ rules, check, hasTests, tools }) => {
     const isAsked = tools?.files.some((file) => files.has(file))
-    for (const { files: wanted, setup, path } of rules) {
-      const because = wanted.find((file) => files.has(file))
+    for (const { files: wanted, isOf = always, setup, path } of rules) {
+      const because = wanted.find((file) => files.has(file) && isOf(read(file) ?? ''))
       if (because)
         return [
           {
             because,
-            setup: [...setup],
+            setup: typeof setup === 'function' ? setup(read) : [...setup],
             ...(path ? { path } : {}),
             ...(tools && !isAsked ? { tools: tools.otherwise } : {}),
             ...(hasTests(read) ? { check } : {}),
@@ -127,8 +141,14 @@ export function detectSetup(
   })
 }
 
+/** Each release of Yarn may write another lock file: one that is not the project's own must be let do so. */
+function yarnOptions(read: Read): string {
+  const [, own] = /"packageManager"\s*:\s*"yarn@(\d+\.\d+\.\d+)/.exec(read('package.json') ?? '') ?? []
+  return own ? `${own} install --immutable` : '4 install --no-immutable'
+}
+
 /** `npm init` writes a test script that only fails. */
-function hasTestScript(read: (file: string) => string | undefined): boolean {
+function hasTestScript(read: Read): boolean {
   try {
     const { scripts } = JSON.parse(read('package.json') ?? '{}') as { scripts?: { test?: unknown } }
     return typeof scripts?.test === 'string' && !scripts.test.includes('no test specified')
@@ -138,6 +158,6 @@ function hasTestScript(read: (file: string) => string | undefined): boolean {
   }
 }
 
-function usesPytest(read: (file: string) => string | undefined): boolean {
+function usesPytest(read: Read): boolean {
   return ['pyproject.toml', 'requirements.txt', 'setup.cfg', 'tox.ini'].some((file) => read(file)?.includes('pytest'))
 }

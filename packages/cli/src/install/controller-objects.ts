@@ -1,6 +1,6 @@
+import { restrictedContainer, restrictedPod } from '../platform/pod-security.js'
 import type { InstallValues } from './install-values.js'
 import { bindingObject, corePermissions, electionPermissions, extensionPermissions, roleObject } from './permissions.js'
-import { restrictedContainer, restrictedPod } from './pod-security.js'
 
 const name = 'corral-controller'
 export const controllerLabels: { app: string } = { app: name }

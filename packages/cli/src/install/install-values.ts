@@ -12,6 +12,8 @@ export interface InstallValues {
   pullSecrets: Leaf
   server: {
     maxTasks: Leaf
+    /** What built environments may take of the volume; 0 keeps none. */
+    snapshotBudget: Leaf
     agent: Leaf
     logLevel: Leaf
     /** The Secret with the keys `token` and `broker-secret`. */
@@ -69,6 +71,7 @@ export const defaultValues: InstallValues = {
   pullSecrets: [],
   server: {
     maxTasks: 10,
+    snapshotBudget: '5G',
     agent: defaultAgentName,
     logLevel: 'info',
     secretName: 'corral-server',

@@ -1,8 +1,8 @@
 import { crdManifests } from '@corral/resources'
+import { restrictedLabels } from '../platform/pod-security.js'
 import { controllerObjects } from './controller-objects.js'
 import type { InstallValues } from './install-values.js'
 import { networkPolicies } from './network-policies.js'
-import { restrictedLabels } from './pod-security.js'
 import { sandboxObjects } from './sandbox-objects.js'
 import {
   serverAccess,

@@ -60,7 +60,12 @@ export const serverPermissions: readonly Permission[] = [
     verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   },
   { group: 'corral.dev', resource: 'agenttasks/status', verbs: ['update'] },
-  { group: 'corral.dev', resource: 'environments', verbs: ['create', 'delete', 'get', 'list', 'patch'] },
+  {
+    group: 'corral.dev',
+    resource: 'environments',
+    verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
+  },
+  { group: 'corral.dev', resource: 'environments/status', verbs: ['update'] },
   { group: 'corral.dev', resource: 'projects', verbs: ['create', 'delete', 'get', 'list', 'update'] },
   { group: EXTENSIONS, resource: 'sandboxclaims', verbs: ['create', 'delete', 'get', 'list', 'update', 'watch'] },
   { group: EXTENSIONS, resource: 'sandboxwarmpools', verbs: ['create', 'get', 'list', 'patch'] },

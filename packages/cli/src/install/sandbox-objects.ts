@@ -1,6 +1,6 @@
 import { defaultPool, defaultTemplate } from '../platform/defaults.js'
+import { restrictedPod, sandboxContainer } from '../platform/pod-security.js'
 import type { InstallValues } from './install-values.js'
-import { restrictedPod, sandboxContainer } from './pod-security.js'
 
 /** The template and pool of tasks that name none, held to Pod Security's `restricted`. */
 export function sandboxObjects({ namespace, sandbox }: InstallValues): object[] {

@@ -1,7 +1,7 @@
 import { brokerService } from '../platform/names.js'
+import { restrictedContainer, restrictedPod } from '../platform/pod-security.js'
 import { type InstallValues, serverPorts } from './install-values.js'
 import { bindingObject, roleObject, serverPermissions } from './permissions.js'
-import { restrictedContainer, restrictedPod } from './pod-security.js'
 
 const name = 'corral-server'
 /** What sandboxes and policies know the server's pods by. */
@@ -93,6 +93,7 @@ export function serverDeployment(values: InstallValues): object {
                 '--token-file=/etc/corral/token',
                 '--broker-secret-file=/etc/corral/broker-secret',
                 flag('max-tasks', server.maxTasks),
+                flag('snapshot-budget', server.snapshotBudget),
                 flag('agent', server.agent),
                 flag('log-level', server.logLevel),
               ],

@@ -1,7 +1,7 @@
 import type { GroupView, TaskView } from '@corral/protocol'
-import { table } from '../commands/common.js'
 import { checkWords } from './check-text.js'
 import { shellQuote } from './shell-quote.js'
+import { table } from './table.js'
 
 /** Attempts side by side, then the next move. */
 export function compareText(group: GroupView, dataDir?: string): string {

@@ -12,7 +12,7 @@ it.each([
   },
   {
     entry: { host: 'gone.example', port: 443, reason: 'Unresolved' as const, count: 2 },
-    says: 'tried gone.example:443 (2 times): it is allowed, but nobody knows this name',
+    says: 'tried gone.example:443 (2 times): it is allowed, but DNS has no such name',
   },
 ])('says: $says', ({ entry, says }) => {
   expect(refusedWords({ refused: [entry], repo: '/r' })).toEqual([says])

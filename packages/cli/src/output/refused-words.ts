@@ -37,7 +37,7 @@ function whatToDo(entry: Refused): string {
     case 'TooManyNames':
       return ': too many names below a wildcard; allow the ones it needs by name'
     case 'Unresolved':
-      return ': it is allowed, but nobody knows this name'
+      return ': it is allowed, but DNS has no such name'
     case 'ForbiddenAddress':
       return ': it is allowed, but leads to an address of this machine or its network'
     case 'Unreachable':

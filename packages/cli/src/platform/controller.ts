@@ -15,10 +15,10 @@ import {
 import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { CliError } from '../cli-error.js'
-import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger, type LogLevel } from '../output/logger.js'
 import { version } from '../version.js'
 import { explainPort } from './port-holder.js'
+import { untilStopSignal } from './until-stop-signal.js'
 
 const inClusterNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
 

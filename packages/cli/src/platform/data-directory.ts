@@ -35,6 +35,8 @@ export interface DataDirectory {
   readonly packages: string
   /** Root file systems for sandboxes. */
   readonly images: string
+  /** What environments have built in a cluster, as archives. */
+  readonly environments: string
   /** What was chosen under Settings; need not exist. */
   readonly settings: string
 }
@@ -78,6 +80,7 @@ export function dataDirectoryAt(given: string): DataDirectory {
     packages: at('packages'),
     images: at('images'),
     environmentGrants: at('environment-grants.json'),
+    environments: at('environments'),
     settings: at('settings.json'),
   }
 }

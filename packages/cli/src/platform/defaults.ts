@@ -16,9 +16,9 @@ import {
   type Service,
   Services,
 } from '@corral/resources'
-import { restrictedPod, sandboxContainer } from '../install/pod-security.js'
 import { version } from '../version.js'
 import { brokerService, brokerServicePort, daemonImage, platformNamespace } from './names.js'
+import { restrictedPod, sandboxContainer } from './pod-security.js'
 
 const controlPlane = { podSelector: { matchLabels: { app: 'corral' } } }
 /** Where every distribution runs the DNS of its cluster. */

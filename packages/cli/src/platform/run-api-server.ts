@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { createApiServer, memoryStorage, serveHttps, sqliteStorage, writeKubeconfig } from '@corral/apiserver'
 import { inProcessKubeClient } from '@corral/kube'
 import { embeddedCrds } from '@corral/resources'
-import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger } from '../output/logger.js'
 import { dataDirectoryOf, ensureSecret, prepareDataDirectory } from './data-directory.js'
 import { kubeletStreams } from './kubelet-streams.js'
 import { announce, type PartOptions } from './part.js'
+import { untilStopSignal } from './until-stop-signal.js'
 
 export interface ApiServerCommandOptions extends PartOptions {
   apiPort: number

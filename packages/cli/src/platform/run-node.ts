@@ -4,7 +4,6 @@ import { kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { pickIsolation, startKubeletServer, startNode, subjectAccess, thawPods } from '@corral/node'
 import { systemClock } from '@corral/ports'
 import { CliError } from '../cli-error.js'
-import { untilStopSignal } from '../commands/common.js'
 import { jsonLogger } from '../output/logger.js'
 import { daemonImages } from './daemon-image.js'
 import { dataDirectoryOf, lockDataDirectory, makeDataDirectory, prepareDataDirectory } from './data-directory.js'
@@ -13,6 +12,7 @@ import { startPackageMirror } from './package-mirror.js'
 import { announce, type PartOptions } from './part.js'
 import { requireRoom } from './require-room.js'
 import { installRuntime, isolationFiles, usageThread } from './runtime-files.js'
+import { untilStopSignal } from './until-stop-signal.js'
 
 export interface NodeCommandOptions extends PartOptions {
   kubeconfig: string

@@ -1,9 +1,8 @@
 import { type KubeClient, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { systemClock } from '@corral/ports'
 import { createProbeApp, type HttpServer, listen, type ProbeOptions } from '@corral/server'
+import { openArchiveDirectory } from '@corral/tasks'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { untilStopSignal } from '../commands/common.js'
-import { identityFrom } from '../commands/identity-option.js'
 import { jsonLogger } from '../output/logger.js'
 import type { ListenAddress } from '../output/parse-address.js'
 import {
@@ -17,9 +16,11 @@ import {
 import { ensureDefaults } from './defaults.js'
 import { electionIdentity } from './election.js'
 import { startExternalMetrics } from './external-metrics.js'
+import { identityFrom } from './identity-option.js'
 import { announce, type PartOptions } from './part.js'
 import { explainPort } from './port-holder.js'
 import { startTaskParts, type TaskPart } from './task-platform.js'
+import { untilStopSignal } from './until-stop-signal.js'
 
 export interface ServerCommandOptions extends PartOptions {
   kubeconfig: string
@@ -30,6 +31,8 @@ export interface ServerCommandOptions extends PartOptions {
   namespace: string
   maxTasks: number
   maxHeld: number
+  /** What environments that were built may take of the data directory; 0 keeps none. */
+  snapshotBudget: number
   agent: string
   localRepositories?: boolean
   author?: string
@@ -80,6 +83,12 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
     election: { identity: electionIdentity(directory) },
     maxConcurrent: options.maxTasks,
     maxHeld: options.maxHeld,
+    ...(parts.has('controller') && options.snapshotBudget > 0
+      ? {
+          snapshots: await openArchiveDirectory(directory.environments),
+          snapshotBudgetBytes: options.snapshotBudget,
+        }
+      : {}),
     defaultAgent: options.agent,
     localRepositories: options.localRepositories ?? false,
     ...(author ? { findIdentity: async () => author } : {}),

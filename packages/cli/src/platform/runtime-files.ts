@@ -21,9 +21,8 @@ export interface RuntimeFiles {
  * reachable by its user, and a running sandbox keeps its files when the installation is replaced.
  */
 export function installRuntime(runtimeDirectory: string, bundle: string = bundleDirectory()): RuntimeFiles {
-  const sources = ['daemon.mjs', 'sandboxd.mjs', 'cradle.mjs', 'supervisor.mjs', 'corral-supervisor'].filter((name) =>
-    existsSync(join(bundle, name)),
-  )
+  const scripts = ['daemon.mjs', 'sandboxd.mjs', 'cradle.mjs', 'supervisor.mjs']
+  const sources = [...scripts, 'corral-supervisor', 'undumpable.node'].filter((name) => existsSync(join(bundle, name)))
   if (!sources.includes('daemon.mjs') || !sources.includes('cradle.mjs'))
     throw new CliError(`the build in ${bundle} is incomplete`, { hint: 'Run `npm run build`.' })
   const digest = createHash('sha256')

@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from '@corral/agent-sandbox-sdk'
 import type { KubeClient } from '@corral/kube'
-import type { Clock, Logger, SnapshotStore, SpanSink } from '@corral/ports'
+import type { Clock, Logger, SpanSink } from '@corral/ports'
 import type { GitIdentity, SandboxProviderName, Settings } from '@corral/protocol'
 import type { HttpServer } from '@corral/server'
 import {
@@ -15,6 +15,7 @@ import {
   type ProviderStore,
   promTaskMetrics,
   type SandboxPlaces,
+  type TaskControllerOptions,
   type TaskMetrics,
   type TaskRecords,
 } from '@corral/tasks'
@@ -63,7 +64,7 @@ export interface TaskPlatformOptions {
   isInstalled?(program: string): Promise<boolean>
   isolation?: string
   /** See `TaskControllerOptions`. */
-  snapshots?: () => SnapshotStore | undefined
+  snapshots?: TaskControllerOptions['snapshots']
   /** What snapshots of environments may take on the disk. */
   snapshotBudgetBytes?: number
   /** See `TaskControllerOptions`. */

@@ -1,4 +1,4 @@
-import { controllerOf, type Sandbox, type SandboxClaim } from '@corral/resources'
+import { controllerOf, isControlledBy, type Pod, type Sandbox, type SandboxClaim, type Stored } from '@corral/resources'
 import { labels } from '../shared/names.js'
 import { poolOf, quote } from '../shared/ownership.js'
 
@@ -34,3 +34,7 @@ export function whyNotCandidate(sandbox: Sandbox, claim: SandboxClaim): string |
 
 /** Whether it has an address; without one it serves no claim. */
 export const isReachable = ({ status }: Sandbox): boolean => (status?.podIPs?.length ?? 0) > 0
+
+/** Whether its Pod has none any more, which the Sandbox's status says a moment later: what ran in the Pod is gone. */
+export const isPodLost = (sandbox: Stored<Sandbox>, pod: Pod | undefined): boolean =>
+  pod !== undefined && isControlledBy(pod, sandbox) && (pod.status?.podIPs?.length ?? 0) === 0

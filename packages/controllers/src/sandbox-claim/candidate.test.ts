@@ -67,6 +67,7 @@ function select(members: Record<string, Stored<Sandbox>>, world: Partial<Candida
     offers: offers(),
     aside: [],
     findSandbox: (key) => members[key],
+    findPod: () => undefined,
     findPool: () => pool(),
     findTemplate: () => template,
     ...world,
@@ -80,6 +81,17 @@ function select(members: Record<string, Stored<Sandbox>>, world: Partial<Candida
     arePending: selection.arePending,
   }
 }
+/** Every member's Pod; only those of the named ones have an address. */
+const podsWithAddress =
+  (...names: string[]): CandidateWorld['findPod'] =>
+  ({ metadata: { name, uid } }) => ({
+    metadata: {
+      name,
+      ownerReferences: [{ apiVersion: 'agents.x-k8s.io/v1beta1', kind: 'Sandbox', name, uid, controller: true }],
+    },
+    status: { phase: 'Running', ...(names.includes(name) ? { podIPs: [{ ip: '10.0.0.1' }] } : {}) },
+  })
+const stored = (name: string): Stored<Sandbox> => member(name, { metadata: { uid: name } })
 const ready = member('ready')
 const starting = member('starting', { isReady: false })
 const bare = member('bare', { hasAddress: false, isReady: false })
@@ -131,6 +143,18 @@ describe('the warm sandbox a claim gets', () => {
       is: { arePending: false },
     },
     {
+      when: 'the Pod of the first has lost what ran in it, and its Sandbox does not say so yet',
+      members: { a: stored('a'), b: stored('b') },
+      world: { findPod: podsWithAddress('b') },
+      is: { chosen: 'b', putBack: 'a', setAside: '' },
+    },
+    {
+      when: 'all Pods have lost what ran in them: they are waited for',
+      members: { a: stored('a') },
+      world: { findPod: podsWithAddress() },
+      is: { chosen: undefined, putBack: 'a', arePending: true },
+    },
+    {
       when: 'members that are gone are neither put back nor set aside',
       members: { a: member('a', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }) },
       is: { read: 'a', chosen: undefined, putBack: '', setAside: '', arePending: false },
@@ -169,16 +193,22 @@ describe('the warm sandbox a claim gets', () => {
     expect(select(members, world)).toMatchObject(is)
   })
 
-  it('what is put back keeps the node it was seen on', () => {
-    const selection = selectCandidate({
+  it.each([
+    { when: 'it has one', nodeName: 'n1', is: 'n1' },
+    { when: 'its status names none', nodeName: '', is: 'n0' },
+  ])('what stays for other claims is known by its node when $when', ({ nodeName, is }) => {
+    const world = {
       claim,
-      offers: [{ key: 'a', nodeName: 'n0' }],
       aside: [],
-      findSandbox: () => member('a', { hasAddress: false, nodeName: 'n1' }),
-      findPool: () => pool(),
       findTemplate: () => template,
-    })
-    expect(selection.setAside).toEqual([{ key: 'a', nodeName: 'n1' }])
+      findPod: () => undefined,
+      offers: [{ key: 'a', nodeName: 'n0' }],
+    }
+    const bare = member('a', { hasAddress: false, nodeName })
+    const aside = selectCandidate({ ...world, findSandbox: () => bare, findPool: () => pool() })
+    expect(aside.setAside).toEqual([{ key: 'a', nodeName: is }])
+    const put = selectCandidate({ ...world, findSandbox: () => member('a', { nodeName }), findPool: () => undefined })
+    expect(put.putBack).toEqual([{ key: 'a', nodeName: is }])
   })
 })
 

@@ -1,5 +1,6 @@
 import {
   isConditionTrue,
+  type Pod,
   type Sandbox,
   type SandboxClaim,
   type SandboxTemplate,
@@ -9,7 +10,7 @@ import {
 import type { ObjectKey } from '@corral/runtime'
 import { sameBlueprint, templateHashes } from '../shared/blueprint.js'
 import { labels } from '../shared/names.js'
-import { isReachable, whyNotCandidate } from './adoptable.js'
+import { isPodLost, isReachable, whyNotCandidate } from './adoptable.js'
 import type { WarmItem } from './warm-queue.js'
 
 export interface CandidateWorld {
@@ -19,6 +20,7 @@ export interface CandidateWorld {
   /** Members that lacked an address when they were last looked at. */
   aside: Iterable<WarmItem>
   findSandbox(key: ObjectKey): Stored<Sandbox> | undefined
+  findPod(sandbox: Stored<Sandbox>): Pod | undefined
   findPool(): Stored<SandboxWarmPool> | undefined
   findTemplate(name: string): Stored<SandboxTemplate> | undefined
 }
@@ -34,13 +36,13 @@ export interface Selection {
   putBack: WarmItem[]
   /** Looked at and without an address. */
   setAside: WarmItem[]
-  /** Whether there are candidates that only lack an address. */
+  /** Whether there are candidates that only lack an address, or whose Pod is being made again. */
   arePending: boolean
 }
 
 /**
- * The best warm sandbox on offer: the first Ready one with an address, else the first with an address. What was looked at
- * and is neither chosen nor put back nor set aside can serve no claim.
+ * The best warm sandbox on offer: the first Ready one with an address, else the first with an address; never one whose Pod
+ * has lost what ran in it. What was looked at and is neither chosen nor put back nor set aside can serve no claim.
  */
 export function selectCandidate(world: CandidateWorld): Selection {
   const { claim } = world
@@ -49,6 +51,7 @@ export function selectCandidate(world: CandidateWorld): Selection {
   const freshness = lazy(() => freshnessRule(world))
   let fallback: Candidate | undefined
   let chosen: Candidate | undefined
+  let isOneLost = false
 
   for (const item of world.offers) {
     const sandbox = world.findSandbox(item.key)
@@ -57,6 +60,12 @@ export function selectCandidate(world: CandidateWorld): Selection {
     if (fresh === 'stale') continue
     if (!isReachable(sandbox)) {
       setAside.push({ ...item, nodeName: sandbox.status?.nodeName || item.nodeName })
+      continue
+    }
+    if (isPodLost(sandbox, world.findPod(sandbox))) {
+      // Not set aside: it would come back with the next address of the Sandbox, whose status may never show the gap.
+      putBack.push(item)
+      isOneLost = true
       continue
     }
     if (fresh === 'unknown') {
@@ -73,7 +82,8 @@ export function selectCandidate(world: CandidateWorld): Selection {
   if (fallback && chosen) putBack.push(fallback.item)
   const best = chosen ?? fallback
   if (best) return { chosen: best, putBack, setAside, arePending: false }
-  return { putBack, setAside, arePending: arePending(world, [...world.aside, ...setAside], freshness) }
+  const areAside = (): boolean => arePending(world, [...world.aside, ...setAside], freshness)
+  return { putBack, setAside, arePending: isOneLost || areAside() }
 }
 
 function arePending(

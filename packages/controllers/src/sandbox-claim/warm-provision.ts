@@ -1,5 +1,6 @@
 import { errorCode, isConditionTrue, type Sandbox, type Stored } from '@corral/resources'
 import type { ObjectKey } from '@corral/runtime'
+import { podNameOf } from '../sandbox/pod-plan.js'
 import { StepError } from '../shared/error-text.js'
 import { labels } from '../shared/names.js'
 import { poolOf, quote } from '../shared/ownership.js'
@@ -27,6 +28,7 @@ export async function adoptWarm(
     offers: takeAll(queue, pool),
     aside: queue.aside(pool),
     findSandbox: (key) => state.sandboxes.get(key),
+    findPod: (sandbox) => state.pods.get(`${namespace}/${podNameOf(sandbox)}`),
     findPool: () => state.pools.get(pool),
     findTemplate: (name) => state.templates.get(`${namespace}/${name}`),
   })

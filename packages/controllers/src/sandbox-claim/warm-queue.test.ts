@@ -41,6 +41,36 @@ describe('scenario 129: the warm queue', () => {
     expect(drain(queue)).toEqual(['a', 'b'])
   })
 
+  it('takes those on a node before any number that are on none', () => {
+    const queue = new WarmQueue()
+    for (const key of ['a', 'b', 'c']) queue.add('ns/p', item(key))
+    queue.add('ns/p', item('d', 'n1'))
+    expect(drain(queue)).toEqual(['d', 'a', 'b', 'c'])
+  })
+
+  it('takes the oldest at all from nodes that have as many', () => {
+    const queue = new WarmQueue()
+    for (const [key, node] of ['b n2', 'a n1', 'd n1', 'c n2'].map((text) => text.split(' ')))
+      queue.add('ns/p', item(key ?? '', node))
+    expect(drain(queue)).toEqual(['b', 'a', 'd', 'c'])
+  })
+
+  it('keeps the order of a node where several learn late that they are on it', () => {
+    const queue = new WarmQueue()
+    for (const key of ['a', 'b', 'c']) queue.add('ns/p', item(key))
+    for (const key of ['d', 'c', 'e', 'b', 'a']) queue.add('ns/p', item(key, 'n1'))
+    expect(drain(queue)).toEqual(['a', 'b', 'c', 'd', 'e'])
+  })
+
+  it('counts a moved item on its new node only', () => {
+    const queue = new WarmQueue()
+    for (const key of ['a', 'b', 'c']) queue.add('ns/p', item(key, 'n1'))
+    for (const key of ['d', 'e']) queue.add('ns/p', item(key, 'n2'))
+    for (const key of ['a', 'b']) queue.add('ns/p', item(key, 'n3'))
+    expect(queue.take('ns/p')).toEqual({ key: 'a', nodeName: 'n3' })
+    expect(queue.take('ns/p')).toEqual({ key: 'd', nodeName: 'n2' })
+  })
+
   it('keeps one aside until it is added, and then last in line', () => {
     const queue = new WarmQueue()
     for (const key of ['a', 'b']) queue.setAside('ns/p', item(key))

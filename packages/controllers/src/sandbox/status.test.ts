@@ -264,6 +264,8 @@ describe('other fields', () => {
       nodeName: 'n1',
       selector: 'agents.x-k8s.io/sandbox-name-hash=hash',
     })
+    const starting = statusOf({ when: '', pod: pod({ phase: 'Pending' }), expected: {} })
+    expect(Object.keys(starting)).toEqual(['selector', 'nodeName', 'conditions'])
     const foreign = statusOf({ when: '', pod: pod(running, false), expected: {} })
     expect(Object.keys(foreign)).toEqual(['selector', 'conditions'])
   })

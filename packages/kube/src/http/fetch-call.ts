@@ -5,7 +5,7 @@ import type { RawResponse } from './http-call.js'
 import type { OpenResponse } from './http2-call.js'
 import type { Http2Request } from './http2-connections.js'
 
-/** As the global one, which fits. Whoever hands one in decides on TLS, client certificates and proxies. */
+/** The global `fetch` fits. A caller that passes its own is responsible for TLS, client certificates and proxies. */
 export type KubeFetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** Where a caller's `fetch` sends to. */
@@ -61,7 +61,7 @@ export async function fetchOpen(
   for (const [name, value] of Object.entries(request.headers))
     for (const one of [value].flat()) headers.append(name, one)
   try {
-    // An API server does not redirect; whoever does instead would be handed the credentials.
+    // An API server does not redirect. Following a redirect would send the credentials to another host.
     const init: RequestInit = { method, headers, signal, redirect: 'manual', ...(body === undefined ? {} : { body }) }
     const response = await fetch(`${origin}${path}`, init)
     return { status: response.status, headers: Object.fromEntries(response.headers), body: bytesOf(response) }

@@ -2,10 +2,10 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Session, ty
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
 import { defineKind, type KubeObject } from '@corral/resources'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { HttpTransportOptions } from '../http-transport.js'
 import type { KubeClient } from '../kube-client.js'
 import { kubeClientFromConfig } from '../kube-client-from-config.js'
 import { selfSigned } from '../self-signed.test-suite.js'
-import type { HttpTransportOptions } from './http-transport.js'
 
 const things = defineKind<KubeObject>('example.org/v1', 'Thing', 'things')
 const certificate = selfSigned()

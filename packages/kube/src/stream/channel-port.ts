@@ -3,7 +3,7 @@ import { ByteQueue, type ByteStream } from '@corral/ports'
 import { KubeError } from '@corral/resources'
 import type WebSocket from 'ws'
 import type { RawData } from 'ws'
-import { frameOf, ignoreFailure, isOpen } from './channel-process.js'
+import { ignoreFailure, isOpen } from './channel-process.js'
 import { keepAlive, sendMessage } from './web-socket.js'
 
 /** Like v4.channel.k8s.io with v5's close signal, so that both ends can half-close. Only Corral's servers offer it. */
@@ -14,7 +14,8 @@ const dataChannel = 0
 const errorChannel = 1
 const closeChannel = 255
 const portPrefixBytes = 2
-const maxFrameBytes = 128 * 1024
+/** Two chunks of 64 KiB with what HTTP puts around them go in one. */
+const maxFrameBytes = 129 * 1024
 
 /**
  * One connection to one port over a channel WebSocket. What the server says on the error channel fails the stream. On
@@ -58,14 +59,15 @@ export function channelPort(socket: WebSocket, port: number, signal: AbortSignal
   keepAlive(socket)
   socket.resume()
 
+  const writeAll = async (chunks: readonly Uint8Array[]): Promise<void> => {
+    if (hasEnded) throw new KubeError('BadRequest', 'write after end')
+    for (const frame of framesOf(chunks)) await sendMessage(socket, frame)
+  }
+
   return {
     [Symbol.asyncIterator]: () => incoming[Symbol.asyncIterator](),
-    async write(chunk) {
-      if (hasEnded) throw new KubeError('BadRequest', 'write after end')
-      for (let start = 0; start < chunk.length; start += maxFrameBytes) {
-        await sendMessage(socket, frameOf(dataChannel, chunk.subarray(start, start + maxFrameBytes)))
-      }
-    },
+    write: (chunk) => writeAll([chunk]),
+    writeAll,
     end() {
       if (hasEnded) return
       hasEnded = true
@@ -76,6 +78,28 @@ export function channelPort(socket: WebSocket, port: number, signal: AbortSignal
     destroy,
     ref: () => connectionOf(socket)?.ref(),
     unref: () => connectionOf(socket)?.unref(),
+  }
+}
+
+/** Chunks as messages of the data channel, each byte copied once and messages as few as their limit allows. */
+function* framesOf(chunks: readonly Uint8Array[]): Generator<Buffer> {
+  let left = chunks.reduce((sum, { length }) => sum + length, 0)
+  let frame = Buffer.alloc(0)
+  let filled = 0
+  for (const chunk of chunks) {
+    for (let start = 0; start < chunk.length; ) {
+      if (filled === frame.length) {
+        frame = Buffer.allocUnsafe(Math.min(left, maxFrameBytes) + 1)
+        frame[0] = dataChannel
+        filled = 1
+      }
+      const piece = chunk.subarray(start, start + frame.length - filled)
+      frame.set(piece, filled)
+      filled += piece.length
+      start += piece.length
+      left -= piece.length
+      if (filled === frame.length) yield frame
+    }
   }
 }
 

@@ -110,4 +110,26 @@ describe('port-forward on a server that only knows v4', () => {
       message: 'port 8080: nobody listens',
     })
   })
+
+  const most = 129 * 1024
+  it.each([
+    { what: 'an empty write is no message', sizes: [0], messages: [] },
+    { what: 'pieces go in one message', sizes: [7, 65_536, 2, 7, 65_536, 2], messages: [131_090] },
+    { what: 'a message ends at its limit, inside a piece', sizes: [most - 1, 3], messages: [most, 2] },
+    { what: 'a piece of several messages', sizes: [2 * most + 5], messages: [most, most, 5] },
+  ])('writes pieces in order: $what', async ({ sizes, messages }) => {
+    const stream = await client.portForward(pod, 8080)
+    const socket = await connected()
+    const received: Buffer[] = []
+    socket.on('message', (data) => received.push(data as Buffer))
+    const pieces = sizes.map((size, index) => Buffer.alloc(size, index + 1))
+    await stream.writeAll?.(pieces)
+    await stream.write(Buffer.from('end'))
+    await expect.poll(() => received.at(-1)?.toString('utf8')).toBe('\0end')
+    const data = received.slice(0, -1)
+    expect(data.map(({ length }) => length - 1)).toEqual(messages)
+    expect(data.every(([channel]) => channel === 0)).toBe(true)
+    expect(Buffer.concat(data.map((message) => message.subarray(1))).equals(Buffer.concat(pieces))).toBe(true)
+    stream.destroy()
+  })
 })

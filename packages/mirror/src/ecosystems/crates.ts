@@ -29,7 +29,7 @@ export const crates: Ecosystem = {
     }
   },
   clientSettings: (baseUrl): ClientSettings => ({
-    // Cargo takes a source replacement from a file alone.
+    // Cargo reads a source replacement only from a configuration file, not from the environment.
     env: {},
     files: {
       '.cargo/config.toml': [

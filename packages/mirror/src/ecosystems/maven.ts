@@ -14,7 +14,7 @@ export const maven: Ecosystem = {
     }
   },
   clientSettings: (baseUrl): ClientSettings => ({
-    // Maven takes a mirror from its settings alone.
+    // Maven reads a mirror only from settings.xml, not from the environment.
     env: {},
     files: {
       '.m2/settings.xml': [

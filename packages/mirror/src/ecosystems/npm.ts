@@ -28,7 +28,7 @@ export const npm: Ecosystem = {
     env: {
       npm_config_registry: `${baseUrl}/npm/`,
       npm_config_replace_registry_host: 'always',
-      // Both are POST requests or calls home that the mirror refuses.
+      // An audit is a POST request and the update check contacts npm itself: the mirror refuses both.
       npm_config_audit: 'false',
       npm_config_update_notifier: 'false',
       npm_config_fund: 'false',

@@ -8,7 +8,7 @@ import { mavenRepository } from './maven-repository.js'
 
 const execute = promisify(execFile)
 
-/** What npm or pip take to tell their settings on a machine with ten times the work it can do. */
+/** How long npm or pip may take to print their settings; on an overloaded machine that is tens of seconds. */
 const answerMs = 120_000
 
 /** This machine as the user who runs the platform has set it up. */
@@ -22,7 +22,7 @@ export function localHostSettings(env: NodeJS.ProcessEnv = process.env): HostSet
       execute(program, args, { cwd: '/', env, timeout: answerMs, maxBuffer: 1024 * 1024 }).then(
         ({ stdout }) => stdout,
         (error: { killed?: boolean }) => {
-          // Too slow is not absent: the caller gets an error and tries again, instead of a setting that is missing.
+          // A timeout is an error and not a missing setting: the caller tries again instead of using the default registry.
           if (error.killed) throw new Error(`${program} ${args.join(' ')} did not answer within ${answerMs / 1000} s`)
           return undefined
         },

@@ -4,7 +4,7 @@ import type { HostSettings } from './host-settings.js'
 import type { MavenRepository } from './maven-repository.js'
 import { basicAuthorization, registryFrom } from './registry-url.js'
 
-/** Asking Maven starts a Java machine of seconds, so its answer counts as long as the settings it was given for. */
+/** Asking Maven starts a JVM and takes seconds: its answer is kept until the settings files change. */
 const answers = new WeakMap<HostSettings, { settings: string; repository: Promise<MavenRepository | undefined> }>()
 
 /** The repository Maven itself would ask, with the user name and password that `settings.xml` has for it. */

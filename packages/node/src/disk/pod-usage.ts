@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, type Dirent, lstatSync, readdirSync, type Stats, statSync } from 'node:fs'
+import { chmodSync, type Dirent, lstatSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 
 /** Space on a disk: allocated bytes, and files, directories and links. */
 export interface Usage {
@@ -145,16 +145,31 @@ function entriesOf(directory: Buffer | string): Dirent<Buffer>[] {
   }
 }
 
-/** Files on the pod's disk without a name that a process of the user still has open: they take space until it ends. */
+/** Files on the pod's disk without a name that a process of the user still has open or mapped: they take space until it ends. */
 function* deletedFiles(hostUid: number, directory: string): Iterable<Stats> {
   const device = statSync(directory, { throwIfNoEntry: false })?.dev
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     if (statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid !== hostUid) continue
-    for (const descriptor of entriesOf(`/proc/${pid}/fd`)) {
-      const status = openFile(`/proc/${pid}/fd/${descriptor.name.toString('latin1')}`)
+    const descriptors = entriesOf(`/proc/${pid}/fd`).map(({ name }) => `/proc/${pid}/fd/${name.toString('latin1')}`)
+    for (const path of [...descriptors, ...deletedMappings(pid)]) {
+      const status = openFile(path)
       if (status?.isFile() && status.nlink === 0 && status.dev === device) yield status
     }
   }
+}
+
+/** A mapping keeps its file when the descriptor is closed. Only root may follow these links. */
+function deletedMappings(pid: string): string[] {
+  let maps: string
+  try {
+    maps = readFileSync(`/proc/${pid}/maps`, 'latin1')
+  } catch {
+    return [] // It has ended, or is not ours to read.
+  }
+  const deleted = maps.split('\n').filter((line) => line.endsWith(' (deleted)'))
+  // The kernel leaves out the zeros in front.
+  const link = (line: string): string => line.slice(0, line.indexOf(' ')).replace(/(^|-)0+(?=[0-9a-f])/g, '$1')
+  return deleted.map((line) => `/proc/${pid}/map_files/${link(line)}`)
 }
 
 function openFile(path: string): Stats | undefined {

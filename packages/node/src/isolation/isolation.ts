@@ -119,6 +119,12 @@ export interface LaunchPlan {
   logPath: string
 }
 
+/**
+ * Why a pod is told of: it has all the processes it may have, a few of them run at a time, or some were ended because they
+ * had most of the machine's terminals.
+ */
+export type BrakeReason = 'full' | 'slowed' | 'terminals'
+
 /** What the kernel ended in a pod for want of memory, over all of its containers. */
 export interface OomReport extends OomKills {
   podUid: string
@@ -197,7 +203,7 @@ export interface Isolation {
   /** As `watchNetwork`, for processes that the kernel ends for want of memory; absent where the tier does not count them. */
   watchOomKills?(listener: (report: OomReport) => void): void
   /** Tells, once for a pod, that it is stopped for moments because its processes fail to start others over and over. */
-  watchBraked?(listener: (podUid: string) => void): void
+  watchBraked?(listener: (podUid: string, reason: BrakeReason) => void): void
   /** Ends what is left of the pod and removes namespace, listeners and cgroup. Absent is done. */
   releasePod(podUid: string): Promise<void>
   /** Starts what cells need beside the other parts of the platform, ahead of the first cell. Never throws. */

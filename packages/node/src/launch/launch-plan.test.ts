@@ -76,6 +76,7 @@ describe('the environment', () => {
       env: {
         HOME: '/home/agent',
         HOSTNAME: 'p',
+        LANG: 'C.UTF-8',
         PATH: '/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin',
       },
     },

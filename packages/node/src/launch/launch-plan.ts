@@ -117,6 +117,8 @@ function baseEnvironment({ pod, container, image, toolchain }: LaunchInput): Rec
     PATH: [...toolchain.path, ...systemPath].join(':'),
     HOME: homeDirectory,
     HOSTNAME: podHostname(pod),
+    // Without it programs take file names for ASCII: Java cannot open `é.txt`, Ruby refuses it, ls shows escapes.
+    LANG: 'C.UTF-8',
     ...(container.tty ? { TERM: 'xterm' } : {}),
     ...image?.env,
   }

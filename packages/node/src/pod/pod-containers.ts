@@ -43,7 +43,10 @@ export class PodContainers {
     private readonly on: {
       /** After every change of a state. */
       changed(): void
-      /** The isolation no longer knows the pod: it has to be prepared again before anything can start in it. */
+      /**
+       * The isolation no longer knows the pod: it has to be prepared again before anything can start in it. Comes before the
+       * change of the state that tells it, whose pass would start the container in a pod that is not there.
+       */
       lost(): void
     },
   ) {}
@@ -169,8 +172,8 @@ export class PodContainers {
         : exit.lost
           ? state.crashes
           : crashesAfter(state.crashes, finished)
-    this.#set(name, { ...state, exit: finished, crashes, started: false, ready: false })
     if (exit.lost) this.on.lost()
+    this.#set(name, { ...state, exit: finished, crashes, started: false, ready: false })
     const isBackingOff = restartDelayMs(crashes) > 0 && this.pod().spec?.restartPolicy !== 'Never' && !stopping
     if (isBackingOff && finished.exitCode !== 0) {
       const { name: podName, namespace, uid } = this.pod().metadata ?? {}

@@ -1,16 +1,6 @@
 import { join } from 'node:path'
-import {
-  errorCode,
-  imageAnnotation,
-  isConflict,
-  isNotFound,
-  type Pod,
-  type PodStatus,
-  Pods,
-  type Stored,
-} from '@corral/resources'
+import { errorCode, imageAnnotation, type Pod, type PodStatus, type Stored } from '@corral/resources'
 import type { GuardedPod } from '../disk/disk-guard.js'
-import { storageLimits } from '../disk/storage-limits.js'
 import type { Cell, HostService } from '../isolation/isolation.js'
 import { podLimits } from '../launch/amounts.js'
 import type { PodFacts } from '../launch/downward-api.js'
@@ -26,11 +16,13 @@ import { imageState } from './image-state.js'
 import { withOwnConditions } from './own-conditions.js'
 import { isWorkOver, type PodAction, type PodWorld, planPod } from './plan.js'
 import { PodContainers, type PodContainersPorts } from './pod-containers.js'
+import { type LivingPod, PodEnd } from './pod-end.js'
 import { limitedPod, PodLimiter } from './pod-limits.js'
+import { PodLoss } from './pod-loss.js'
 import { PodEgress, reachOf } from './pod-reach.js'
 import { requireRuntime } from './runtime-handler.js'
 import { podStatus, type StatusInput } from './status.js'
-import { reference, type StatusWriter, statusWriter } from './status-writer.js'
+import { type StatusWriter, statusWriter } from './status-writer.js'
 
 export interface PodWorkerPorts extends PodContainersPorts {
   directories: PodDirectories
@@ -67,6 +59,8 @@ export class PodWorker {
   readonly #egress: PodEgress
   readonly #snapshot: PodSnapshot
   readonly #limits: PodLimiter
+  readonly #end: PodEnd
+  readonly #loss: PodLoss
   readonly #life = new AbortController()
   #pod: Stored<Pod>
   #limitsRefusal: ReturnType<typeof limitedPod>['refusal']
@@ -79,11 +73,9 @@ export class PodWorker {
   #hasDirectory: boolean
   #isDirty = false
   #isSaved = true
-  #isCleared = false
   #loop: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
-  readonly #whenOver: (() => void)[] = []
   /** Why the pod's sandbox could not be made at the last try. */
   #obstacle: StatusInput['obstacle']
 
@@ -102,8 +94,11 @@ export class PodWorker {
       changed: () => this.#changed(),
       lost: () => this.#lose(),
     })
+    this.#end = new PodEnd(ports, this.#living())
     this.#isPrepared = options.cells.length > 0
     this.#hasDirectory = this.#isHeld = options.hasDirectory
+    const hasRun = [...options.containers.values()].some(({ launched }) => launched > 0)
+    this.#loss = new PodLoss(hasRun && !this.#isPrepared, ports.log)
     for (const cell of options.cells) this.containers.adopt(cell)
   }
 
@@ -153,7 +148,7 @@ export class PodWorker {
     clearTimeout(this.#timer)
     await this.#loop
     await this.containers.detach()
-    this.#tellOver()
+    this.#end.tellOver()
   }
 
   /** Ends every container for the time the platform is down; the restart policy decides what comes back later. */
@@ -166,7 +161,7 @@ export class PodWorker {
     await Promise.all(running.map((state) => this.containers.ended(state.name)))
     await this.containers.detach()
     await this.#ports.isolation.releasePod(this.#record.podUid)
-    this.#tellOver()
+    this.#end.tellOver()
     this.#save()
     await this.#writeStatus().catch((error: unknown) => this.#ports.log.warn('last status not written', { error }))
   }
@@ -188,54 +183,30 @@ export class PodWorker {
   async endFor(reason: string, message: string): Promise<void> {
     if (isWorkOver(this.#world())) return
     if (!this.#record.failure) this.#fail(reason, message, 'Normal')
-    await new Promise<void>((resolve) => {
-      this.#whenOver.push(resolve)
-      this.wake()
-      if (this.#life.signal.aborted) resolve()
-    })
+    await this.#end.untilOver(this.#life.signal)
     if (!this.#isOver()) throw new Error('the node stops')
   }
 
   /** The pod as the guard of the disk sees it; undefined before it has a directory and once its end is under way. */
   guarded(): GuardedPod | undefined {
     if (!this.#hasDirectory || this.#isObjectGone || this.#life.signal.aborted) return undefined
-    const { podUid, hostUid, halted, failure } = this.#record
-    const { directories } = this.#ports
-    return {
-      uid: podUid,
-      containers: (this.#pod.spec?.containers ?? []).map(({ name, resources }) => ({
-        name,
-        request: String(resources?.requests?.['ephemeral-storage'] ?? 0),
-      })),
-      limits: storageLimits(this.#pod),
-      directory: directories.paths(podUid).directory,
-      hostUid: process.getuid?.() === 0 ? hostUid : undefined,
-      halted: halted && { atMs: Date.parse(halted.at), message: halted.message },
-      isOver: this.#isOver(),
-      isCleared: this.#isCleared,
-      halt: (message) => this.#halt(message),
-      evict: (message) => {
-        if (failure) return
-        this.#fail('Evicted', message)
-        this.wake()
-      },
-      clear: async () => {
-        await directories.clear(podUid)
-        this.#isCleared = true
-      },
-    }
+    return this.#end.guarded()
   }
 
-  /** Ends all of the pod's processes but its containers' main ones. The status says so, for the step that collects the work. */
-  async #halt(message: string): Promise<void> {
-    const { clock, events } = this.#ports
-    this.#record.halted = { at: clock.now().toISOString(), message }
-    // Written before the exit is reported, so that a client that sees the exit can read the reason; on a full disk it follows
-    // once there is room.
-    await this.#writeStatus().catch((error: unknown) => this.#ports.log.debug('eviction not told yet', { error }))
-    await Promise.all([...this.containers.states.keys()].map(async (name) => this.containers.cell(name)?.halt()))
-    events.event(this.#pod, 'Warning', 'Evicting', message)
-    this.#changed()
+  #living(): LivingPod {
+    const pod = (): Stored<Pod> => this.#pod
+    return {
+      get pod() {
+        return pod()
+      },
+      record: this.#record,
+      containers: this.containers,
+      isOver: () => this.#isOver(),
+      fail: (reason, message) => this.#fail(reason, message),
+      changed: () => this.#changed(),
+      wake: () => this.wake(),
+      writeStatus: () => this.#writeStatus(),
+    }
   }
 
   /** The object with the limits its annotation asks for, where it can have them. */
@@ -248,10 +219,6 @@ export class PodWorker {
   #isOver(): boolean {
     const isRunning = [...this.containers.states.values()].some((state) => state.run)
     return !this.#isPrepared && this.#record.failure !== undefined && !isRunning
-  }
-
-  #tellOver(): void {
-    for (const tell of this.#whenOver.splice(0)) tell()
   }
 
   async #run(): Promise<void> {
@@ -271,6 +238,8 @@ export class PodWorker {
   }
 
   async #pass(): Promise<void> {
+    // What happened meanwhile, such as the loss of another container, is told first as well.
+    if ((await this.#loss.tell(() => this.#writeStatus())) && this.#isDirty) return
     const decision = planPod(this.#world())
     await Promise.all(decision.actions.map((action) => this.#perform(action)))
     this.#save()
@@ -279,9 +248,9 @@ export class PodWorker {
       return
     }
     if (this.#isDirty) return
-    if (this.#isObjectGone) return this.#end()
+    if (this.#isObjectGone) return this.#remove()
     if (this.#isPrepared && !this.#pod.metadata.deletionTimestamp && !this.#record.failure) await this.#followPod()
-    if (this.#isOver()) this.#tellOver()
+    if (this.#isOver()) this.#end.tellOver()
     if (!(await this.#writeStatus())) this.#isObjectGone = this.#isDirty = true
     const waitsMs = [decision.requeueAfterMs ?? [], this.#isSaved ? [] : saveRetryMs].flat()
     if (waitsMs.length > 0) this.#wakeIn(Math.min(...waitsMs))
@@ -323,7 +292,9 @@ export class PodWorker {
       case 'prepare':
         return this.#prepare()
       case 'start':
-        return this.containers.start(action.container, action.attempt, this.#life.signal)
+        await this.containers.start(action.container, action.attempt, this.#life.signal)
+        if (this.containers.cell(action.container)) this.#loss.over()
+        return
       case 'stop':
         return this.containers.stop(action.container, action.graceSeconds, action.cause)
       case 'fail':
@@ -333,7 +304,9 @@ export class PodWorker {
         this.#isPrepared = this.#isHeld = false
         return
       case 'deleteObject':
-        return this.#deleteObject()
+        await this.#end.deleteObject()
+        this.#isObjectGone = true
+        return
     }
   }
 
@@ -386,25 +359,13 @@ export class PodWorker {
     this.#ports.events.event(this.#pod, type, reason, message)
   }
 
-  /** The last status is on record before the object goes; another pod of the same name is never touched. */
-  async #deleteObject(): Promise<void> {
-    if (await this.#writeStatus()) {
-      try {
-        const preconditions = { uid: this.#pod.metadata.uid }
-        await this.#ports.client.delete(Pods, reference(this.#pod), { gracePeriodSeconds: 0, preconditions })
-      } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error
-      }
-    }
-    this.#isObjectGone = true
-  }
-
-  async #end(): Promise<void> {
+  /** The object is gone: nothing of the pod stays. */
+  async #remove(): Promise<void> {
     this.#life.abort()
     await this.containers.detach()
     if (this.#isHeld) await this.#ports.isolation.releasePod(this.#record.podUid)
     await this.#ports.directories.remove(this.#record.podUid)
-    this.#tellOver()
+    this.#end.tellOver()
     this.#options.onEnded()
   }
 
@@ -416,6 +377,7 @@ export class PodWorker {
       podIP: this.#record.podIP,
       hostIP: this.#ports.facts.hostIP,
       prepared: this.#isPrepared,
+      isLost: this.#loss.isLost,
       obstacle: this.#obstacle,
       egress: this.#egress.state,
       snapshot: this.#snapshot.state,
@@ -434,10 +396,10 @@ export class PodWorker {
   #lose(): void {
     if (this.#isPrepared) this.#ports.events.event(this.#pod, 'Warning', 'SandboxChanged', lostMessage)
     this.#isPrepared = false
+    this.#loss.happened()
     this.#egress.forget()
     this.#limits.forget()
     this.#snapshot.forget()
-    this.wake()
   }
 
   #changed(): void {

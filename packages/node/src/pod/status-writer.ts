@@ -30,16 +30,17 @@ export function reference(pod: Stored<Pod>): { namespace: string; name: string }
   return { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }
 }
 
+/** What a pod may have for a time only. */
+const passing = ['reason', 'message', 'podIP', 'podIPs'] as const
+
 /** The fields of the stored status that this node writes, in a form that compares. */
 function ownPart(stored: PodStatus | undefined, like: PodStatus): Partial<PodStatus> {
-  const keys = new Set([...Object.keys(like), 'reason', 'message'])
+  const keys = new Set([...Object.keys(like), ...passing])
   return Object.fromEntries(Object.entries(stored ?? {}).filter(([key]) => keys.has(key)))
 }
 
 /** A merge patch forgets nothing by omission: what went away is sent as null. */
 function withRemovals(status: PodStatus, before: PodStatus | undefined): Record<string, unknown> {
-  const gone = (['reason', 'message'] as const).filter(
-    (key) => before?.[key] !== undefined && status[key] === undefined,
-  )
+  const gone = passing.filter((key) => before?.[key] !== undefined && status[key] === undefined)
   return { ...status, ...Object.fromEntries(gone.map((key) => [key, null])) }
 }

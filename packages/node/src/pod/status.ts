@@ -22,6 +22,8 @@ export interface StatusInput {
   podIP?: string | undefined
   hostIP: string
   prepared: boolean
+  /** The network the address belonged to is gone, and no container has been started in a new one. */
+  isLost?: boolean | undefined
   /** The pod's directory, uid and address are made: from here on `PodReadyToStartContainers` may be true. */
   failure?: { reason: string; message: string } | undefined
   /** Why the node is about to end the pod, or has ended it, for the disk's sake. */
@@ -65,7 +67,8 @@ export function podStatus(input: StatusInput): PodStatus {
   }
   if (pod.metadata?.generation !== undefined) status.observedGeneration = pod.metadata.generation
   if (initStatuses.length > 0) status.initContainerStatuses = initStatuses
-  if (input.podIP && containersOf(containers).some((state) => state.launched > 0)) {
+  const hasAddress = !input.isLost || phase === 'Succeeded' || phase === 'Failed'
+  if (input.podIP && hasAddress && containersOf(containers).some((state) => state.launched > 0)) {
     status.podIP = input.podIP
     status.podIPs = [{ ip: input.podIP }]
   }

@@ -88,17 +88,22 @@ export class CommandHandle {
 
   async #read(callbacks: OutputCallbacks): Promise<CommandResult> {
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
+    const take = async (stream: 'stdout' | 'stderr', text: string): Promise<void> => {
+      if (text === '') return
+      if (stream === 'stdout') this.#stdout += text
+      else this.#stderr += text
+      await (stream === 'stdout' ? callbacks.onStdout : callbacks.onStderr)?.(text)
+    }
     const pieces = this.#process[Symbol.asyncIterator]()
     for (;;) {
       const next = await Promise.race([pieces.next(), this.#detached])
       if (next === 'detached') throw new SandboxError('Aborted', 'the command is no longer followed')
       if (next.done) break
       const { stream, data } = next.value
-      const text = decoders[stream].decode(data, { stream: true })
-      if (stream === 'stdout') this.#stdout += text
-      else this.#stderr += text
-      await (stream === 'stdout' ? callbacks.onStdout : callbacks.onStderr)?.(text)
+      await take(stream, decoders[stream].decode(data, { stream: true }))
     }
+    // The beginning of a character that never came whole.
+    for (const stream of ['stdout', 'stderr'] as const) await take(stream, decoders[stream].decode())
     this.#exitCode = await this.#process.exitCode
     return { exitCode: this.#exitCode, stdout: this.#stdout, stderr: this.#stderr }
   }

@@ -1,6 +1,6 @@
 import type { BytesIn, FileInfo } from '@corral/protocol'
 import type { SandboxHandle } from '../sandbox-handle.js'
-import { asE2b, NotFoundError } from './errors.js'
+import { asE2b, InvalidArgumentError, NotFoundError } from './errors.js'
 
 export type FileType = 'file' | 'dir'
 
@@ -16,7 +16,7 @@ export interface EntryInfo {
 
 export interface WriteEntry {
   readonly path: string
-  readonly data: string | ArrayBuffer | Blob | ReadableStream<Uint8Array>
+  readonly data: string | ArrayBuffer | Uint8Array | Blob | ReadableStream<Uint8Array>
 }
 
 export interface FilesystemEvent {
@@ -61,7 +61,10 @@ export class Filesystem {
   write(path: string, data: WriteEntry['data']): Promise<EntryInfo>
   write(files: readonly WriteEntry[]): Promise<EntryInfo[]>
   async write(target: string | readonly WriteEntry[], data?: WriteEntry['data']): Promise<EntryInfo | EntryInfo[]> {
-    if (typeof target === 'string') return this.#writeOne({ path: target, data: data ?? '' })
+    if (typeof target === 'string') {
+      if (data === undefined) throw new InvalidArgumentError('Invalid', `there is nothing to write to "${target}"`)
+      return this.#writeOne({ path: target, data })
+    }
     const written: EntryInfo[] = []
     for (const entry of target) written.push(await this.#writeOne(entry))
     return written
@@ -162,7 +165,7 @@ async function bytesOf(data: WriteEntry['data']): Promise<BytesIn> {
   if (typeof data === 'string') return new TextEncoder().encode(data)
   if (data instanceof Blob) return new Uint8Array(await data.arrayBuffer())
   if (data instanceof ArrayBuffer) return new Uint8Array(data)
-  return data as unknown as AsyncIterable<Uint8Array>
+  return data as unknown as AsyncIterable<Uint8Array> // or bytes, which are taken as they are
 }
 
 function entryInfo(path: string, info: FileInfo): EntryInfo {

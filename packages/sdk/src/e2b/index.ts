@@ -22,5 +22,11 @@ export {
   Sandbox as default,
   type SandboxConnectOptions,
   type SandboxCreateOptions,
-  type SandboxInfo,
 } from './sandbox.js'
+export {
+  type SandboxInfo,
+  type SandboxList,
+  type SandboxListOptions,
+  SandboxPaginator,
+  type SandboxState,
+} from './sandbox-list.js'

@@ -2,9 +2,18 @@ import { AgentSandboxClient, type AgentSandboxClientOptions } from '../agent-san
 import { SandboxError } from '../sandbox-error.js'
 import type { SandboxHandle, SandboxMetrics } from '../sandbox-handle.js'
 import { Commands } from './commands.js'
-import { asE2b, NotFoundError } from './errors.js'
+import { asE2b } from './errors.js'
 import { Filesystem } from './filesystem.js'
 import { Pty } from './pty.js'
+import {
+  infoOf,
+  marker,
+  metadataKey,
+  pausedOf,
+  type SandboxInfo,
+  type SandboxListOptions,
+  SandboxPaginator,
+} from './sandbox-list.js'
 
 /** How the cluster is reached: options of `AgentSandboxClient`, or a client of the caller's, who also closes it. */
 export interface SandboxConnectOptions {
@@ -19,16 +28,6 @@ export interface SandboxCreateOptions extends SandboxConnectOptions {
   readonly metadata?: Readonly<Record<string, string>>
 }
 
-export interface SandboxInfo {
-  readonly sandboxId: string
-  readonly templateId: string
-  readonly metadata: Readonly<Record<string, string>>
-  readonly startedAt: Date
-  readonly endAt: Date | undefined
-}
-
-const marker = { 'corral.dev/e2b': 'true' }
-const metadataKey = 'corral.dev/e2b-metadata'
 const defaultPool = 'default'
 const defaultTimeoutMs = 300_000
 
@@ -73,7 +72,10 @@ export class Sandbox implements AsyncDisposable {
       const id = owned.claimName ?? owned.name
       // The sandbox lives until its time is over or `kill`, not until the end of a scope.
       owned.detach()
-      return new Sandbox(id, await client.sandboxes.get(id), client, isOurs)
+      const handle = await client.sandboxes.get(id)
+      // Again, so that this handle knows what to bind after a pause. A runtime that takes none has them in its pod.
+      if (options.envs) await handle.bindEnv(options.envs).catch(unlessUnsupported)
+      return new Sandbox(id, handle, client, isOurs)
     })
   }
 
@@ -90,21 +92,27 @@ export class Sandbox implements AsyncDisposable {
     })
   }
 
-  /** Every sandbox made through this facade, with `metadata` those that carry all of it. */
-  static async list(
-    options: SandboxConnectOptions & { query?: { metadata?: Readonly<Record<string, string>> } } = {},
-  ): Promise<SandboxInfo[]> {
-    const wanted = Object.entries(options.query?.metadata ?? {})
+  /**
+   * Every sandbox made through this facade, with `query` those that fit it: page by page with `nextItems` as in E2B's second
+   * version, or all of them with `await` as in its first.
+   */
+  static list(options: SandboxConnectOptions & SandboxListOptions = {}): SandboxPaginator {
+    return new SandboxPaginator(options, (call) => withOwnClient(options, call))
+  }
+
+  static async getInfo(sandboxId: string, options: SandboxConnectOptions = {}): Promise<SandboxInfo> {
     return withOwnClient(options, async (client) => {
-      const found: SandboxInfo[] = []
-      const labelSelector = Object.entries(marker)
-        .map(([key, value]) => `${key}=${value}`)
-        .join(',')
-      for await (const claim of client.claims.list({ labelSelector })) {
-        const info = infoOf(claim)
-        if (wanted.every(([key, value]) => info.metadata[key] === value)) found.push(info)
-      }
-      return found
+      const claim = await client.claims.find(sandboxId)
+      if (!claim) throw new SandboxError('NotFound', `there is no sandbox "${sandboxId}"`)
+      return infoOf(claim, (await pausedOf(client)).has(claim.status?.sandbox?.name ?? ''))
+    })
+  }
+
+  /** It ends this long from now. */
+  static async setTimeout(sandboxId: string, timeoutMs: number, options: SandboxConnectOptions = {}): Promise<void> {
+    await withOwnClient(options, async (client) => {
+      const handle = await client.sandboxes.get(sandboxId)
+      await handle.extend(timeoutMs).finally(() => handle.detach())
     })
   }
 
@@ -144,10 +152,8 @@ export class Sandbox implements AsyncDisposable {
     }
   }
 
-  async getInfo(): Promise<SandboxInfo> {
-    const claim = await asE2b(() => this.#client.claims.find(this.sandboxId))
-    if (!claim) throw new NotFoundError('NotFound', `there is no sandbox "${this.sandboxId}"`)
-    return infoOf(claim)
+  getInfo(): Promise<SandboxInfo> {
+    return Sandbox.getInfo(this.sandboxId, { client: this.#client })
   }
 
   getMetrics(): Promise<SandboxMetrics> {
@@ -159,6 +165,7 @@ export class Sandbox implements AsyncDisposable {
     await asE2b(() => this.handle.suspend())
   }
 
+  /** With the variables that were bound through this object; the pod is a new one. */
   async resume(): Promise<void> {
     await asE2b(() => this.handle.resume())
   }
@@ -174,32 +181,8 @@ export class Sandbox implements AsyncDisposable {
   }
 }
 
-interface ClaimLike {
-  metadata: { name: string; annotations?: Record<string, string>; creationTimestamp?: string }
-  spec: { warmPoolRef?: { name: string }; lifecycle?: { shutdownTime?: string } }
-}
-
-function infoOf(claim: unknown): SandboxInfo {
-  const { metadata, spec } = claim as ClaimLike
-  const end = spec.lifecycle?.shutdownTime
-  return {
-    sandboxId: metadata.name,
-    templateId: spec.warmPoolRef?.name ?? '',
-    metadata: parsed(metadata.annotations?.[metadataKey]),
-    startedAt: new Date(metadata.creationTimestamp ?? 0),
-    endAt: end === undefined ? undefined : new Date(end),
-  }
-}
-
-/** The annotation may have been edited by anybody: what is no record of texts counts as none. */
-function parsed(text: string | undefined): Record<string, string> {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}')
-    const entries = typeof value === 'object' && value !== null ? Object.entries(value) : []
-    return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
-  } catch {
-    return {}
-  }
+function unlessUnsupported(error: unknown): void {
+  if (!(error instanceof SandboxError && error.code === 'Unsupported')) throw error
 }
 
 async function withClient<T>(

@@ -1,4 +1,5 @@
-import { CorralError, DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
+import { boundedText, CorralError, DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
 import type { SandboxTransport } from '../connection/sandbox-transport.js'
 import { SandboxError } from '../sandbox-error.js'
 import { ProcessLines } from './process-lines.js'
@@ -6,6 +7,7 @@ import type { RuntimeKind } from './sandbox-runtime.js'
 
 const sandboxdPort = 8080
 const probeTimeoutMs = 10_000
+const maxProbeBytes = 64 * 1024
 
 export interface Detected {
   readonly kind: Exclude<RuntimeKind, 'pod-exec'>
@@ -35,11 +37,41 @@ export async function detectRuntime(
   const found = await ourDaemon(transport, fetch, options)
   if (found !== 'refused') {
     if (found) return found
-    if ((await answers(fetch, '/', signal)) === true) return { kind: 'legacy', boot: '' }
+    if ((await answers(fetch, '/', signal)) === 'yes') return { kind: 'legacy', boot: '' }
   }
   const sandboxd = await answers(authorize(transport.fetchTo(sandboxdPort)), '/v1/health', signal)
-  if (sandboxd === true) return { kind: 'sandboxd', boot: '' }
+  if (sandboxd === 'yes') return { kind: 'sandboxd', boot: '' }
   return found === 'refused' && sandboxd === 'refused' ? 'refused' : undefined
+}
+
+/**
+ * Asks for the runtime that the caller named. Without the question another program's page would be read as a file, and
+ * what is not gRPC would fail deep inside the client of it.
+ */
+export async function requireRuntime(
+  kind: Detected['kind'],
+  transport: SandboxTransport,
+  options: DetectOptions,
+): Promise<Detected> {
+  const port = kind === 'sandboxd' ? sandboxdPort : daemonPort
+  const fetch = options.authorize(transport.fetchTo(port))
+  let answer: Answer
+  if (kind === 'corral') {
+    const found = await ourDaemon(transport, fetch, options)
+    if (found && found !== 'refused') return found
+    answer = found ?? (await answers(fetch, '/healthz', options.signal))
+  } else {
+    answer = await answers(fetch, kind === 'sandboxd' ? '/v1/health' : '/', options.signal)
+    if (answer === 'yes') return { kind, boot: '' }
+  }
+  if (answer === 'silent') throw new SandboxError('ConnectionLost', `port ${port} of the sandbox does not answer`)
+  const what =
+    answer === 'refused'
+      ? `nothing listens on port ${port} of the sandbox`
+      : `what answers on port ${port} of the sandbox is another program`
+  throw new SandboxError('Unsupported', `${what}: runtime "${kind}" was asked for`, {
+    hint: 'Leave `runtime` out: then the SDK asks what runs inside.',
+  })
 }
 
 /** Our daemon, by a line that its first command goes over, or by its health; `refused` where no process listens. */
@@ -70,14 +102,26 @@ function isRefused(error: unknown): boolean {
   return error instanceof Error && /ECONNREFUSED|connection refused|refused/i.test(error.message)
 }
 
-async function answers(fetch: Fetch, path: string, signal: AbortSignal | undefined): Promise<boolean | 'refused'> {
+type Answer = 'yes' | 'other' | 'refused' | 'silent'
+
+async function answers(fetch: Fetch, path: string, signal: AbortSignal | undefined): Promise<Answer> {
   const timeout = AbortSignal.timeout(probeTimeoutMs)
+  let answer: Response
+  let text: string
   try {
-    const answer = await fetch(`http://sandbox${path}`, { signal: timeout })
-    const body = (await answer.json()) as { status?: unknown }
-    return answer.ok && body.status === 'ok'
+    answer = await fetch(`http://sandbox${path}`, { signal: timeout })
+    text = await boundedText(answer, maxProbeBytes)
   } catch (error) {
     if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
-    return isRefused(error) ? 'refused' : false // no JSON, or no answer: something else listens there
+    if (isRefused(error)) return 'refused'
+    // Not HTTP, or too much of it.
+    const isNonsense = /^HPE_/.test(errorCode(error) ?? '') || errorCode(error) === 'ProtocolViolation'
+    return isNonsense ? 'other' : 'silent'
+  }
+  try {
+    const body = JSON.parse(text) as { status?: unknown } | null
+    return answer.ok && body?.status === 'ok' ? 'yes' : 'other'
+  } catch {
+    return 'other'
   }
 }

@@ -160,7 +160,7 @@ class ProcessLine {
       onFree()
     })
     const first = frames.next()
-    first.catch(() => {}) // told by `begun`, and again to whoever reads
+    first.catch(() => {}) // reported by `begun` and by reading; unhandled here it would end the process
     return {
       begun: first.then(({ value, done }) => {
         if (done) throw new CorralError('ConnectionLost', 'the line to the sandbox broke')

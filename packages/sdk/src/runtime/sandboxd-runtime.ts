@@ -3,9 +3,11 @@ import { create } from '@bufbuild/protobuf'
 import { EmptySchema } from '@bufbuild/protobuf/wkt'
 import { type Client, Code, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node'
+import type { ByteStream } from '@corral/ports'
 import type { BytesIn, ErrorCode, Fetch, FileInfo, SignalName } from '@corral/protocol'
 import { ProcessService, Signal } from '@corral/protocol/process-service'
 import * as z from 'zod'
+import { ByteStreamSocket } from '../byte-stream-socket.js'
 import { SandboxError, toSandboxError } from '../sandbox-error.js'
 import type { FileEntry, ProcessEvent, ProcessSpec, RuntimeProcess, SandboxRuntime } from './sandbox-runtime.js'
 import { unsupported } from './unsupported.js'
@@ -34,12 +36,21 @@ const signals: Partial<Record<SignalName, Signal>> = {
 /** Upstream's sandboxd: gRPC for processes, REST for files below its root directory. */
 export function sandboxdRuntime(
   fetch: Fetch,
-  socket: () => Duplex,
+  dial: () => Promise<ByteStream>,
   onCut: (failure: SandboxError) => Promise<void>,
 ): SandboxRuntime & { close(): void } {
-  const manager = new Http2SessionManager('http://sandbox', {}, { createConnection: socket })
+  // Kept beside the session: an error it emits after the session manager has let go of it ends the program.
+  const failures: Failures = { last: undefined }
+  const createConnection = (): Duplex => {
+    failures.last = undefined
+    const onFailure = (failure: Error): void => {
+      failures.last = failure
+    }
+    return new ByteStreamSocket(dial(), { check: checkHttp2, onFailure })
+  }
+  const manager = new Http2SessionManager('http://sandbox', {}, { createConnection })
   const transport = createGrpcTransport({ baseUrl: 'http://sandbox', sessionManager: manager })
-  const processes = createClient(ProcessService, transport)
+  const processes: Processes = { client: createClient(ProcessService, transport), failures }
   const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
     let answer: Response
     try {
@@ -153,6 +164,28 @@ export function sandboxdRuntime(
   }
 }
 
+interface Failures {
+  last: Error | undefined
+}
+
+interface Processes {
+  readonly client: Client<typeof ProcessService>
+  /** Why the connection under the client broke. */
+  readonly failures: Failures
+}
+
+const settingsFrame = 4
+
+/** A server of HTTP/2 speaks first, with its settings. */
+function checkHttp2(first: Uint8Array): void {
+  const type = first[3]
+  if (type !== undefined && type !== settingsFrame)
+    throw new SandboxError(
+      'Unsupported',
+      'what answers on port 9090 of the sandbox is not sandboxd: it does not speak gRPC',
+    )
+}
+
 /**
  * A script whose arguments are paths as the REST side reads them: below the root directory, which is where commands start,
  * with or without its name in front.
@@ -167,7 +200,7 @@ function inRoot(script: string, paths: readonly string[]): string[] {
 const refuseTaken = '[ ! -e "$2" ] && [ ! -L "$2" ] || { echo "File exists" >&2; exit 17; }; '
 
 function startProcess(
-  client: Client<typeof ProcessService>,
+  { client, failures }: Processes,
   spec: ProcessSpec,
   onCut: (failure: SandboxError) => Promise<void>,
 ): RuntimeProcess {
@@ -183,14 +216,17 @@ function startProcess(
     const id = await processId
     for (let at = 0; at < data.length; at += maxStdinBytes) {
       const value = data.subarray(at, at + maxStdinBytes)
-      await translated(client.writeStdin({ processId: id, payload: { case: 'input', value } }))
+      await translated(failures, client.writeStdin({ processId: id, payload: { case: 'input', value } }))
     }
   }
   const end = async (): Promise<void> => {
     const id = await processId
     // Closing a terminal's input would close the terminal: end of file is a character there.
     if (pty) return write(Uint8Array.of(4))
-    await translated(client.writeStdin({ processId: id, payload: { case: 'eof', value: create(EmptySchema) } }))
+    await translated(
+      failures,
+      client.writeStdin({ processId: id, payload: { case: 'eof', value: create(EmptySchema) } }),
+    )
   }
   async function* events(): AsyncIterable<ProcessEvent> {
     let offset = 0
@@ -218,7 +254,7 @@ function startProcess(
       throw new SandboxError('ConnectionLost', 'the command was cut off')
     } catch (error) {
       begin.reject(error)
-      const failure = rpcFailure(error)
+      const failure = rpcFailure(failures, error)
       if (failure.code === 'ConnectionLost') await onCut(failure)
       throw failure
     } finally {
@@ -233,10 +269,10 @@ function startProcess(
     async kill(name) {
       const signal = signals[name]
       if (signal === undefined) throw unsupported(kind, `signal ${name}`)
-      await translated(client.sendSignal({ processId: await processId, signal }))
+      await translated(failures, client.sendSignal({ processId: await processId, signal }))
     },
     async resize({ columns, rows }) {
-      await translated(client.resizeTTY({ processId: await processId, cols: columns, rows }))
+      await translated(failures, client.resizeTTY({ processId: await processId, cols: columns, rows }))
     },
   }
 }
@@ -250,8 +286,8 @@ async function* outputOf(process: RuntimeProcess): AsyncIterable<Uint8Array> {
   }
 }
 
-async function simple(client: Client<typeof ProcessService>, command: string[]): Promise<void> {
-  const { exitCode, stderr } = await translated(client.execute({ config: { command } }))
+async function simple({ client, failures }: Processes, command: string[]): Promise<void> {
+  const { exitCode, stderr } = await translated(failures, client.execute({ config: { command } }))
   if (exitCode === 0) return
   const words = Buffer.from(stderr).toString('utf8').trim()
   const code = /No such file/.test(words) ? 'NotFound' : /File exists/.test(words) ? 'AlreadyExists' : 'CommandFailed'
@@ -270,19 +306,21 @@ const rpcCodes: Partial<Record<Code, ErrorCode>> = {
   [Code.Aborted]: 'ConnectionLost',
   [Code.Unavailable]: 'ConnectionLost',
   [Code.Unknown]: 'ConnectionLost',
+  [Code.Unimplemented]: 'Unsupported',
 }
 
-function rpcFailure(error: unknown): SandboxError {
+function rpcFailure({ last }: Failures, error: unknown): SandboxError {
   if (error instanceof SandboxError) return error
+  if (last) return toSandboxError(last)
   const rpc = ConnectError.from(error)
   return new SandboxError(rpcCodes[rpc.code] ?? 'InternalError', rpc.rawMessage, { cause: error })
 }
 
-async function translated<T>(call: Promise<T>): Promise<T> {
+async function translated<T>(failures: Failures, call: Promise<T>): Promise<T> {
   try {
     return await call
   } catch (error) {
-    throw rpcFailure(error)
+    throw rpcFailure(failures, error)
   }
 }
 

@@ -1,5 +1,6 @@
 import type { TaskEventBody } from '@corral/protocol'
-import { type TaskAction, taskLimits } from './plan.js'
+import { taskLimits } from '../task-state/task-limits.js'
+import type { TaskAction } from './plan.js'
 import { isAnnounced, stageOf } from './step-stages.js'
 
 const maxDetailCharacters = 2_000

@@ -1,6 +1,6 @@
 import type { AgentTask, Stored } from '@corral/resources'
 import { isAwaitingApproval } from '../plan-approval/await-approval.js'
-import { hasPassed, isActive, isFinished } from './stages.js'
+import { hasPassed, isActive, isFinished } from '../task-state/stages.js'
 
 /**
  * The places of the concurrency limit: the oldest waiting task gets the next free one. Follows every task by its

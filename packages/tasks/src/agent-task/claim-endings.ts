@@ -1,5 +1,5 @@
 import { findCondition, type SandboxClaim } from '@corral/resources'
-import type { Ending } from './plan.js'
+import type { Ending } from '../task-state/ending.js'
 
 /** Reasons on a claim's Ready condition that no waiting cures. */
 export const hopelessReasons: ReadonlySet<string> = new Set([

@@ -10,13 +10,11 @@ import {
   type Stored,
 } from '@corral/resources'
 import { checksTimeMs } from '../checks/task-checks.js'
-import { egressOf } from '../environment/phase-egress.js'
+import { egressAnnotation, egressOf } from '../environment/phase-egress.js'
+import { taskLimits } from '../task-state/task-limits.js'
+import { taskLabel } from '../task-state/task-marks.js'
 import { sandboxTrace } from '../tracing/task-spans.js'
 import { traceAnnotations, traceOf } from '../tracing/trace-context.js'
-import { taskLimits } from './plan.js'
-
-export const taskLabel = 'corral.dev/task'
-export const egressAnnotation = 'corral.dev/egress'
 
 export const poolDefaults: { pool: string } = { pool: 'default' }
 

@@ -2,10 +2,10 @@ import { type AgentTask, defaultTaskTimeoutSeconds } from '@corral/resources'
 import { checksTimeMs } from '../checks/task-checks.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import { isQuestionExpired, questionExpiredMessage, questionExpiryMs, waitedMs } from '../questions/question-status.js'
-import { type Ending, type TaskWorld, taskLimits } from './plan.js'
-import { hasPassed, isActive, stage } from './stages.js'
-
-export type EndReason = 'Cancelled' | 'Timeout' | 'BudgetExceeded' | 'QuestionExpired'
+import type { Ending, EndReason } from '../task-state/ending.js'
+import { hasPassed, isActive, stage } from '../task-state/stages.js'
+import { taskLimits } from '../task-state/task-limits.js'
+import type { TaskWorld } from './plan.js'
 
 type EndWorld = Pick<TaskWorld, 'task' | 'now' | 'budgetRefusal'>
 

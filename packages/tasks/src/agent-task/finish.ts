@@ -1,11 +1,11 @@
 import type { TaskEvent, TaskEventBody, TaskView } from '@corral/protocol'
 import type { AgentTask, FinalTaskPhase, Stored } from '@corral/resources'
 import { heldUntilOf } from '../held/hold.js'
+import type { Ending } from '../task-state/ending.js'
+import { endCondition } from '../task-state/stages.js'
 import { taskView } from '../task-view.js'
-import type { Ending } from './plan.js'
 import { appendIfRoom, tailIfRoom, writeStatus } from './recording.js'
 import { findRefused } from './refused-egress.js'
-import { endCondition } from './stages.js'
 import type { TaskPorts } from './task-ports.js'
 import { causeOf, type StatusChange, withStatus } from './task-status.js'
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { phaseOf, type StageCondition } from '../task-state/stages.js'
 import { sandboxNeededUntilMs } from './deadline.js'
 import { planTask, type TaskPlan, type TaskWorld } from './plan.js'
 import {
@@ -17,7 +18,6 @@ import {
   toSandbox,
   toSetup,
 } from './plan-worlds.test-suite.js'
-import { phaseOf, type StageCondition } from './stages.js'
 
 describe('S4-A4 S4-P2.3: the phase follows from the conditions', () => {
   it.each<[string, TaskShape, string]>([

@@ -1,6 +1,7 @@
 import type { AgentTask, Condition, SandboxClaim, Stored } from '@corral/resources'
-import { planTask, type TaskPlan, type TaskWorld, taskFinalizer } from './plan.js'
-import type { StageCondition } from './stages.js'
+import type { StageCondition } from '../task-state/stages.js'
+import { taskFinalizer } from '../task-state/task-marks.js'
+import { planTask, type TaskPlan, type TaskWorld } from './plan.js'
 
 export const t0 = new Date('2026-01-01T00:00:00Z')
 export const at = (seconds: number): Date => new Date(t0.getTime() + seconds * 1000)

@@ -394,6 +394,22 @@ describe('what a task needs next', () => {
       },
       does: ['run push'],
     },
+    ...[
+      { when: 'the push has not failed yet', failures: 0, does: [] },
+      { when: 'the remote was away', failures: 1, does: ['abortStep', 'finish Cancelled'] },
+    ].map(({ when, failures, does }) => ({
+      when: `it is cancelled while its work is pushed: ${when}`,
+      world: {
+        task: task({
+          passed: [...toEnd, 'ResultCollected'],
+          spec: { cancelRequested: true },
+          status: { outcome: 'changes' },
+        }),
+        claim: readyClaim,
+        step: { name: 'push', running: true, failures } as const,
+      },
+      does,
+    })),
     {
       when: 'nothing changed',
       world: {

@@ -1,6 +1,5 @@
 import type { AgentTask, SandboxClaim, Stored } from '@corral/resources'
 import { findCondition } from '@corral/resources'
-import { isIncomplete } from '../attempts/group.js'
 import { checksEnding, isPushWithheld, nextCheckMove } from '../checks/check-plan.js'
 import { egressOf } from '../environment/phase-egress.js'
 import { holdMove, inPlaceReason, isInPlace, type LetGoReason, letGoAnnotation } from '../held/hold.js'
@@ -8,10 +7,8 @@ import { isAwaitingApproval, whileWaiting } from '../plan-approval/await-approva
 import type { PlanDecision } from '../plan-approval/plan-decision.js'
 import { hasProposedPlan } from '../plan-approval/plan-status.js'
 import { questionExpiryMs, type TalkReport, unrecorded } from '../questions/question-status.js'
-import { needsFollowUp } from '../thread/queued-messages.js'
-import { claimFailed, egressUnsupported, hopelessReasons, lost, notReady, runtimeMissing } from './claim-endings.js'
-import { deadlineMs, type EndReason, endingFor, endReason } from './deadline.js'
-import type { PodProblem } from './pod-start.js'
+import type { Ending, EndReason } from '../task-state/ending.js'
+import { isIncomplete } from '../task-state/group.js'
 import {
   endCondition,
   hasFailed,
@@ -21,7 +18,13 @@ import {
   type StageCondition,
   stage,
   stageConditions,
-} from './stages.js'
+} from '../task-state/stages.js'
+import { taskLimits } from '../task-state/task-limits.js'
+import { taskFinalizer } from '../task-state/task-marks.js'
+import { needsFollowUp } from '../thread/queued-messages.js'
+import { claimFailed, egressUnsupported, hopelessReasons, lost, notReady, runtimeMissing } from './claim-endings.js'
+import { deadlineMs, endingFor, endReason } from './deadline.js'
+import type { PodProblem } from './pod-start.js'
 
 /** Work that takes time and goes on beside the reconciler; each is safe to repeat. */
 export type StepName =
@@ -74,13 +77,6 @@ export interface TaskWorld {
   now: Date
 }
 
-export interface Ending {
-  /** `Succeeded`, or a cause of `protocol`. */
-  code: string
-  message: string
-  hint?: string
-}
-
 export type TaskAction =
   | { kind: 'addFinalizer' | 'removeFinalizer' | 'createClaim' | 'abortStep' }
   /** `onlyUnchanged`: as it was read, since a follow-up may have taken it over meanwhile. */
@@ -114,22 +110,6 @@ export interface TaskPlan {
   actions: TaskAction[]
   requeueAfterMs?: number
 }
-
-export const taskLimits: {
-  provisioningMs: number
-  sandboxLostGraceMs: number
-  /** Sandboxes a task may lose before its agent has started. */
-  attempts: number
-  /** How often the pod of a claim that is not ready is looked at: nothing else tells of it. */
-  podLookMs: number
-} = {
-  provisioningMs: 5 * 60_000,
-  sandboxLostGraceMs: 30_000,
-  attempts: 3,
-  podLookMs: 2_000,
-}
-
-export const taskFinalizer = 'corral.dev/task'
 
 /** Timers of Node end at once beyond about 24 days. */
 const longestTimerMs = 24 * 60 * 60_000
@@ -333,7 +313,7 @@ function afterTheEnd(world: TaskWorld, deleting: boolean): TaskPlan {
     if (!claim.metadata.deletionTimestamp) actions.push({ kind: 'deleteClaim', onlyUnchanged })
     return { actions }
   }
-  // The record goes with the finalizer: not under the hands of a step that still writes to it.
+  // Removing the finalizer also removes the record; a step that still runs could write to it.
   if (deleting && !claim && !step?.running && task.metadata.finalizers?.includes(taskFinalizer))
     actions.push({ kind: 'removeFinalizer' })
   return { actions }

@@ -97,6 +97,7 @@ describe('what a pod says of processes the kernel ended', () => {
   })
 
   const oom: Eviction = { code: 'OutOfMemory', message: 'no memory', isOver: false }
+  const full: Eviction = { code: 'DiskLimit', message: limit, isOver: false }
 
   it('explains how the agent ended, and leaves a full disk its name', async () => {
     const ended = (reason: string): Promise<StepOutcome> =>
@@ -107,6 +108,40 @@ describe('what a pod says of processes the kernel ended', () => {
       message: 'exit code 3: no memory',
     })
     expect((await withEviction(ended('DiskFull'), find)).reason).toBe('DiskFull')
+  })
+
+  it.each<{ when: string; oomKills: number; reason: string; found?: Eviction; tells: string }>([
+    { when: 'a child ran out of memory', oomKills: 1, reason: 'AgentFailed', tells: 'OutOfMemory' },
+    { when: 'it ran out itself', oomKills: 2, reason: 'AgentKilled', tells: 'OutOfMemory' },
+    { when: 'it failed by itself', oomKills: 0, reason: 'AgentFailed', tells: 'AgentFailed' },
+    { when: 'set-up ran out before', oomKills: 0, reason: 'AgentKilled', found: oom, tells: 'AgentKilled' },
+    { when: 'it was evicted', oomKills: 0, reason: 'AgentKilled', found: full, tells: 'DiskLimit' },
+    { when: 'it was evicted after that', oomKills: 1, reason: 'AgentFailed', found: full, tells: 'DiskLimit' },
+    { when: 'the disk is full too', oomKills: 1, reason: 'DiskFull', tells: 'DiskFull' },
+  ])('believes the counters of the daemon when $when, without a wait', async ({ oomKills, reason, found, tells }) => {
+    let asked = 0
+    const find = async (): Promise<Eviction | undefined> => {
+      asked += 1
+      return found
+    }
+    const ended = Promise.resolve({ condition: 'AgentFinished' as const, reason, message: 'exit code 3', oomKills })
+    expect((await withEviction(ended, find)).reason).toBe(tells)
+    expect(asked).toBe(1)
+  })
+
+  it('names the limit of a pod of which the node has noted nothing yet', async () => {
+    const pod: Pod = { spec: { containers: [{ name: 'c', resources: { limits: { memory: '256Mi' } } }] } }
+    const client = { find: async () => pod } as unknown as Parameters<typeof findOomKill>[0]
+    const task = { metadata: { name: 't' }, status: { sandbox: { podName: 'p' } } } as Parameters<typeof findOomKill>[1]
+    expect(await findOomKill(client, task)).toBeUndefined()
+    const ended = Promise.resolve({
+      condition: 'AgentFinished' as const,
+      reason: 'AgentFailed',
+      message: 'exit code 3',
+      oomKills: 1,
+    })
+    const { message } = await withEviction(ended, (hasOomKill) => findOomKill(client, task, hasOomKill))
+    expect(message).toMatch(/^exit code 3: .* for want of memory \(its limit is 256Mi\)$/)
   })
 
   it('tells a sandbox that met its own limit from a disk that is full', async () => {

@@ -35,7 +35,8 @@ export function evictionOf(pod: Pod): Eviction | undefined {
   return undefined
 }
 
-export type FindEviction = () => Promise<Eviction | undefined>
+/** `hasOomKill`: the daemon has counted one, so that the pod is asked for its limit alone. */
+export type FindEviction = (hasOomKill?: boolean) => Promise<Eviction | undefined>
 
 const podNameAnnotation = 'agents.x-k8s.io/pod-name'
 
@@ -76,29 +77,33 @@ export function insteadOfLoss(action: TaskAction, eviction: Eviction | undefined
   return eviction ? { kind: 'finish', ending: eviction } : action
 }
 
+const wantOfMemory = 'the kernel ended a process of the sandbox for want of memory'
+
 /** Whether the kernel ended a process of the pod for want of memory since the agent, or before it set-up, started. Pure. */
 export function oomKillOf(pod: Pod, since: string | undefined): Eviction | undefined {
   const found = readOomKills(pod.metadata?.annotations)
   if (!found || (since !== undefined && Date.parse(found.lastAt) < Date.parse(since))) return undefined
+  return outOfMemory(pod)
+}
+
+function outOfMemory(pod: Pod): Eviction {
   const own = parseResources(pod.metadata?.annotations?.[resourcesAnnotation] ?? '')
   const memory = own?.memory ?? resourcesOfPod(pod).memory
   const limit = memory === undefined ? '' : ` (its limit is ${memory})`
-  return {
-    code: 'OutOfMemory',
-    message: `the kernel ended a process of the sandbox for want of memory${limit}`,
-    isOver: false,
-  }
+  return { code: 'OutOfMemory', message: `${wantOfMemory}${limit}`, isOver: false }
 }
 
-/** The same for the pod of a task. */
+/** The same for the pod of a task; with `isKnown` the node's note is not needed. */
 export async function findOomKill(
   client: Pick<KubeClient, 'find'>,
   task: Stored<AgentTask>,
+  isKnown = false,
 ): Promise<Eviction | undefined> {
   const { namespace = 'default' } = task.metadata
   const name = task.status?.sandbox?.podName
   try {
     const pod = name ? await client.find(Pods, { namespace, name }) : undefined
+    if (pod && isKnown) return outOfMemory(pod)
     // Conditions count whole seconds: set-up may have run out of memory in the second the agent started.
     const started = findCondition(task.status?.conditions ?? [], 'AgentStarted')
     const since = started && (task.status?.times?.runningAt ?? started.lastTransitionTime)
@@ -163,16 +168,24 @@ export async function explained<T>(work: Promise<T>, find: FindEviction): Promis
 export async function withEviction(work: Promise<StepOutcome>, find: FindEviction): Promise<StepOutcome> {
   const outcome = await explained(work, find)
   if (outcome.condition !== 'AgentFinished' || !explainedReasons.has(outcome.reason)) return outcome
-  const isBrief = outcome.reason === 'AgentFailed' && outcome.status?.exitCode !== killedExitCode
-  const eviction = await findWithin(find, isBrief ? failedTries : explainTries)
-  if (!eviction || (eviction.code === 'OutOfMemory' && outcome.reason === 'DiskFull')) return outcome
-  if (eviction.code === 'OutOfMemory')
-    return {
-      ...outcome,
-      reason: 'OutOfMemory',
-      message: `${outcome.message ?? 'the agent ended'}: ${eviction.message}`,
-    }
-  return { ...outcome, reason: eviction.code, message: eviction.message }
+  const { oomKills } = outcome
+  const eviction = await findWithin(() => find((oomKills ?? 0) > 0), triesFor(outcome))
+  const isMemory = eviction?.code === 'OutOfMemory'
+  if (eviction && !isMemory) return { ...outcome, reason: eviction.code, message: eviction.message }
+  // What the daemon counted is of the agent's own time; the node's note may be of set-up.
+  if (outcome.reason === 'DiskFull' || oomKills === 0 || !(eviction || oomKills)) return outcome
+  return {
+    ...outcome,
+    reason: 'OutOfMemory',
+    message: `${outcome.message ?? 'the agent ended'}: ${eviction?.message ?? wantOfMemory}`,
+  }
+}
+
+/** How long the node may take to say why. Where the daemon knows of memory, only a killed agent may have been evicted. */
+function triesFor({ reason, status, oomKills }: StepOutcome): number {
+  if (oomKills) return 1
+  if (reason !== 'AgentFailed' || status?.exitCode === killedExitCode) return explainTries
+  return oomKills === undefined ? failedTries : 1
 }
 
 /** Asks until there is an answer, or as often as said. */

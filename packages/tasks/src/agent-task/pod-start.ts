@@ -1,7 +1,7 @@
 import type { KubeClient } from '@corral/kube'
 import { type AgentTask, findCondition, type Pod, Pods, type SandboxClaim, type Stored } from '@corral/resources'
+import { hasPassed, isActive } from '../task-state/stages.js'
 import { findPodName } from './pod-eviction.js'
-import { hasPassed, isActive } from './stages.js'
 
 /** What keeps the pod of a sandbox from starting, in Kubernetes' own reason, and how long that may last. */
 export interface PodProblem {

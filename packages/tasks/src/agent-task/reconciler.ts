@@ -1,7 +1,7 @@
 import { type AgentTask, AgentTasks, type Stored } from '@corral/resources'
 import type { Reconcile } from '@corral/runtime'
 import { findClaim } from '../held/find-claim.js'
-import { beyondReach, withoutProvider } from '../places/beyond-reach.js'
+import { beyondReach, withoutProvider } from './beyond-reach.js'
 import { afterStep } from './ended-step.js'
 import { perform } from './perform.js'
 import { planTask } from './plan.js'

@@ -1,7 +1,8 @@
 import { CorralError } from '@corral/protocol'
 import { expect, it } from 'vitest'
 import { finalFailure, TaskError } from '../task-error.js'
-import { type StepName, taskLimits } from './plan.js'
+import { taskLimits } from '../task-state/task-limits.js'
+import type { StepName } from './plan.js'
 import { judgeFailure, retryMs } from './step-failure.js'
 
 it.each<{ when: string; step: StepName; error: unknown; failures: number; means: unknown }>([
@@ -32,6 +33,20 @@ it.each<{ when: string; step: StepName; error: unknown; failures: number; means:
     error: new TaskError('PushFailed', 'no answer'),
     failures: 3,
     means: undefined,
+  },
+  {
+    when: 'the remote is a directory that is not mounted at the moment',
+    step: 'push',
+    error: new TaskError('RepositoryNotFound', 'there is no git repository at /srv/project.git'),
+    failures: 3,
+    means: undefined,
+  },
+  {
+    when: 'the directory stays away',
+    step: 'push',
+    error: new TaskError('RepositoryNotFound', 'there is no git repository at /srv/project.git'),
+    failures: 12,
+    means: { condition: 'Pushed', code: 'RepositoryNotFound' },
   },
   {
     when: 'the remote stays away',

@@ -1,8 +1,8 @@
 import { isTaskCause } from '@corral/protocol'
 import { type AgentTaskStatus, errorCode } from '@corral/resources'
 import { TaskError } from '../task-error.js'
+import type { StageCondition } from '../task-state/stages.js'
 import type { StepName } from './plan.js'
-import type { StageCondition } from './stages.js'
 
 export interface StepFailure {
   condition: StageCondition
@@ -50,6 +50,9 @@ const maxFailures = 14
 /** A remote that is away is asked again for about six minutes. */
 const maxPushFailures = 12
 
+/** How a remote that is away is told: no answer, or, where it is a directory, a file system that is not mounted. */
+const awayAtPush = new Set(['PushFailed', 'RepositoryNotFound'])
+
 /** How long a step waits after so many failures in a row. */
 export function retryMs(step: StepName, failures: number): number {
   return step === 'push' ? Math.min(60_000, 500 * 2 ** failures) : Math.min(5_000, 100 * 2 ** failures)
@@ -69,7 +72,7 @@ export function judgeFailure(step: StepName, error: unknown, failures: number): 
   // The node evicts the sandbox that fills the disk within seconds; a step that fails before that can still succeed.
   const isFinal = error instanceof TaskError && error.details.isFinal === true
   if (fullDisk.has(code) && !isFinal && failures < maxDiskFullFailures) return undefined
-  if (step === 'push' && code === 'PushFailed' && failures < maxPushFailures) return undefined
+  if (step === 'push' && awayAtPush.has(code) && failures < maxPushFailures) return undefined
   if (error instanceof TaskError && isTaskCause(error.code))
     return {
       condition: conditionFor(step, code),

@@ -3,7 +3,7 @@ import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
 import type { TaskClient } from '../places/place-client.js'
 import type { TaskRecords } from '../records/task-records.js'
 import type { StepOutcome } from '../steps/step.js'
-import type { EndReason } from './deadline.js'
+import type { EndReason } from '../task-state/ending.js'
 import type { StepName } from './plan.js'
 import type { StepRunner } from './step-runner.js'
 

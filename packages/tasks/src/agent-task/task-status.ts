@@ -7,7 +7,7 @@ import {
   setCondition,
 } from '@corral/resources'
 import { inputConditions, withoutTalk } from '../questions/question-status.js'
-import { type endCondition, phaseOf, type StageCondition } from './stages.js'
+import { type endCondition, phaseOf, type StageCondition } from '../task-state/stages.js'
 
 export interface StatusChange {
   condition: StageCondition | typeof endCondition

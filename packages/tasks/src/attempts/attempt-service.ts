@@ -9,9 +9,9 @@ import type {
 } from '@corral/protocol'
 import { type AgentTask, AgentTasks, isAlreadyExists, type Stored } from '@corral/resources'
 import type { Retry } from '../task-retry.js'
+import { attemptBranch, type Group } from '../task-state/group.js'
 import { taskView } from '../task-view.js'
 import { firstAttempt, groupView, picksOf } from './attempts.js'
-import { attemptBranch, type Group } from './group.js'
 import { pickOf } from './pick.js'
 
 /** What a request became; for attempts the first one, and the ids of all. */

@@ -1,10 +1,10 @@
 import type { KubeClient } from '@corral/kube'
 import type { CompleteTaskRequest, GroupView } from '@corral/protocol'
 import { type AgentTask, AgentTasks, isAlreadyExists, type Stored } from '@corral/resources'
-import { phaseOf } from '../agent-task/stages.js'
 import { TaskError } from '../task-error.js'
+import { allAttempts, attemptBranch, attemptName, type Group, groupCompleteAnnotation } from '../task-state/group.js'
+import { phaseOf } from '../task-state/stages.js'
 import { taskView } from '../task-view.js'
-import { allAttempts, attemptBranch, attemptName, type Group, groupCompleteAnnotation } from './group.js'
 
 /** Longest branch that still has room for the number of an attempt. */
 const maxBranchCharacters = 190

@@ -1,7 +1,7 @@
 import type { AgentTask, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
+import { allAttempts, attemptName, groupCompleteAnnotation, isIncomplete } from '../task-state/group.js'
 import { groupView, membersOf } from './attempts.js'
-import { allAttempts, attemptName, groupCompleteAnnotation, isIncomplete } from './group.js'
 import { pickOf } from './pick.js'
 
 const agents = [{ name: 'claude' }, { name: 'codex' }, { name: 'claude' }]

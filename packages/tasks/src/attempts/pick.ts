@@ -1,8 +1,8 @@
 import type { AgentTask, Stored } from '@corral/resources'
-import { isFinished, phaseOf } from '../agent-task/stages.js'
 import { TaskError } from '../task-error.js'
 import { type Retry, retryOf } from '../task-retry.js'
-import { type Group, pickName } from './group.js'
+import { type Group, pickName } from '../task-state/group.js'
+import { isFinished, phaseOf } from '../task-state/stages.js'
 
 /** What a pick comes to: the task that already pushes it, or the one to make. */
 export type Pick =

@@ -62,7 +62,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   }
   const inTurn = createRequestTurns()
   const take = (request: IncomingMessage, response: ServerResponse): void => {
-    // It hung up while it waited for its turn.
+    // The client closed the connection while its request waited in the queue.
     if (response.destroyed) return
     serve(request, response, state).catch((error: unknown) => {
       options.log.warn('broker request failed', { error: messageOf(error) })
@@ -77,7 +77,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     socket.on('error', () => undefined)
     socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
   })
-  // How long a sandbox may take to say what it wants, not how long the model may take to answer.
+  // This limits how long a sandbox may take to send its request, not how long the model may take to answer.
   server.requestTimeout = 5 * 60_000
   server.headersTimeout = 30_000
   server.maxConnections = maxConnections
@@ -179,7 +179,7 @@ async function pass(
 
 function tooLarge(request: IncomingMessage, response: ServerResponse, provider: Provider, maxBytes: number): void {
   refuse(response, provider, 413, `the request has more than ${maxBytes} bytes`, { connection: 'close' })
-  // What is still on its way is not read.
+  // The rest of the request body is not read.
   request.unpipe()
   request.pause()
   response.once('finish', () => request.destroy())
@@ -208,7 +208,7 @@ const notForwarded = new Set([
   'transfer-encoding',
   'upgrade',
   'expect',
-  // A compressed answer could not be counted on its way.
+  // Tokens are counted while the answer is passed on, which a compressed answer would prevent.
   'accept-encoding',
 ])
 

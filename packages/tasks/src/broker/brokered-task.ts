@@ -1,9 +1,9 @@
 import type { Provider } from '@corral/agents'
 import type { AgentTask, Stored } from '@corral/resources'
 import { providerNameOf } from '../agent-spec.js'
-import { hasPassed, isFinished } from '../agent-task/stages.js'
 import type { Spent, UsageRecord } from '../agent-task/usage-record.js'
 import { isRepairing } from '../checks/check-plan.js'
+import { hasPassed, isFinished } from '../task-state/stages.js'
 import type { ModelProviders } from './model-providers.js'
 
 /** What the broker asks about a task before it lets a request through. */
@@ -44,7 +44,7 @@ export function overBudget({
     return `the task has used ${spent.tokens} of its ${maxTokens} tokens`
   if (maxCostUsd === undefined) return undefined
   if (spent.costUsd >= maxCostUsd) return `the task has spent ${spent.costUsd} of its ${maxCostUsd} US dollars`
-  // Going on would spend an amount that nothing holds.
+  // Without a price the amount spent is unknown, and the budget could not stop it.
   if (spent.unpricedModel !== undefined)
     return `the price of the model "${spent.unpricedModel}" is not known, so max_cost_usd cannot be held; set max_tokens or add the price to prices.json`
   return undefined

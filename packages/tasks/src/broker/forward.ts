@@ -22,7 +22,7 @@ export interface ForwardedCall {
   path: string
   agents: UpstreamAgents
   patience: Patience
-  /** Told whenever the provider says "not now", and for how long. */
+  /** Called whenever the provider is too busy to answer, with the time until the next try. */
   onBusy(waitMs: number): void
   now(): number
 }

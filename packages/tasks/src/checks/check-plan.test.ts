@@ -1,7 +1,8 @@
 import type { AgentTask, Condition, SandboxClaim, Stored } from '@corral/resources'
 import { expect, it } from 'vitest'
-import { planTask, type TaskWorld, taskFinalizer } from '../agent-task/plan.js'
+import { planTask, type TaskWorld } from '../agent-task/plan.js'
 import { mayUseModel } from '../broker/brokered-task.js'
+import { taskFinalizer } from '../task-state/task-marks.js'
 
 const t0 = new Date('2026-01-01T00:00:00Z')
 const at = (seconds: number): Date => new Date(t0.getTime() + seconds * 1000)

@@ -1,8 +1,8 @@
 import { type AgentTask, defaultTaskTimeoutSeconds } from '@corral/resources'
-import type { EndReason } from '../agent-task/deadline.js'
-import { hasPassed, stage } from '../agent-task/stages.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import { isQuestionExpired, questionExpiredMessage, questionExpiryMs, waitedMs } from '../questions/question-status.js'
+import type { EndReason } from '../task-state/ending.js'
+import { hasPassed, stage } from '../task-state/stages.js'
 import { checksOf } from './task-checks.js'
 
 /** What checks need next, once the agent has ended. `over`: nothing, the result can be taken out. */

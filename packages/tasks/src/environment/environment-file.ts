@@ -2,6 +2,7 @@ import {
   type EnvironmentRequest,
   environmentFilePath,
   environmentFileSchema,
+  environmentJsonSchema,
   environmentRequest,
   issueWords,
   maxEnvironmentFileBytes,
@@ -22,13 +23,34 @@ export function parseEnvironmentFile(
   if (writtenOut(content) > maxWrittenOut)
     throw invalid(name, `has more than ${maxWrittenOut} letters once what its aliases stand for is written out`)
   const read = environmentFileSchema.safeParse(content)
-  if (!read.success) throw invalid(name, issueWords(read.error.issues, 'the file').slice(0, 5).join('; '))
+  if (!read.success) throw invalid(name, issueWords(read.error.issues, 'the file', fieldsAt).slice(0, 5).join('; '))
   const request = environmentRequest(read.data, part)
   if (request) return request
   const parts = Object.keys(read.data.parts ?? {})
   throw new TaskError('EnvironmentInvalid', `${name} has no part "${part}"`, {
     hint: parts.length > 0 ? `Its parts: ${parts.join(', ')}.` : 'It has no `parts`: leave --part out.',
   })
+}
+
+interface SchemaNode {
+  properties?: Record<string, SchemaNode>
+  additionalProperties?: SchemaNode | boolean
+  items?: SchemaNode
+}
+
+/** The fields of the object at this place of the file. */
+function fieldsAt(path: readonly PropertyKey[]): string[] {
+  const root: SchemaNode = environmentJsonSchema() // made by zod from our own schema
+  const node = path.reduce<SchemaNode | undefined>((at, part) => at && below(at, part), root)
+  return Object.keys(node?.properties ?? {})
+}
+
+function below(
+  { properties, additionalProperties: other, items }: SchemaNode,
+  part: PropertyKey,
+): SchemaNode | undefined {
+  if (typeof part === 'number') return items
+  return properties?.[String(part)] ?? (typeof other === 'object' ? other : undefined)
 }
 
 /** Four times what a file may have: an alias is there to save some repetition. */

@@ -9,15 +9,16 @@ import {
   SandboxClaims,
   type Stored,
 } from '@corral/resources'
-import { egressAnnotation } from '../agent-task/claim.js'
 import { claimNameOf } from '../held/find-claim.js'
 import { TaskError } from '../task-error.js'
-import { egressOf, isGranted, type NetworkPhase } from './phase-egress.js'
+import { egressAnnotation, egressOf, isGranted, type NetworkPhase } from './phase-egress.js'
 
 /** The network as it stands once a phase has begun. */
 export interface PhaseNetwork {
   /** The package mirror is served on the sandbox's loopback. */
   hasPackages: boolean
+  /** Something was asked for, and nodes open nothing by name. */
+  isUnsupported?: boolean
 }
 
 export interface NetworkPhasePorts {
@@ -44,7 +45,8 @@ export async function enterPhase(
   signal: AbortSignal,
 ): Promise<PhaseNetwork> {
   // Where set-up may reach nothing, the agent may neither: there is nothing to close.
-  if (ports.hasEgressByName === false || egressOf(task, 'setup').length === 0) return { hasPackages: false }
+  if (egressOf(task, 'setup').length === 0) return { hasPackages: false }
+  if (ports.hasEgressByName === false) return { hasPackages: false, isUnsupported: true }
   const wanted = egressOf(task, phase).join(', ')
   if (!(await ask(ports, task, wanted))) return { hasPackages: false }
   const state = await confirmation(ports, task, wanted, signal)

@@ -1,5 +1,8 @@
 import type { AgentTask } from '@corral/resources'
 
+/** On a claim, and from there on its pod: what the sandbox may reach. */
+export const egressAnnotation = 'corral.dev/egress'
+
 /** Parts of a task that may reach different places: set-up, and everything from the agent on. */
 export type NetworkPhase = 'setup' | 'agent'
 

@@ -37,15 +37,3 @@ export async function setupSecrets(
     redact: (text) => values.reduce((redacted, value) => redacted.replaceAll(value, hidden), text),
   }
 }
-
-/**
- * In: CORRAL_SETUP_OF. Ends what set-up has left running: its environment still has the secrets, and the agent, who is the
- * same user, could read them there.
- */
-export const endSetupScript: string = `for entry in /proc/[0-9]*; do
-  pid=\${entry#/proc/}
-  if [ "$pid" = $$ ] || [ "$pid" = "$PPID" ]; then continue; fi
-  if tr '\\0' '\\n' < "$entry/environ" 2> /dev/null | grep -qxF "CORRAL_SETUP_SECRETS=$CORRAL_SETUP_OF"; then kill -9 "$pid" 2> /dev/null; fi
-done
-exit 0
-`

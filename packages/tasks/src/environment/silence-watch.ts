@@ -1,5 +1,5 @@
 import { taskWarning } from '@corral/protocol'
-import type { SandboxContext } from '../steps/step.js'
+import type { SandboxContext } from './sandbox-context.js'
 
 const silentAfterMs = 60_000
 

@@ -1,7 +1,7 @@
 import type { KubeClient } from '@corral/kube'
 import { environmentFilePath, type TaskEventBody, taskWarning } from '@corral/protocol'
 import { type AgentTask, type Pod, Pods, type RefusedHost, readEgressRefused } from '@corral/resources'
-import type { SandboxContext } from '../steps/step.js'
+import type { SandboxContext } from './sandbox-context.js'
 import { grantCommand } from './task-environment.js'
 
 type Refused = Pick<RefusedHost, 'host' | 'process'>

@@ -1,4 +1,4 @@
-import { checkedUid } from '../records/task-records.js'
+import { checkedUid } from '../task-uid.js'
 import type { StoredEvent } from './event-lines.js'
 import { type EventLog, type EventLogTail, onceKey, remember } from './event-log.js'
 import { Followers } from './followers.js'

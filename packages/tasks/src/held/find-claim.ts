@@ -8,7 +8,7 @@ import {
   SandboxClaims,
   type Stored,
 } from '@corral/resources'
-import { hasPassed, isActive } from '../agent-task/stages.js'
+import { hasPassed, isActive } from '../task-state/stages.js'
 import { holdLeftMs } from './hold.js'
 
 /** The claim of a task's sandbox: named after the task, or after the one whose sandbox it took over. */

@@ -1,6 +1,6 @@
 import type { AgentTask, Stored } from '@corral/resources'
-import type { Ending } from '../agent-task/plan.js'
-import { hasPassed, isFinished, stage } from '../agent-task/stages.js'
+import type { Ending } from '../task-state/ending.js'
+import { hasPassed, isFinished, stage } from '../task-state/stages.js'
 
 /** On an ended task: its sandbox is no longer held, and why. Written before the sandbox goes. */
 export const letGoAnnotation = 'corral.dev/sandbox-let-go'

@@ -1,10 +1,9 @@
 import type { KubeClient } from '@corral/kube'
 import type { TaskView } from '@corral/protocol'
-import { type AgentTask, isConflict, type Stored } from '@corral/resources'
-import { isFinished, phaseOf, stage } from '../agent-task/stages.js'
+import { type AgentTask, AgentTasks, isConflict, type Stored } from '@corral/resources'
 import { TaskError } from '../task-error.js'
-import { holdLeftMs, letGoAnnotation } from './hold.js'
-import { noteLetGo } from './take-claim.js'
+import { isFinished, phaseOf, stage } from '../task-state/stages.js'
+import { holdLeftMs, type LetGoReason, letGoAnnotation } from './hold.js'
 
 export interface HeldService {
   /** Lets the sandbox of an ended task go before its time. `SandboxNotHeld` where it holds none. */
@@ -41,4 +40,14 @@ export async function releaseSandbox(
 function isKept(task: AgentTask): boolean {
   const isWanted = task.spec.keepSandbox === true && stage(task, 'Succeeded')?.status === 'False'
   return task.status?.sandbox !== undefined && (isWanted || task.status.sandbox.kept === true)
+}
+
+/** Notes on an ended task that its sandbox is no longer held. */
+export async function noteLetGo(
+  client: Pick<KubeClient, 'update'>,
+  task: Stored<AgentTask>,
+  reason: LetGoReason,
+): Promise<Stored<AgentTask>> {
+  const annotations = { ...task.metadata.annotations, [letGoAnnotation]: reason }
+  return client.update(AgentTasks, { ...task, metadata: { ...task.metadata, annotations } })
 }

@@ -10,7 +10,7 @@ import {
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
-import { taskLabel } from '../agent-task/claim.js'
+import { taskLabel } from '../task-state/task-marks.js'
 
 /** On claims in another cluster: whose they are. An owner reference to an object of another cluster would be collected. */
 export const taskUidLabel = 'corral.dev/task-uid'

@@ -1,6 +1,6 @@
 import { type AgentTask, defaultHoldSandboxSeconds } from '@corral/resources'
-import type { Ending } from '../agent-task/plan.js'
-import { hasPassed, stage } from '../agent-task/stages.js'
+import type { Ending } from '../task-state/ending.js'
+import { hasPassed, stage } from '../task-state/stages.js'
 import { decisionOf, isExpired, type PlanDecision } from './plan-decision.js'
 
 export interface WaitingWorld {

@@ -1,7 +1,7 @@
 import type { PlanVerdict } from '@corral/protocol'
 import type { AgentTask, Stored } from '@corral/resources'
-import { isFinished, phaseOf } from '../agent-task/stages.js'
 import { TaskError } from '../task-error.js'
+import { isFinished, phaseOf } from '../task-state/stages.js'
 
 export type PlanDecision = NonNullable<AgentTask['spec']['decision']>
 

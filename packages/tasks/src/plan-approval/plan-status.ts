@@ -1,5 +1,5 @@
 import type { AgentTask, AgentTaskStatus, Condition, Stored } from '@corral/resources'
-import { phaseOf, stage } from '../agent-task/stages.js'
+import { phaseOf, stage } from '../task-state/stages.js'
 import { agentRunOf } from './agent-run.js'
 import type { PlanDecision } from './plan-decision.js'
 

@@ -1,7 +1,7 @@
 import type { AnswerQuestionRequest } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus, Stored } from '@corral/resources'
-import { isFinished, phaseOf } from '../agent-task/stages.js'
 import { TaskError } from '../task-error.js'
+import { isFinished, phaseOf } from '../task-state/stages.js'
 
 type Question = NonNullable<AgentTaskStatus['input']>['questions'][number]
 export type QuestionAnswer = NonNullable<AgentTask['spec']['answers']>[number]

@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { KubeClient } from '@corral/kube'
 import { AgentTasks } from '@corral/resources'
-import { checkedUid } from './task-records.js'
+import { checkedUid } from '../task-uid.js'
 
 /** The uid a restored task had before: its record still lies under that one. */
 export const restoredFromAnnotation = 'corral.dev/restored-from'

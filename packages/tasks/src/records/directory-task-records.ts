@@ -3,9 +3,9 @@ import { copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } fro
 import { dirname, join } from 'node:path'
 import { type FileEventLogOptions, fileEventLog } from '../event-log/file-event-log.js'
 import { TaskError } from '../task-error.js'
+import { checkedUid } from '../task-uid.js'
 import {
   checkedPartName,
-  checkedUid,
   partialSuffix,
   type RecordCollection,
   type RecordPart,

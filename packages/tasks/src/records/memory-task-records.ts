@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryEventLog } from '../event-log/memory-event-log.js'
 import { TaskError } from '../task-error.js'
+import { checkedUid } from '../task-uid.js'
 import {
   checkedPartName,
-  checkedUid,
   type RecordCollection,
   type RecordPart,
   type RecordWriter,

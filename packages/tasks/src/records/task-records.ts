@@ -69,12 +69,6 @@ export interface TaskRecords {
   close(): Promise<void>
 }
 
-/** A uid names a directory or a row: anything else is refused before it is part of a path. */
-export function checkedUid(uid: string): string {
-  if (!/^[A-Za-z0-9-]{1,64}$/.test(uid)) throw new TaskError('BadRequest', `"${uid.slice(0, 80)}" is not a task uid`)
-  return uid
-}
-
 /** The name of a part in a collection; agents choose it, so what could leave the collection's directory is refused. */
 export function checkedPartName(part: `${RecordCollection}/${string}`): string {
   const name = part.slice(part.indexOf('/') + 1)

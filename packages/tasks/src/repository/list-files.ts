@@ -1,5 +1,10 @@
-import type { KeyFile } from '../environment/build/environment-key.js'
 import type { Git } from '../git/git.js'
+
+/** A file of the repository, by the id of its content. */
+export interface KeyFile {
+  path: string
+  oid: string
+}
 
 /** Files of a commit whose paths are wanted, by the ids of their contents; links and submodules are none. */
 export async function listFiles(

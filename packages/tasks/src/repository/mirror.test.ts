@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createGit } from '../git/git.js'
-import { KeyedLock } from './keyed-lock.js'
+import { KeyedLock } from '../keyed-lock.js'
 import { createMirrors } from './mirror.js'
 
 let directory: string

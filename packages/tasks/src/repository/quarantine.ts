@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Confine } from '../git/confine.js'
 import { type ConfinedGit, createConfinedGit } from '../git/confined-git.js'
 import { GitError, type GitOptions, lastLines } from '../git/git.js'
+import { maxResultBytes } from '../sandbox/collected-work.js'
 import { TaskError } from '../task-error.js'
 import { type BundleHeader, readBundleHeader } from './bundle-header.js'
 import { newPointers } from './new-pointers.js'
@@ -32,7 +33,7 @@ const mebibyte = 1024 * 1024
 export const quarantineLimits: Readonly<QuarantineLimits> = {
   bundleBytes: 512 * mebibyte,
   objectBytes: 512 * mebibyte,
-  changedBytes: 2048 * mebibyte,
+  changedBytes: maxResultBytes,
   directoryBytes: 32 * mebibyte,
   memoryBytes: 2048 * mebibyte,
   cpuSeconds: 120,
@@ -235,5 +236,6 @@ function tooLarge(limit: keyof QuarantineLimits, limits: QuarantineLimits, what:
   return new TaskError('ResultTooLarge', `the result is larger than allowed: ${what} (${limit} ${limits[limit]})`, {
     hint: 'Keep build products and generated data out of the commit, then retry.',
     cause,
+    details: { limit },
   })
 }

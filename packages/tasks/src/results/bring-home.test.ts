@@ -121,7 +121,7 @@ describe('what cannot be done whole is refused, and the work tree stays as it is
       when: 'a rebase is going on',
       given: () => mkdirSync(join(top, '.git/rebase-merge')),
       code: 'ApplyNotPossible',
-      says: /in the middle of a merge or rebase/,
+      says: /merge or rebase is going on/,
     },
     {
       when: 'its configuration runs a program for files, which the task could have written',

@@ -1,14 +1,14 @@
+import { branchOf } from '../task-state/branch-of.js'
 import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ApplyHow, AppliedChange } from '@corral/protocol'
 import type { AgentTask, Stored } from '@corral/resources'
-import { phaseOf } from '../agent-task/stages.js'
+import { phaseOf } from '../task-state/stages.js'
 import { type Git, GitError } from '../git/git.js'
-import { KeyedLock } from '../repository/keyed-lock.js'
+import { KeyedLock } from '../keyed-lock.js'
 import { localPathOf } from '../repository/local-repository.js'
 import { parseRepositoryUrl } from '../repository/repository-url.js'
-import { branchOf } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
 
 /** Brings the change of a task into the work tree of its repository, where that lies on this machine. */
@@ -51,7 +51,7 @@ export function refusalOf(state: WorkTreeState, task: Stored<AgentTask>, top: st
   const base = task.status?.baseBranch ?? task.spec.baseBranch
   if (!state.isOwn) return not(`${top} belongs to another user than the one that runs the platform`)
   if (state.isBusy)
-    return not(`somebody is in the middle of a merge or rebase in ${top}`, {
+    return not(`a merge or rebase is going on in ${top}`, {
       hint: 'Finish it, or end it with `git merge --abort` or `git rebase --abort`.',
     })
   if (state.branch === undefined)

@@ -7,6 +7,7 @@ import { quietGit } from './quiet-git.js'
  * Names are read as lines. A line break in a name stands as the byte 1 until `real_name` turns it back.
  */
 export const collectFiles: string = `as_lines() { tr '\\n\\000' '\\001\\n'; }
+real_names() { tr '\\n\\001' '\\000\\n'; }
 real_name() {
   REAL=$1
   case "$1" in *"$soh"*) REAL=$(printf '%s.' "$1" | tr '\\001' '\\n') && REAL=\${REAL%.} ;; esac
@@ -15,6 +16,7 @@ real_name() {
 # Fills the index with the files below a directory. $1: the function that runs git there, $2: the directory.
 add_files() {
   broken_links "$2" "$3" > "$INDEX.broken"
+  too_large "$1" "$3" > "$INDEX.large"
   add_but_broken "$1"
   if [ -s "$INDEX.errors" ] && grep -q '^fatal: unable to stat' "$INDEX.errors"; then
     # Names in a directory that may be listed but not entered.
@@ -22,21 +24,38 @@ add_files() {
     add_but_broken "$1"
   fi
   left_out "$3" < "$INDEX.broken"
+  while IFS= read -r path; do warn FileTooLarge "$3$path"; done < "$INDEX.large"
   if [ -s "$INDEX.errors" ]; then
     if grep -qE '^fatal:|No space left|quota exceeded' "$INDEX.errors"; then cat "$INDEX.errors" >&2; return 1; fi
-    sed -n "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" "$INDEX.errors" | sort -u | left_out "$3"
-    { "$1" ls-files --others --exclude-standard; "$1" diff-files --name-only; } 2>/dev/null | grep -v '/$' | sort -u |
-      left_out "$3"
+    # git cuts its own line short where the path is longer than a path may be: the beginning has to do.
+    sed -n -e "s/^warning: could not open directory '\\(.*\\)': .*/\\1/p" -e t \\
+      -e "s/^warning: could not open directory '\\(.\\{1,200\\}\\).*/\\1.../p" "$INDEX.errors" | sort -u | left_out "$3"
+    { "$1" ls-files --others --exclude-standard; "$1" diff-files --name-only; } 2>/dev/null | grep -v '/$' |
+      grep -vxF -f "$INDEX.large" | sort -u | left_out "$3"
   fi
   plain_nested "$1" "$2" "$3"
 }
 add_but_broken() {
-  if [ -s "$INDEX.broken" ]; then
-    { echo .; sed 's/^/:(exclude,literal)/' "$INDEX.broken"; } |
+  if [ -s "$INDEX.broken" ] || [ -s "$INDEX.large" ]; then
+    { echo .; sed 's/^/:(exclude,literal)/' "$INDEX.broken" "$INDEX.large"; } |
       "$1" add --all --ignore-errors --pathspec-from-file=- > /dev/null 2> "$INDEX.errors"
   else
     "$1" add --all --ignore-errors -- . > /dev/null 2> "$INDEX.errors"
   fi
+}
+# Files larger than a result may hold, which would take everything else with them. One that git ignores, or that is as
+# the base has it, is no work.
+find_large() {
+  (cd -- "$REPO" && find . \\( -name .git -o -name node_modules \\) -prune -o -type f -size "+\${MAX_FILE_BYTES}c" -print) 2>/dev/null |
+    sed 's|^\\./||' | head -n 20 > "$WORK/too-large"
+}
+too_large() { # the function that runs git, the path of its directory from the top
+  while IFS= read -r path; do
+    case "$path" in "$2"*) path=\${path#"$2"} ;; *) continue ;; esac
+    if [ -n "$("$1" ls-files --others --modified --exclude-standard -- ":(literal)$path" 2>/dev/null)" ]; then
+      printf '%s\\n' "$path"
+    fi
+  done < "$WORK/too-large"
 }
 # Names paths, one a line, that are not part of the result.
 left_out() { # the path of their directory from the top
@@ -111,6 +130,7 @@ is_published() {
 state_of_inner() {
   rm -f "$INDEX.inner"
   cp -p -- "$INNER_GIT/index" "$INDEX.inner" 2>/dev/null
+  if inner ls-files -v > "$INDEX.flags" 2>/dev/null; then look_at_all inner "$INNER" "$INNER_GIT"; fi
   inner add --all --ignore-errors -- . > /dev/null 2>&1
   tree=$(inner write-tree 2>/dev/null)
   if [ -n "$tree" ] && [ "$tree" != "$(tree_of "$INNER_HEAD")" ]; then commit_tree "$tree" "$MESSAGE" -p "$INNER_HEAD"
@@ -122,7 +142,7 @@ open_inner() {
     INNER_HEAD=$(git --git-dir="$INNER_GIT" rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null)
 }
 # The link of a submodule stays where the last commit has it, unless it moved to a commit others can fetch. What was done
-# inside is not part of the result: nobody would find the commit the link names. It is kept beside it.
+# inside is not part of the result: no clone could fetch the commit that the link names. It is kept beside it.
 keep_submodule() { # function that runs git, path for it, directory, path from the top
   open_inner "$3" || return 0
   was=$(ours rev-parse --verify --quiet "$BASE_COMMIT:$4")
@@ -149,23 +169,44 @@ nested_tree() {
   tree_git read-tree --empty && add_files tree_git "$TREE" "$1" 1>&2 && tree_git write-tree
 }
 
+# Files the agent told git not to look at are part of its work all the same, and gone where they are gone. The answer of
+# \`ls-files -v\` is in $INDEX.flags.
+look_at_all() { # the function that runs git, its directory, the repository
+  if ! grep -q '^[a-zS]' "$INDEX.flags"; then return 0; fi
+  sed -n 's/^[a-z] //p' "$INDEX.flags" | "$1" update-index --no-assume-unchanged --stdin
+  "$1" ls-files -v -z | as_lines | sed -n 's/^S //p' | while IFS= read -r path; do
+    real_name "$path"
+    if [ -e "$2/$REAL" ] || [ -L "$2/$REAL" ]; then printf '%s\\n' "$path"; else printf '%s\\n' "$path" >&4; fi
+  done 4> "$INDEX.absent" | real_names | "$1" update-index -z --no-skip-worktree --stdin
+  if [ -s "$INDEX.absent" ]; then taken_away "$3" | real_names | "$1" update-index -z --no-skip-worktree --stdin; fi
+}
+# Which files of $INDEX.absent a sparse checkout did not leave out: git is asked by a checkout of nothing but them, all empty.
+taken_away() { # the repository
+  if [ "$(git --git-dir="$1" config --type=bool core.sparseCheckout 2>/dev/null)" != true ]; then cat "$INDEX.absent"; return 0; fi
+  cp -- "$(git --git-dir="$1" rev-parse --git-path info/sparse-checkout)" "$G/info/sparse-checkout" 2>/dev/null || return 0
+  cone=$(git --git-dir="$1" config --type=bool core.sparseCheckoutCone 2>/dev/null)
+  empty=$(ours hash-object -w --stdin < /dev/null) || return 0
+  (
+    absent=$INDEX.absent TREE=$WORK/sparse INDEX=$WORK/sparse.index
+    rm -rf -- "$TREE" "$INDEX"
+    mkdir -p -- "$TREE" &&
+      sed "s/^/100644 $empty$tab/" "$absent" | real_names | tree_git update-index -z --index-info &&
+      tree=$(tree_git write-tree) && rm -f -- "$INDEX" &&
+      tree_git -c core.sparseCheckout=true -c "core.sparseCheckoutCone=\${cone:-false}" read-tree -m -u "$tree" &&
+      tree_git ls-files -t -z | as_lines | sed -n 's/^H //p'
+  )
+}
+
 # An index with the state of the work tree, made from the agent's own where that can be read.
 index_of_theirs() {
   # With its time: git takes a file for unchanged that was written before the index, at the size the index has for it.
-  if ! cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null || ! theirs ls-files -v > "$WORK/flags" 2>/dev/null; then
+  if ! cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null || ! theirs ls-files -v > "$INDEX.flags" 2>/dev/null; then
     if [ -e "$GITDIR/index" ]; then warn IndexRebuilt ""; fi
     rm -f "$INDEX"
     theirs read-tree "$BASE_COMMIT" || return 1
-    : > "$WORK/flags"
+    : > "$INDEX.flags"
   fi
-  # Files the agent told git not to look at are part of its work all the same.
-  if grep -q '^[a-zS]' "$WORK/flags"; then
-    sed -n 's/^[a-z] //p' "$WORK/flags" | theirs update-index --no-assume-unchanged --stdin
-    theirs ls-files -v -z | as_lines | sed -n 's/^S //p' | while IFS= read -r path; do
-      real_name "$path"
-      if [ -e "$REPO/$REAL" ] || [ -L "$REPO/$REAL" ]; then printf '%s\\0' "$REAL"; fi
-    done | theirs update-index -z --no-skip-worktree --stdin
-  fi
+  look_at_all theirs "$REPO" "$GITDIR"
   if [ -f "$SETUP/tree" ]; then
     setup_files | (cd "$REPO" && theirs update-index --add --remove --stdin) 2>/dev/null
   fi

@@ -80,7 +80,7 @@ describe('what set-up left, looked at in a snapshot', () => {
     {
       when: 'a removed file that git is told to skip',
       setup: 'git update-index --skip-worktree a.txt; rm a.txt',
-      isMarked: false,
+      isMarked: true,
     },
     {
       when: 'a changed file that git is told to assume',

@@ -113,6 +113,12 @@ make_result() {
       loose=$(commit_tree "$work" "$MESSAGE" -p "$from")
       if both=$(ours merge-tree --write-tree "$TIP" "$loose" 2>/dev/null); then
         final=$(printf '%s\\n' "$both" | head -n 1)
+      elif ! is_ancestor "$BASE_COMMIT" "$TIP" && is_ancestor "$BASE_COMMIT" "$from"; then
+        # Commits without the base lie elsewhere, such as pages on a branch of their own: what builds on the base is the work.
+        TIP=$from TIP_NAME=HEAD final=$work
+        tip_tree=$from_tree
+        grep -v '^WorkOnOtherBranch' "$WORK/warnings" > "$WORK/warnings.now"
+        mv -- "$WORK/warnings.now" "$WORK/warnings"
       elif [ "$TIP" = "$BASE_COMMIT" ]; then
         final=$work
         if is_ancestor "$from" "$BASE_COMMIT"; then warn NewerCommitsUndone "$from"; fi
@@ -226,6 +232,7 @@ try() {
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
   # Beside a working agent nothing of its is touched.
   if [ -z "\${LAST_STATE:-}" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi
+  find_large
   case "$1" in
     1)
       cd -- "$REPO" || return 1
@@ -285,7 +292,7 @@ reason() { grep -hE '^(fatal|error):' "$WORK"/errors.* 2>/dev/null | head -n 1 |
  *   3  only the files of the work tree compared with the base from BASE_BUNDLE
  *   4  the same without the attributes of the work tree: bytes as they are on disk
  * REJECTED: why a result of the first two ways was not accepted, empty where none was made; LEAVE_OUT: names of files whose
- * changes are left out then. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
+ * changes are left out then. MAX_FILE_BYTES: the largest file a result may hold; larger ones are left out. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
  * as it says, nothing is made and the answer is `unchanged=yes`; else WORK/state holds what it should say next.
  *
  * Out: `commit=<id>`, `changed=yes|no`, `kept=yes|no`, `lfs=<oid>` for contents of Git LFS it needs, then `warning=<code><TAB><path or detail>` lines. WORK/out.bundle
@@ -339,6 +346,7 @@ mark() {
   objects=$(git rev-parse --git-path objects) && objects=$(cd -- "$objects" && pwd) || return 1
   rm -rf -- "$SETUP"
   : > "$WORK/places"
+  find_large
   begin "$objects" && list_links && index_of_theirs || return 1
   tree=$(theirs write-tree) || return 1
   if [ "$tree" = "$(tree_of "$BASE_COMMIT")" ]; then return 0; fi

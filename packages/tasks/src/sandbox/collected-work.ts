@@ -1,5 +1,8 @@
 import { isTaskWarning, type TaskWarning, taskWarning } from '@corral/protocol'
 
+/** All new files of a result, unpacked. A file larger than that is left out from the start: no result could have it. */
+export const maxResultBytes: number = 2048 * 1024 * 1024
+
 export interface CollectPlace {
   /** The work tree. */
   repository: string
@@ -26,8 +29,11 @@ export interface CollectRequest {
   shallow?: readonly string[]
   /** `lfsFilterScript` as a file inside the sandbox, for a task whose files go to Git LFS. */
   lfsFilter?: string
-  /** Why an earlier result was not accepted: only files are taken, but for changes of those with a name in `leaveOut`. */
-  rejected?: { why: string; leaveOut: readonly string[] }
+  /**
+   * Why an earlier result was not accepted: only files are taken, but for changes of those with a name in `leaveOut` and those
+   * above `maxFileBytes`.
+   */
+  rejected?: { why: string; leaveOut: readonly string[]; maxFileBytes?: number }
   /** The file that says how the work was when it was last taken out; see `collectScript`. */
   lastState?: string
 }
@@ -75,6 +81,7 @@ export function collectEnvironment(request: CollectRequest): Record<string, stri
     MESSAGE: request.message,
     LFS_FILTER: request.lfsFilter ?? '',
     LAST_STATE: request.lastState ?? '',
+    MAX_FILE_BYTES: String(request.rejected?.maxFileBytes ?? maxResultBytes),
     REJECTED: request.rejected?.why ?? '',
     LEAVE_OUT: request.rejected?.leaveOut.join(' ') ?? '',
     AUTHOR_NAME: request.author.name,
@@ -114,6 +121,7 @@ const pathWarnings = new Set([
   'NestedRepository',
   'SetupFileLeftOut',
   'LargeFile',
+  'FileTooLarge',
   'GeneratedFile',
   'SubmoduleChanged',
   'ConflictMarkers',

@@ -19,7 +19,7 @@ const placePack = `place_pack() {
 }`
 
 /**
- * Who commits, written into a configuration file that names nobody yet. A name that needs no quoting is appended without a
+ * Who commits, written into a configuration file that has no user yet. A name that needs no quoting is appended without a
  * process for each line.
  */
 const writeIdentity = `write_identity() { # file, section, name, email
@@ -65,7 +65,7 @@ git symbolic-ref HEAD refs/corral/unborn
 write_identity .git/config user "$AUTHOR_NAME" "$AUTHOR_EMAIL"
 if [ -n "\${COMMITTER_NAME:-}" ]; then write_identity .git/config committer "$COMMITTER_NAME" "$COMMITTER_EMAIL"; fi
 # Where the sandbox has git-lfs, a checkout would ask a server for every file and fail, and a commit would leave the content
-# of new files behind. Our own filter asks nobody; without one pointers stay pointers and new files are stored in git.
+# of new files behind. Our own filter contacts no server; without one pointers stay pointers and new files are stored in git.
 if [ -n "\${LFS_FILTER:-}" ]; then configure_lfs git
 elif [ "\${USES_LFS:-}" = yes ]; then mkdir -p .git/info && echo '* !filter' >> .git/info/attributes; fi
 if [ -z "\${GIT_CONFIG_GLOBAL:-}" ] && [ ! -e "$HOME/.gitconfig" ] && [ ! -e "\${XDG_CONFIG_HOME:-$HOME/.config}/git/config" ]; then

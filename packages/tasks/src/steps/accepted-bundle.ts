@@ -1,7 +1,7 @@
 import { type TaskWarning, taskWarning } from '@corral/protocol'
 import type { AgentTaskStatus } from '@corral/resources'
-import { ensureBase } from '../held/base-in-record.js'
 import { TaskError } from '../task-error.js'
+import { ensureBase } from './base-in-record.js'
 import { takeLfsObjects } from './lfs-step.js'
 import type { StepContext } from './step.js'
 
@@ -32,7 +32,7 @@ export async function acceptBundle(context: StepContext, claimedCommit: string):
   const { filesChanged, insertions, deletions } = accepted.diffStat
   return {
     status: { commit: accepted.commit, diffStat: accepted.diffStat },
-    detail: `${accepted.commit.slice(0, 12)}: ${filesChanged} files changed, +${insertions} -${deletions}`,
+    detail: `${accepted.commit.slice(0, 12)}: ${filesChanged} ${filesChanged === 1 ? 'file' : 'files'} changed, +${insertions} -${deletions}`,
     warnings: [...(accepted.patchPath ? [] : [taskWarning('DiffLeftOut')]), ...missing],
   }
 }

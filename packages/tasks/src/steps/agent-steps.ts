@@ -7,17 +7,17 @@ import { environmentVariables, pathEntries, withPath } from '../environment/path
 import { startBackground } from '../environment/services/background.js'
 import { runnableService } from '../environment/services/ready-made.js'
 import { agentRunOf, logPartOf, processIdOf, runKeyOf } from '../plan-approval/agent-run.js'
-import { proposedPlan } from '../plan-approval/proposed-plan.js'
-import { inboxDirectory, startTalk } from '../questions/agent-talk.js'
 import { namedEvents } from '../questions/inbox-entries.js'
 import { questionExpiredMessage } from '../questions/question-status.js'
 import { runCommand } from '../sandbox/run-command.js'
 import type { SandboxSession } from '../sandbox/sandbox-session.js'
 import { TaskError } from '../task-error.js'
-import { beginSession, endSession } from '../thread/session-steps.js'
+import { inboxDirectory, startTalk } from './agent-talk.js'
 import { takeCheckpoints } from './checkpoints.js'
 import { followOutput } from './follow-output.js'
 import { outputCaps } from './output-caps.js'
+import { proposedPlan } from './proposed-plan.js'
+import { beginSession, endSession } from './session-steps.js'
 import type { Step, StepContext, StepOutcome } from './step.js'
 
 /** Time an agent gets to put its things away before it is killed. */
@@ -236,6 +236,7 @@ async function follow(daemon: DaemonClient, context: StepContext): Promise<StepO
     reason: cause,
     message: verdict.ok ? 'the agent finished' : verdict.message,
     status: { exitCode: exit.exit_code, ...read, ...session.status },
+    oomKills: exit.oom_kills,
     events: [
       ...session.events,
       {

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
 import type { DaemonClient } from '@corral/protocol'
 import { identitiesOf } from '../commits/identity.js'
+import type { SandboxContext } from '../environment/sandbox-context.js'
 import type { PreparedSubmodule } from '../repository/submodules.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { submoduleScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
-import type { SandboxContext } from './step.js'
 
 /** Brings submodules into the checkout, parents before what lies in them. A marker per submodule makes a repeat do nothing. */
 export async function checkOutSubmodules(

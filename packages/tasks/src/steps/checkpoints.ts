@@ -7,6 +7,7 @@ import { collectEnvironment, isUnchanged, parseCollected, scratchFiles } from '.
 import { runCommand } from '../sandbox/run-command.js'
 import { baseCommitOf } from './accepted-bundle.js'
 import { bounded, collectRequest } from './collect-work.js'
+import { takeKeptBundle } from './kept-bundle.js'
 import { takeLfsFrom } from './lfs-step.js'
 import type { StepContext } from './step.js'
 
@@ -68,17 +69,16 @@ export async function takeCheckpoint(daemon: DaemonClient, context: StepContext,
   const collected = parseCollected(stdout)
   if (!collected) throw new Error('the sandbox named no commit')
   await takeLfsFrom(daemon, context, collected.lfs)
-  const parts = [
-    [checkpointParts.result, collected.changed, scratchFiles.resultBundle(scratch, workName)],
-    [checkpointParts.kept, collected.kept, scratchFiles.keptBundle(scratch, workName)],
-  ] as const
-  for (const [part, isThere, path] of parts) {
-    if (!isThere) await record.remove(part)
-    else
-      await record.write(part, bounded(daemon.readFileStream(path, { signal }), quarantineLimits.bundleBytes), {
-        signal,
-      })
-  }
+  const limitBytes = quarantineLimits.bundleBytes
+  if (collected.changed) {
+    const bundle = daemon.readFileStream(scratchFiles.resultBundle(scratch, workName), { signal })
+    await record.write(checkpointParts.result, bounded(bundle, limitBytes), { signal })
+  } else await record.remove(checkpointParts.result)
+  if (collected.kept) {
+    const path = scratchFiles.keptBundle(scratch, workName)
+    const warnings = await takeKeptBundle(context, { daemon, path, part: checkpointParts.kept, limitBytes })
+    if (warnings.length > 0) context.log.warn('a checkpoint is without what lies beside the result', { warnings })
+  } else await record.remove(checkpointParts.kept)
   // Only what is in the record need not be taken out again.
   const state = await daemon.readFile(scratchFiles.state(scratch, workName), { maxBytes: 100, signal })
   await daemon.writeFile(lastState, state, { signal })

@@ -1,8 +1,8 @@
 import type { DaemonClient } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
 import { agentSummary } from '../commits/agent-summary.js'
 import { commitMessage } from '../commits/commit-message.js'
 import { identitiesOf } from '../commits/identity.js'
-import { ensureBaseBundle } from '../held/base-in-record.js'
 import { isDiskFullText } from '../repository/git-failure.js'
 import { quarantineLimits, resultRef } from '../repository/quarantine.js'
 import { collectScript, nothingCollected } from '../sandbox/collect-script.js'
@@ -17,7 +17,9 @@ import { lfsFilterScript } from '../sandbox/lfs-filter.js'
 import { type CommandResult, runCommand } from '../sandbox/run-command.js'
 import { archiveScript } from '../sandbox/scripts.js'
 import { TaskError } from '../task-error.js'
-import { branchOf, type StepContext } from './step.js'
+import { branchOf } from '../task-state/branch-of.js'
+import { ensureBaseBundle } from './base-in-record.js'
+import type { StepContext } from './step.js'
 
 /** Directory below the task's scratch in which its result is made. */
 export const collectName = 'collect'
@@ -69,10 +71,15 @@ export async function collectFiles(
 /** Files git reads itself, and refuses some contents of. */
 const specialFiles = ['.gitmodules', '.gitattributes'] as const
 
+/** What hosts of repositories take at most. */
+const hostFileBytes = 100 * 1024 * 1024
+
 /** What of the work cannot be part of a result, by what the check of its commits said. */
-export function rejectionOf({ message }: Error): NonNullable<CollectRequest['rejected']> {
-  const leaveOut = specialFiles.filter((name) => message.includes(name.slice(1)))
-  return { why: message.slice(0, 300), leaveOut }
+export function rejectionOf(error: Error): NonNullable<CollectRequest['rejected']> {
+  const { message } = error
+  const why = message.slice(0, 300)
+  if (errorCode(error) === 'ResultTooLarge') return { why, leaveOut: [], maxFileBytes: hostFileBytes }
+  return { why, leaveOut: specialFiles.filter((name) => message.includes(name.slice(1))) }
 }
 
 async function bringBase(
@@ -199,7 +206,10 @@ export async function* bounded(chunks: AsyncIterable<Uint8Array>, limitBytes: nu
   let size = 0
   for await (const chunk of chunks) {
     size += chunk.length
-    if (size > limitBytes) throw new TaskError('ResultTooLarge', `the result is larger than ${limitBytes} bytes`)
+    if (size > limitBytes)
+      throw new TaskError('ResultTooLarge', `the result is larger than ${limitBytes} bytes`, {
+        details: { limit: 'bundleBytes' },
+      })
     yield chunk
   }
 }

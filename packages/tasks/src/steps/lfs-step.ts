@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type DaemonClient, type TaskWarning, taskWarning } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
+import type { SandboxContext } from '../environment/sandbox-context.js'
 import type { LfsObject } from '../repository/lfs-objects.js'
 import type { LfsPointer } from '../repository/lfs-pointer.js'
 import { scratchFiles } from '../sandbox/collected-work.js'
 import { lfsFilterScript } from '../sandbox/lfs-filter.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
-import type { SandboxContext, StepContext } from './step.js'
+import type { StepContext } from './step.js'
 
 /** Contents of Git LFS files one result may bring. */
 const maxBytes = 8 * 1024 ** 3

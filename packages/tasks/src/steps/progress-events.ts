@@ -1,4 +1,4 @@
-import type { SandboxContext } from './step.js'
+import type { SandboxContext } from '../environment/sandbox-context.js'
 
 const betweenMs = 2_000
 

@@ -18,22 +18,25 @@ import {
   withSandbox,
   withTools,
 } from '../environment/declared-environment.js'
-import { checkedOutMarker, goOnInPlace } from '../held/in-place.js'
+import type { SandboxContext } from '../environment/sandbox-context.js'
 import { agentRunOf } from '../plan-approval/agent-run.js'
 import { resultRef } from '../repository/quarantine.js'
 import type { PreparedRepository, PrepareRequest } from '../repository/repository.js'
 import { sourceWarnings } from '../repository/source-facts.js'
+import { checkedOutMarker } from '../sandbox/checked-out-marker.js'
 import { baseRefOf, scratchFiles } from '../sandbox/collected-work.js'
 import { runCommand } from '../sandbox/run-command.js'
 import { checkoutOntoScript, checkoutScript, excludeScript } from '../sandbox/scripts.js'
 import type { Workspace } from '../sandbox/workspace.js'
 import { TaskError } from '../task-error.js'
-import { continuedWork } from '../thread/continued-work.js'
+import { branchOf } from '../task-state/branch-of.js'
 import { checkOutSubmodules } from './check-out-submodules.js'
 import { checkpointParts } from './checkpoints.js'
+import { continuedWork } from './continued-work.js'
+import { goOnInPlace } from './in-place.js'
 import { placeLfsObjects } from './lfs-step.js'
 import { progressEvents } from './progress-events.js'
-import { branchOf, type SandboxContext, type Step, type StepContext } from './step.js'
+import type { Step, StepContext } from './step.js'
 
 /**
  * Brings the repository in: fetched outside with the user's credentials, carried in as a bundle, cloned from it on a new

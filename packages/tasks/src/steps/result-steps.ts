@@ -1,16 +1,18 @@
 import { mergeWarnings, type TaskEventBody, type TaskWarning } from '@corral/protocol'
-import { errorCode } from '@corral/resources'
+import { type AgentTaskStatus, errorCode } from '@corral/resources'
 import { quarantineLimits } from '../repository/quarantine.js'
-import { takeArtifacts } from '../results/take-artifacts.js'
 import { type CollectedWork, scratchFiles } from '../sandbox/collected-work.js'
 import { TaskError } from '../task-error.js'
+import { branchOf } from '../task-state/branch-of.js'
 import { type AcceptedBundle, acceptBundle, baseCommitOf } from './accepted-bundle.js'
 import { removeCheckpoint } from './checkpoints.js'
 import { archiveName, archiveWork, bounded, collectFiles, collectName, collectWork } from './collect-work.js'
+import { takeKeptBundle } from './kept-bundle.js'
 import { keptLfsObjects } from './lfs-step.js'
 import { checkpointInstead, salvageStep } from './salvage-step.js'
 import { keepSigned, signedCommit } from './signed-result.js'
-import { branchOf, type Step, type StepContext, type StepOutcome } from './step.js'
+import type { Step, StepContext, StepOutcome } from './step.js'
+import { takeArtifacts } from './take-artifacts.js'
 
 /** The artifact with what the agent made beside the result: other branches, stashes, replaced history. */
 const keptBundleName = 'kept.bundle'
@@ -25,9 +27,20 @@ const lostCodes = new Set(['SandboxDeleted', 'SandboxFailed', 'SandboxLost'])
  * Takes what the agent did out of the sandbox and checks it outside. A failure says where the work is: in the record as
  * an archive, or, where not even that worked, in the sandbox, which is then kept.
  */
-export const collectStep: Step = async (context) => {
+export const collectStep: Step = collectStepWithin({ keptBytes: quarantineLimits.bundleBytes })
+
+/** The same with another limit for what is kept beside the result. */
+export function collectStepWithin(limits: CollectLimits): Step {
+  return (context) => collectOrKeep(context, limits)
+}
+
+interface CollectLimits {
+  keptBytes: number
+}
+
+async function collectOrKeep(context: StepContext, limits: CollectLimits): Promise<StepOutcome> {
   try {
-    return await collect(context)
+    return await collect(context, limits)
   } catch (error) {
     if (context.signal.aborted) throw error
     if (lostCodes.has(errorCode(error) ?? '')) return salvageStep(context)
@@ -39,24 +52,24 @@ export const collectStep: Step = async (context) => {
   }
 }
 
-async function collect(context: StepContext): Promise<StepOutcome> {
+async function collect(context: StepContext, { keptBytes }: CollectLimits): Promise<StepOutcome> {
   const collected = await collectWork(context, baseCommitOf(context))
-  await takeKeptBundle(context, collected)
-  const found = [...collected.warnings, ...(await takeArtifacts(context))]
+  const beside = collected.kept ? await takeBeside(context, keptBytes) : []
+  const found = [...collected.warnings, ...beside, ...(await takeArtifacts(context))]
   if (!collected.changed) {
     const artifacts = await keptArtifacts(context)
     return {
       condition: 'ResultCollected',
       reason: 'NoChanges',
       message: 'nothing changed',
-      status: { outcome: 'no_changes', ...artifacts, ...warningsFor(context, found) },
+      status: { outcome: 'no_changes', ...keptForSize(context, found), ...artifacts, ...warningsFor(context, found) },
       events: [...warningEvents(found), { type: 'stage', stage: 'result', state: 'finished', detail: 'no changes' }],
     }
   }
   const accepted = await takeBundle(context, collected).catch((error: unknown) => acceptFiles(context, error))
+  const warnings = withoutLeftOut([...found, ...accepted.warnings])
   const artifacts = await keptArtifacts(context)
   await removeCheckpoint(context)
-  const warnings = [...found, ...accepted.warnings]
   return {
     condition: 'ResultCollected',
     reason: 'Accepted',
@@ -64,6 +77,7 @@ async function collect(context: StepContext): Promise<StepOutcome> {
     status: {
       outcome: 'changes',
       ...accepted.status,
+      ...keptForSize(context, warnings),
       ...artifacts,
       ...warningsFor(context, warnings),
     },
@@ -83,14 +97,22 @@ async function takeBundle(context: StepContext, { commit }: CollectedWork): Prom
   return acceptBundle(context, commit)
 }
 
+/** Limits that a result may keep to without its largest files. */
+const sizeLimits = new Set<unknown>(['objectBytes', 'bundleBytes', 'changedBytes', 'memoryBytes', 'cpuSeconds'])
+
 /**
- * A history that is not accepted, for one damaged commit or one file that git refuses, may have files that are. The commits
- * stay as they came, as a file for people.
+ * A history that is not accepted, for one damaged commit, one file that git refuses or one that is too large, may have files
+ * that are. The commits stay as they came, as a file for people: a bundle, or, where that is what was too large, with
+ * everything else in an archive of the work tree.
  */
 async function acceptFiles(context: StepContext, error: unknown): Promise<AcceptedBundle> {
   const { signal, record } = context
-  if (!(error instanceof TaskError) || errorCode(error) !== 'ResultRejected') throw error
-  await record.write(`artifact/${rejectedBundleName}`, record.read('bundle-out'), { signal })
+  if (!(error instanceof TaskError)) throw error
+  const isTooLarge = errorCode(error) === 'ResultTooLarge' && sizeLimits.has(error.details.limit)
+  if (!isTooLarge && errorCode(error) !== 'ResultRejected') throw error
+  // Not even an archive holds it: the sandbox stays, and the task says why, as for any work that cannot be taken out.
+  if (isTooLarge && !(await archiveWork(context))) throw error
+  if (!isTooLarge) await record.write(`artifact/${rejectedBundleName}`, record.read('bundle-out'), { signal })
   const collected = await collectFiles(context, baseCommitOf(context), error)
   if (!collected?.changed) throw error
   const accepted = await takeBundle(context, collected).catch((again: unknown) => {
@@ -99,15 +121,28 @@ async function acceptFiles(context: StepContext, error: unknown): Promise<Accept
   return { ...accepted, warnings: [...collected.warnings, ...accepted.warnings] }
 }
 
-/** What is not part of the result is kept unread: a bundle is only a file until a user fetches from it. */
-async function takeKeptBundle(context: StepContext, { kept }: CollectedWork): Promise<void> {
-  if (!kept) return
+const leftOutForSize = (warnings: readonly TaskWarning[]): (string | undefined)[] =>
+  warnings.filter(({ code }) => code === 'FileTooLarge').map(({ path }) => path)
+
+/** What the first look at the work said of files that the result does not have in the end. */
+function withoutLeftOut(warnings: readonly TaskWarning[]): TaskWarning[] {
+  const leftOut = leftOutForSize(warnings)
+  return warnings.filter(({ code, path }) => code !== 'LargeFile' || !leftOut.includes(path))
+}
+
+/** What was left out for its size is in the archive of the work tree; where there is none, only in the sandbox. */
+function keptForSize({ task }: StepContext, warnings: readonly TaskWarning[]): Pick<AgentTaskStatus, 'sandbox'> {
+  const { sandbox } = task.status ?? {}
+  const isArchived = warnings.some(({ code }) => code === 'CommitsNotAccepted')
+  const isLeftOut = leftOutForSize(warnings).length > 0 || warnings.some(({ code }) => code === 'KeptRefsLeftOut')
+  return sandbox && isLeftOut && !isArchived ? { sandbox: { ...sandbox, kept: true } } : {}
+}
+
+async function takeBeside(context: StepContext, limitBytes: number): Promise<TaskWarning[]> {
   const { daemon } = await context.openSandbox()
   const { scratch } = await context.findWorkspace()
-  const bundle = daemon.readFileStream(scratchFiles.keptBundle(scratch, collectName), { signal: context.signal })
-  await context.record.write(`artifact/${keptBundleName}`, bounded(bundle, quarantineLimits.bundleBytes), {
-    signal: context.signal,
-  })
+  const path = scratchFiles.keptBundle(scratch, collectName)
+  return takeKeptBundle(context, { daemon, path, part: `artifact/${keptBundleName}`, limitBytes })
 }
 
 async function keptArtifacts({ record }: StepContext): Promise<{ artifacts?: string[] }> {

@@ -4,6 +4,7 @@ import type { EnvironmentBuilds } from '../environment/build/environment-builds.
 import type { EnvironmentGrants } from '../environment/environment-grants.js'
 import { enterPhase } from '../environment/network-phase.js'
 import type { PackageClients } from '../environment/package-clients.js'
+import type { SandboxContext } from '../environment/sandbox-context.js'
 import { applyImage, applyResources, sandboxLimits } from '../environment/sandbox-resources.js'
 import { watchRefusals } from '../environment/watch-refusals.js'
 import type { TaskClient } from '../places/place-client.js'
@@ -13,7 +14,6 @@ import type { SandboxAccess, SandboxSession } from '../sandbox/sandbox-session.j
 import { findWorkspace, type Workspace } from '../sandbox/workspace.js'
 import type { SecretStore } from '../secrets/secret-store.js'
 import { TaskError } from '../task-error.js'
-import type { SandboxContext } from './step.js'
 
 /** Where what a context gives out comes from. */
 export interface SandboxContextPorts {

@@ -1,12 +1,15 @@
 import { OutputJoiner } from '@corral/agents'
 import type { AgentEvent, DaemonClient, TaskEventBody } from '@corral/protocol'
 import { defaultSetupTimeoutSeconds } from '@corral/resources'
+import type { PhaseNetwork } from '../environment/network-phase.js'
 import { writeClientFiles } from '../environment/package-clients.js'
 import { environmentVariables, pathEntries } from '../environment/path-entries.js'
+import type { SandboxContext } from '../environment/sandbox-context.js'
 import { startBackground } from '../environment/services/background.js'
 import { runnableService } from '../environment/services/ready-made.js'
 import { serviceHome } from '../environment/services/service-home.js'
-import { endSetupScript, setupSecrets } from '../environment/setup-secrets.js'
+import { endSetupScript, listProcessesScript } from '../environment/setup-processes.js'
+import { setupSecrets } from '../environment/setup-secrets.js'
 import { watchSilence } from '../environment/silence-watch.js'
 import { isDiskFullText } from '../repository/git-failure.js'
 import { markSetupScript } from '../sandbox/collect-script.js'
@@ -16,7 +19,7 @@ import { nothingToSetUp, setupScript } from '../sandbox/scripts.js'
 import { finalFailure, TaskError } from '../task-error.js'
 import { collectRequest } from './collect-work.js'
 import { EventBudget, leftOut, outputCaps } from './output-caps.js'
-import type { SandboxContext, Step, StepContext } from './step.js'
+import type { Step, StepContext } from './step.js'
 
 /**
  * Runs the repository's own set-up (`.corral/setup`) or the request's, with the egress the request grants. On a snapshot that has
@@ -82,6 +85,7 @@ export async function runSetup(context: SandboxContext, command: string | undefi
   const packages = network.hasPackages ? context.packageClients : undefined
   if (packages) await writeClientFiles(daemon, packages, uid, signal)
   await startServices(context)
+  const before = hasSecrets ? await listProcesses(context, daemon) : ''
   const result = await watched(context, (heard) =>
     runCommand(
       daemon,
@@ -92,7 +96,6 @@ export async function runSetup(context: SandboxContext, command: string | undefi
           ...packages?.env,
           ...environmentVariables(task),
           ...secrets.env,
-          ...(hasSecrets ? { CORRAL_SETUP_SECRETS: uid } : {}),
           REPO: workspace.repository,
           SETUP: command ?? '',
           CORRAL_PATH: pathEntries(task, workspace.repository),
@@ -112,7 +115,7 @@ export async function runSetup(context: SandboxContext, command: string | undefi
     ),
   )
   for (const joiner of Object.values(output)) await emit(joiner.end())
-  if (hasSecrets) await endSetup(context, daemon)
+  if (hasSecrets) await endSetup(context, daemon, before)
   if (budget.leftOutBytes > 0) await eventLog.append(uid, [leftOut(budget.leftOutBytes, 'of the set-up’s output')])
   if (result.exit.exit_code === nothingToSetUp && !command) return 'nothing'
   if (result.exit.exit_code !== 0 && isDiskFullText(`${result.exit.message ?? ''} ${result.tail}`))
@@ -123,25 +126,40 @@ export async function runSetup(context: SandboxContext, command: string | undefi
     throw new TaskError(
       'SetupFailed',
       `the set-up command ended with exit code ${result.exit.exit_code}: ${secrets.redact(result.tail)}`,
-      missingToolHint(context),
+      setupHint(context, network),
     )
   return 'done'
 }
 
-/** A tool that is not there is why set-up failed, more often than not. */
-function missingToolHint({ task }: SandboxContext): { hint?: string } {
+/** A tool that is not there is why set-up failed, more often than not; in a cluster, a registry that cannot be reached. */
+function setupHint({ task }: SandboxContext, { isUnsupported }: PhaseNetwork): { hint?: string } {
   const missing = (task.status?.warnings ?? []).filter(({ code }) => code === 'ToolMissing')
-  return missing.length > 0 ? { hint: missing.map(({ message }) => message).join(' ') } : {}
+  const network =
+    'Set-up reaches what the NetworkPolicy of the sandbox template opens: this cluster has no package mirror, and opens nothing by name.'
+  const hints = [...missing.map(({ message }) => message), ...(isUnsupported ? [network] : [])]
+  return hints.length > 0 ? { hint: hints.join(' ') } : {}
 }
 
-async function endSetup({ task, signal }: SandboxContext, daemon: DaemonClient): Promise<void> {
-  const { uid } = task.metadata
-  await runCommand(
+/** What runs before set-up, the services it may need among it. */
+async function listProcesses({ task, signal }: SandboxContext, daemon: DaemonClient): Promise<string> {
+  const { exit, stdout, tail } = await runCommand(
     daemon,
-    `${uid}.end-setup`,
-    { argv: ['/bin/sh', '-c', endSetupScript], env: { CORRAL_SETUP_OF: uid } },
+    `${task.metadata.uid}.before-setup`,
+    { argv: ['/bin/sh', '-c', listProcessesScript] },
     { signal, isRepeatable: true, timeoutMs: 60_000 },
   )
+  if (exit.exit_code !== 0) throw new TaskError('SandboxLost', `the processes before set-up are not known (${tail})`)
+  return stdout.split('\n').join(' ')
+}
+
+async function endSetup({ task, signal }: SandboxContext, daemon: DaemonClient, before: string): Promise<void> {
+  const { exit, tail } = await runCommand(
+    daemon,
+    `${task.metadata.uid}.end-setup`,
+    { argv: ['/bin/sh', '-c', endSetupScript], env: { CORRAL_KEPT: before } },
+    { signal, isRepeatable: true, timeoutMs: 60_000, timeoutCode: 'SetupFailed' },
+  )
+  if (exit.exit_code !== 0) throw new TaskError('SetupFailed', tail)
 }
 
 /** While it works, what is refused to it is told, and that it is silent. `heard` is called with each output. */

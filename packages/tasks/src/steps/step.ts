@@ -1,54 +1,11 @@
 import type { AgentAdapter, AgentOptions, Provider } from '@corral/agents'
-import type { Logger } from '@corral/ports'
 import type { TaskEventBody } from '@corral/protocol'
-import type { AgentTask, AgentTaskStatus, ConditionStatus, SandboxResources, Stored } from '@corral/resources'
-import type { EndReason } from '../agent-task/deadline.js'
-import type { StageCondition } from '../agent-task/stages.js'
-import type { EnvironmentBuilds } from '../environment/build/environment-builds.js'
-import type { PhaseNetwork } from '../environment/network-phase.js'
-import type { PackageClients } from '../environment/package-clients.js'
-import type { NetworkPhase } from '../environment/phase-egress.js'
-import type { GrantedToRepository } from '../environment/task-environment.js'
-import type { RefusalWatch } from '../environment/watch-refusals.js'
-import type { EventLog } from '../event-log/event-log.js'
+import type { AgentTask, AgentTaskStatus, ConditionStatus, Stored } from '@corral/resources'
+import type { SandboxContext } from '../environment/sandbox-context.js'
 import type { TalkReport } from '../questions/question-status.js'
 import type { TaskRecord } from '../records/task-records.js'
-import type { Repository } from '../repository/repository.js'
-import type { SandboxSession } from '../sandbox/sandbox-session.js'
-import type { Workspace } from '../sandbox/workspace.js'
-
-/** What work in a sandbox may touch, be it that of a task or a build, which is one without an agent. */
-export interface SandboxContext {
-  readonly task: Stored<AgentTask>
-  /** Opens the connection to the task's sandbox; the runner closes it when the step ends. */
-  openSandbox(): Promise<SandboxSession>
-  findWorkspace(): Promise<Workspace>
-  /** What is kept of the task outside every sandbox. */
-  readonly record: TaskRecord
-  readonly repository: Repository
-  readonly eventLog: EventLog
-  /** See `enterPhase`. */
-  enterPhase(phase: NetworkPhase): Promise<PhaseNetwork>
-  /** See `watchRefusals`. */
-  watchRefusals(): RefusalWatch
-  /** What the operator lets environment files of this repository open. */
-  grantedTo(repository: string): Promise<GrantedToRepository>
-  /** The limits the sandbox has by its template. */
-  sandboxLimits(): Promise<SandboxResources>
-  /** See `applyResources`; false where nodes know no such thing. */
-  applyResources(resources: SandboxResources): Promise<boolean>
-  /** See `applyImage`; false where nodes know no such thing. */
-  applyImage(image: string): Promise<boolean>
-  /** A secret of the platform, for set-up. */
-  findSecret(name: string): Promise<string | undefined>
-  /** How package clients reach the mirror, where the platform has one. */
-  readonly packageClients: PackageClients | undefined
-  /** What environments have built, where the platform keeps snapshots. */
-  readonly environments: EnvironmentBuilds | undefined
-  readonly signal: AbortSignal
-  now(): Date
-  readonly log: Logger
-}
+import type { EndReason } from '../task-state/ending.js'
+import type { StageCondition } from '../task-state/stages.js'
 
 /** Everything a step may touch. Steps keep no state of their own: what they did can be seen in sandbox, log and files. */
 export interface StepContext extends SandboxContext {
@@ -89,11 +46,8 @@ export interface StepOutcome {
   message: string
   status?: Partial<AgentTaskStatus>
   events?: TaskEventBody[]
+  /** Processes the kernel ended for want of memory while the agent ran; undefined where the daemon cannot know. */
+  oomKills?: number | undefined
 }
 
 export type Step = (context: StepContext) => Promise<StepOutcome>
-
-/** The branch a task's work goes to. */
-export function branchOf(task: Stored<AgentTask>): string {
-  return task.spec.newBranch ?? `corral/${task.metadata.name}`
-}

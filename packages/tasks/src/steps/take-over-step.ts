@@ -1,7 +1,8 @@
 import { errorCode } from '@corral/resources'
 import { TaskError } from '../task-error.js'
+import { branchOf } from '../task-state/branch-of.js'
 import { acceptBundle } from './accepted-bundle.js'
-import { branchOf, type Step } from './step.js'
+import type { Step } from './step.js'
 
 /** Takes the result of the task this one repeats over, so that it can be pushed without an agent running again. */
 export const takeOverStep: Step = async (context) => {

@@ -1,9 +1,9 @@
 import { type CompleteTaskRequest, messageText, type TaskMessageRequest } from '@corral/protocol'
 import type { AgentTask, Stored } from '@corral/resources'
-import { isFinished, phaseOf } from '../agent-task/stages.js'
-import { branchOf } from '../steps/step.js'
 import { TaskError } from '../task-error.js'
 import { requestFrom } from '../task-request.js'
+import { branchOf } from '../task-state/branch-of.js'
+import { isFinished, phaseOf } from '../task-state/stages.js'
 
 export type Continuation = NonNullable<AgentTask['spec']['continues']>
 

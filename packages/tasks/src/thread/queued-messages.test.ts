@@ -1,6 +1,7 @@
 import type { AgentTask, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
-import { planTask, taskFinalizer } from '../agent-task/plan.js'
+import { planTask } from '../agent-task/plan.js'
+import { taskFinalizer } from '../task-state/task-marks.js'
 import { joinedMessages, needsFollowUp, queuedFollowUpAnnotation, withMessage } from './queued-messages.js'
 
 const now = new Date('2026-01-01T00:00:00Z')

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { findAgent, isCapable } from '@corral/agents'
 import { messageText, type TaskMessageRequest } from '@corral/protocol'
 import type { AgentTask, Stored } from '@corral/resources'
-import { hasPassed, isFinished, stage } from '../agent-task/stages.js'
 import { isRepairing } from '../checks/check-plan.js'
 import { TaskError } from '../task-error.js'
+import { hasPassed, isFinished, stage } from '../task-state/stages.js'
 
 type QueuedMessage = NonNullable<AgentTask['spec']['messages']>[number]
 

@@ -1,3 +1,5 @@
+import { revealed } from './hidden-characters.js'
+
 /** Text with the colours a program asked for. Every other escape (cursor, links, clipboard, titles) is dropped. */
 export interface Span {
   readonly text: string
@@ -24,7 +26,7 @@ export function ansiSpans(text: string): Span[] {
   let style: Style = {}
   let at = 0
   const add = (piece: string): void => {
-    if (piece) spans.push({ text: piece, ...style })
+    if (piece) spans.push({ text: revealed(piece), ...style })
   }
   const source = text.replace(/\r+\n/g, '\n').replace(/[^\n]*\r(?=[^\n])/g, '')
   for (const match of source.matchAll(escapes)) {

@@ -75,6 +75,8 @@ export interface Feed {
   readonly items: readonly FeedItem[]
   /** The last sequence taken in; older ones are known and dropped. */
   readonly sequence: number
+  /** When the last event of any kind was written: an item of output keeps the time of its first line. */
+  readonly lastTime?: string
 }
 
 export const emptyFeed: Feed = { items: [], sequence: 0 }
@@ -85,13 +87,14 @@ const maxOutputCharacters = 64 * 1024
 /** Takes events in. The same event twice changes nothing, so a reconnect may send again what is known. */
 export function addEvents(feed: Feed, events: readonly TaskEvent[]): Feed {
   const items = [...feed.items]
-  let { sequence } = feed
+  let { sequence, lastTime } = feed
   for (const event of events) {
     if (event.sequence <= sequence) continue
     sequence = event.sequence
+    lastTime = event.time
     add(items, event)
   }
-  return sequence === feed.sequence ? feed : { items, sequence }
+  return lastTime === undefined || sequence === feed.sequence ? feed : { items, sequence, lastTime }
 }
 
 function add(items: FeedItem[], event: TaskEvent): void {
@@ -110,7 +113,10 @@ function add(items: FeedItem[], event: TaskEvent): void {
       }
       if (last?.kind === 'stage' && last.stage === event.stage && last.state !== 'failed')
         items[items.length - 1] = { ...item, key: last.key }
-      else items.push(item)
+      else {
+        finishQuietStage(items)
+        items.push(item)
+      }
       return
     }
     case 'message':
@@ -170,6 +176,14 @@ function add(items: FeedItem[], event: TaskEvent): void {
       // Usage and calls of models are counted elsewhere; a newer server may have types this page does not know.
       return
   }
+}
+
+/** Claim and set-up write no end of their own: another stage begins when they are done. */
+function finishQuietStage(items: FeedItem[]): void {
+  const at = items.findLastIndex(({ kind }) => kind === 'stage')
+  const item = items[at]
+  if (item?.kind !== 'stage' || item.state === 'failed' || (item.stage !== 'claim' && item.stage !== 'setup')) return
+  items[at] = { ...item, state: 'finished' }
 }
 
 function countLines(text: string): number {

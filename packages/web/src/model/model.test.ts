@@ -126,6 +126,29 @@ describe('the feed', () => {
     expect(addEvents(first, [output(2, 'b\n'), output(1, 'a\n')])).toBe(first)
   })
 
+  it('knows when the last line came, also of output that stays one item', () => {
+    const later = '2026-01-01T00:05:00Z'
+    const feed = addEvents(addEvents(emptyFeed, [output(1, 'a\n')]), [{ ...output(2, 'b\n'), time: later }])
+    expect(feed).toMatchObject({ items: [{ time }], lastTime: later })
+  })
+
+  it('shows claim and set-up as done once another stage begins, and a failed set-up as failed', () => {
+    const stage = (sequence: number, name: 'claim' | 'setup' | 'agent', state: 'started' | 'finished' | 'failed') =>
+      ({ sequence, time, type: 'stage', stage: name, state }) as const
+    const states = (...events: ReturnType<typeof stage>[]) =>
+      addEvents(emptyFeed, events).items.map((item) => item.kind === 'stage' && `${item.stage} ${item.state}`)
+    expect(states(stage(1, 'claim', 'started'), stage(2, 'setup', 'started'))).toEqual([
+      'claim finished',
+      'setup started',
+    ])
+    expect(states(stage(1, 'setup', 'started'), stage(2, 'agent', 'started'), stage(3, 'claim', 'started'))).toEqual([
+      'setup finished',
+      'agent started',
+      'claim started',
+    ])
+    expect(states(stage(1, 'setup', 'failed'), stage(2, 'agent', 'started'))).toEqual(['setup failed', 'agent started'])
+  })
+
   it('keeps one line for the progress of a stage', () => {
     const stage = (sequence: number, state: 'started' | 'progress' | 'finished') =>
       ({ sequence, time, type: 'stage', stage: 'repository', state, detail: `${sequence}` }) as const

@@ -5,7 +5,7 @@ export function takeHomeLines(
   task: Pick<TaskSummary, 'id' | 'repo' | 'branch' | 'base_branch' | 'pushed'>,
 ): { title: string; text: string }[] {
   const { id, repo, branch, base_branch: base } = task
-  const fetch = branch ? `git fetch ${quoted(repo)} ${quoted(branch)}` : undefined
+  const fetch = branch ? fetchLine(repo, branch) : undefined
   return [
     ...(fetch
       ? [
@@ -20,6 +20,8 @@ export function takeHomeLines(
     ...(branch ? [{ title: 'Check the branch out', text: `corral task checkout ${id}` }] : []),
   ]
 }
+
+export const fetchLine = (repo: string, branch: string): string => `git fetch ${quoted(repo)} ${quoted(branch)}`
 
 /** Whether its branch is in a repository on the platform's own machine. */
 export const isOnMachine = ({ repo, branch, pushed }: Pick<TaskSummary, 'repo' | 'branch' | 'pushed'>): boolean =>

@@ -1,6 +1,7 @@
 import type { TaskSummary, TaskView } from '@corral/protocol'
 import type { JSX } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { revealed } from '../model/hidden-characters.js'
 import { hasEnded } from '../model/status-words.js'
 import { duration } from '../model/time-words.js'
 import { Button, Problem } from '../parts/basics.js'
@@ -77,7 +78,7 @@ export function Activity(props: {
           {prompt !== undefined && from === 0 && (
             <article class="entry entry-prompt">
               <p class="entry-who">You</p>
-              <pre>{prompt}</pre>
+              <pre>{revealed(prompt)}</pre>
             </article>
           )}
           {from > 0 && (
@@ -93,7 +94,7 @@ export function Activity(props: {
           {questions.map((question) => (
             <QuestionCard key={question.id} id={props.id} question={question} />
           ))}
-          {!isOver && !task.status.startsWith('WAITING_') && <Waiting task={task} last={items.at(-1)?.time} />}
+          {!isOver && !task.status.startsWith('WAITING_') && <Waiting task={task} last={log.lastTime} />}
           {isOver && task.status !== 'SUCCEEDED' && <FailureCard task={task} log={log} />}
           {isOver && task.status === 'SUCCEEDED' && <ResultCard task={task} />}
           {followUps(props.id).map((next) => (

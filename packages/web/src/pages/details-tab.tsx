@@ -1,5 +1,7 @@
 import type { TaskSummary, TaskView } from '@corral/protocol'
 import type { JSX } from 'preact'
+import { revealed } from '../model/hidden-characters.js'
+import { fetchLine } from '../model/take-home.js'
 import { CopyLine, Loading } from '../parts/basics.js'
 import { Fact, Facts } from './task-facts.js'
 
@@ -11,24 +13,24 @@ export function Details({ task, view }: { task: TaskSummary | TaskView; view: Ta
     <div class="details">
       <section>
         <h2>Prompt</h2>
-        <pre class="prompt">{view.task}</pre>
+        <pre class="prompt">{revealed(view.task)}</pre>
         {view.instructions && (
           <>
             <h2>Instructions</h2>
-            <pre class="prompt">{view.instructions}</pre>
+            <pre class="prompt">{revealed(view.instructions)}</pre>
           </>
         )}
         {command && (
           <>
             <h2>Command</h2>
-            <pre class="prompt">{command}</pre>
+            <pre class="prompt">{revealed(command)}</pre>
           </>
         )}
         <h2>Get the work</h2>
         {view.branch ? (
           <>
             <CopyLine
-              text={`git fetch ${view.repo} ${view.branch} && git checkout FETCH_HEAD`}
+              text={`${fetchLine(view.repo, view.branch)} && git checkout FETCH_HEAD`}
               label="the git command"
             />
             <CopyLine text={`corral task diff ${view.id} | git apply`} label="the command that applies the patch" />
@@ -42,7 +44,7 @@ export function Details({ task, view }: { task: TaskSummary | TaskView; view: Ta
             <ul class="warnings">
               {view.warnings.map(({ code, message, path }) => (
                 <li key={`${code} ${path} ${message}`}>
-                  <b>{code}</b> {message}
+                  <b>{code}</b> {revealed(message)}
                 </li>
               ))}
             </ul>

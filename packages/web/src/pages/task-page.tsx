@@ -1,6 +1,7 @@
 import type { TaskSummary, TaskView } from '@corral/protocol'
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { revealed } from '../model/hidden-characters.js'
 import { type TaskTab, taskTabs } from '../model/route.js'
 import { stagesOf } from '../model/stages.js'
 import { hasEnded, stageWord } from '../model/status-words.js'
@@ -90,7 +91,7 @@ export function TaskPage({ id, tab }: { id: string; tab: TaskTab }): JSX.Element
           /
         </span>
         <h1 class="task-title" title={summary?.title}>
-          {summary?.title ?? view?.task.split('\n', 1)[0] ?? id}
+          {summary?.title ?? revealed(view?.task.split('\n', 1)[0] ?? id)}
         </h1>
         <span class="grow" />
         {shown && <StatusBadge status={shown.status} />}

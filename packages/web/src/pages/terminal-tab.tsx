@@ -3,13 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { hasEnded } from '../model/status-words.js'
 import { Button, Empty } from '../parts/basics.js'
-import type { TerminalView } from '../parts/terminal-view.js'
-
-export type TerminalState =
-  | { readonly kind: 'opening' | 'open' }
-  | { readonly kind: 'lost' }
-  | { readonly kind: 'exited'; readonly code: number }
-  | { readonly kind: 'failed'; readonly message: string; readonly hint?: string | undefined }
+import type { TerminalState, TerminalView } from '../parts/terminal-view.js'
 
 const rowKeys: readonly [label: string, bytes: string][] = [
   ['Esc', '\u001b'],

@@ -1,6 +1,7 @@
 import { type ComponentChildren, Fragment, type JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { codeOf, type DraftComment, firstLineOf, placeKey, placeOf } from '../model/comments.js'
+import { codePieces, hasHidden } from '../model/hidden-characters.js'
 import { highlight, type Language } from '../model/highlight.js'
 import type { PatchHunk, PatchLine } from '../model/patch.js'
 import { blocksOf, type Pair, pairs, type Row, unified } from '../model/patch-rows.js'
@@ -240,11 +241,11 @@ function Code(props: {
 }
 
 function wordPiece({ text, isChanged }: Piece, key: number, language: Language | undefined): ComponentChildren {
-  return isChanged ? <mark key={key}>{text}</mark> : <span key={key}>{tokens(text, language)}</span>
+  return isChanged ? <mark key={key}>{plain(text)}</mark> : <span key={key}>{tokens(text, language)}</span>
 }
 
 function tokens(text: string, language: Language | undefined): ComponentChildren {
-  if (!language) return text
+  if (!language || hasHidden(text)) return plain(text)
   return highlight(text, language).map(({ kind, text: piece }, index) =>
     kind === 'plain' ? (
       piece
@@ -252,6 +253,20 @@ function tokens(text: string, language: Language | undefined): ComponentChildren
       <span key={index} class={`token-${kind}`}>
         {piece}
       </span>
+    ),
+  )
+}
+
+/** Text as it is; a character that cannot be seen shows its name. */
+function plain(text: string): ComponentChildren {
+  if (!hasHidden(text)) return text
+  return codePieces(text).map(({ text: piece, hidden }, index) =>
+    hidden ? (
+      <span key={index} class="hidden-character" title={`${piece} ${hidden}`}>
+        {piece}
+      </span>
+    ) : (
+      piece
     ),
   )
 }

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { ansiSpans, plainText } from '../model/ansi.js'
 import type { FeedItem } from '../model/feed.js'
+import { revealed } from '../model/hidden-characters.js'
 import { stageWord } from '../model/status-words.js'
 import { Icon } from './icons.js'
 import { Markdown } from './markdown.js'
@@ -51,7 +52,8 @@ export const FeedEntry = memo(function FeedEntry({ item }: { item: FeedItem }): 
       return (
         <p class="entry entry-file">
           <Icon name="file" size={14} />
-          <span class="soft">{item.change === 'written' ? 'wrote' : item.change}</span> <code>{item.path}</code>
+          <span class="soft">{item.change === 'written' ? 'wrote' : item.change}</span>{' '}
+          <code>{revealed(item.path)}</code>
         </p>
       )
     case 'plan':

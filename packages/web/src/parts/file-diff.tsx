@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { type DraftComment, placeKey } from '../model/comments.js'
+import { hasHidden, revealed } from '../model/hidden-characters.js'
 import { languageOf } from '../model/highlight.js'
 import type { PatchFile } from '../model/patch.js'
 import { Button } from './basics.js'
@@ -30,6 +31,7 @@ export const FileDiff = memo(function FileDiff(props: Props): JSX.Element {
   const lines = file.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0)
   const isLarge = lines > foldLines || generated.test(file.path)
   const [isOpen, setOpen] = useState<boolean>()
+  const isHiding = useMemo(() => file.hunks.some((hunk) => hunk.lines.some(({ text }) => hasHidden(text))), [file])
   const isShown = isOpen ?? (!isLarge && !isViewed)
   const language = languageOf(file.path)
   const [{ openAt, rangeFrom }, setOpenPlace] = useState<{ openAt?: string | undefined; rangeFrom?: number }>({})
@@ -49,14 +51,19 @@ export const FileDiff = memo(function FileDiff(props: Props): JSX.Element {
         <button type="button" class="fold" aria-expanded={isShown} onClick={() => setOpen(!isShown)}>
           <Icon name="chevron" size={12} />
           <span class="file-path">
-            {file.from && <span class="soft">{file.from} → </span>}
-            {file.path}
+            {file.from && <span class="soft">{revealed(file.from)} → </span>}
+            {revealed(file.path)}
           </span>
         </button>
         <span class="diff-stat">
           <b class="added">+{file.insertions}</b> <b class="removed">−{file.deletions}</b>
         </span>
         {note(file) && <span class="chip">{note(file)}</span>}
+        {isHiding && (
+          <span class="chip is-warning" title="Characters that cannot be seen are shown by their names">
+            hidden characters
+          </span>
+        )}
         <span class="grow" />
         {props.onComment && (
           <Button

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { DraftComment } from '../model/comments.js'
 import { fileTree } from '../model/file-tree.js'
+import { revealed } from '../model/hidden-characters.js'
 import type { PatchFile } from '../model/patch.js'
 import { Icon } from './icons.js'
 
@@ -24,7 +25,7 @@ export function FileTree(props: {
             <li key={`${line.path}/`} class={`folder ${indent}`}>
               <Icon name="folder" size={14} />
               <span class="file-name" title={line.path}>
-                <bdi>{line.name}</bdi>
+                <bdi>{revealed(line.name)}</bdi>
               </span>
             </li>
           )
@@ -43,7 +44,7 @@ export function FileTree(props: {
                 {file.change.charAt(0).toUpperCase()}
               </span>
               <span class="file-name" title={file.path}>
-                <bdi>{line.name}</bdi>
+                <bdi>{revealed(line.name)}</bdi>
               </span>
               {props.isViewed(file.path) && <span class="hidden">viewed</span>}
               {remarks > 0 && (

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { revealed } from '../model/hidden-characters.js'
 import type { MarkdownText } from './markdown-text.js'
 
 let loaded: typeof MarkdownText | undefined
@@ -18,5 +19,6 @@ export function Markdown({ text }: { text: string }): JSX.Element {
       () => undefined, // the plain text stays
     )
   }, [])
-  return Component ? <Component text={text} /> : <p class="plain-text">{text}</p>
+  const shown = revealed(text)
+  return Component ? <Component text={shown} /> : <p class="plain-text">{shown}</p>
 }

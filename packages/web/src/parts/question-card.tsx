@@ -1,6 +1,7 @@
 import type { TaskQuestion } from '@corral/protocol'
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { revealed } from '../model/hidden-characters.js'
 import { api } from '../state/api.js'
 import { isLive } from '../state/stream.js'
 import { attempt, say } from '../state/toasts.js'
@@ -40,7 +41,7 @@ export function QuestionCard(props: { id: string; question: TaskQuestion }): JSX
           void answer({ answer: text })
         }}
       >
-        <p>{question.text}</p>
+        <p>{revealed(question.text)}</p>
         {takesWords && (
           <label class="field">
             <span>In your own words</span>
@@ -56,7 +57,7 @@ export function QuestionCard(props: { id: string; question: TaskQuestion }): JSX
             disabled={isBusy || !isLive.value}
             onClick={() => void answer({ option: option.id })}
           >
-            {option.label}
+            {revealed(option.label)}
           </Button>
         ))}
         {takesWords && (

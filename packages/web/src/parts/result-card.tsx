@@ -1,6 +1,7 @@
 import type { TaskSummary, TaskView } from '@corral/protocol'
 import type { JSX } from 'preact'
 import { statusWord } from '../model/status-words.js'
+import { fetchLine } from '../model/take-home.js'
 import { sentence } from '../state/api.js'
 import type { TaskLog } from '../state/stream.js'
 import { CopyLine, DiffStat, StatusIcon } from './basics.js'
@@ -19,7 +20,7 @@ export function ResultCard({ task }: { task: TaskSummary | TaskView }): JSX.Elem
       </p>
       {hasChanges && (
         <div class="result-body">
-          {task.branch && <CopyLine text={`git fetch ${task.repo} ${task.branch}`} label="the git command" />}
+          {task.branch && <CopyLine text={fetchLine(task.repo, task.branch)} label="the git command" />}
           <a class="button primary" href={`/tasks/${encodeURIComponent(task.id)}/changes`}>
             Review changes
           </a>

@@ -1,7 +1,12 @@
 import type { TerminalFrame } from '@corral/protocol'
 import { FitAddon } from '@xterm/addon-fit'
 import { Terminal } from '@xterm/xterm'
-import type { TerminalState } from '../pages/terminal-tab.js'
+
+export type TerminalState =
+  | { readonly kind: 'opening' | 'open' }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'exited'; readonly code: number }
+  | { readonly kind: 'failed'; readonly message: string; readonly hint?: string | undefined }
 
 export interface TerminalView {
   type(text: string): void

@@ -2,6 +2,7 @@ import type { StreamFrame, StreamRequest, TaskSummary } from '@corral/protocol'
 import { batch, computed, type Signal, signal } from '@preact/signals'
 import { type ConnectionInput, type ConnectionState, firstState, step } from '../model/connection.js'
 import { addEvents, emptyFeed, type Feed } from '../model/feed.js'
+import { revealed } from '../model/hidden-characters.js'
 import { loadSession, session } from './api.js'
 
 /** The one WebSocket of this tab, and what came over it. */
@@ -132,7 +133,7 @@ function takeFrame(frame: StreamFrame): void {
   switch (frame.type) {
     case 'tasks': {
       const next = new Map(frame.reset ? [] : tasks.value)
-      for (const task of frame.changed) next.set(task.id, task)
+      for (const task of frame.changed) next.set(task.id, { ...task, title: revealed(task.title) })
       for (const id of frame.removed) next.delete(id)
       tasks.value = next
       cursor = frame.cursor

@@ -100,7 +100,7 @@ function dialSocket(directory: string, name: string): Promise<ByteStream> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path: socketPath(directory, name), allowHalfOpen: true })
     const fail = (cause: Error): void => {
-      reject(new IsolationError('ConnectionRefused', `nobody listens on ${name}`, { cause }))
+      reject(new IsolationError('ConnectionRefused', `nothing listens on ${name}`, { cause }))
     }
     socket.once('error', fail)
     socket.once('connect', () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import type { NetworkReport, OomReport } from '../../isolation/isolation.js'
+import type { BrakeReason, NetworkReport, OomReport } from '../../isolation/isolation.js'
 import { IsolationError, isolationError } from '../../isolation/isolation-error.js'
 import { LineReader } from '../protocol/line-reader.js'
 import { type CradleMessage, type CradleRequest, cradleSocketName, type Hello } from '../protocol/messages.js'
@@ -36,7 +36,7 @@ export interface CradleClientEvents {
   onExit(event: Extract<CradleMessage, { event: 'exit' }>): void
   onNetwork(report: NetworkReport): void
   onOom(report: OomReport): void
-  onBraked(podUid: string): void
+  onBraked(podUid: string, reason: BrakeReason): void
   /** The connection is gone, and with it the cradle or our right to it. */
   onLost(): void
 }
@@ -121,7 +121,7 @@ export class CradleClient {
       if (message.event === 'exit') this.events.onExit(message)
       else if (message.event === 'network') this.events.onNetwork(message.report)
       else if (message.event === 'oom') this.events.onOom(message.report)
-      else if (message.event === 'braked') this.events.onBraked(message.podUid)
+      else if (message.event === 'braked') this.events.onBraked(message.podUid, message.reason)
       return
     }
     if (!('id' in message)) return

@@ -1,6 +1,7 @@
 import { resolve as absolute, join } from 'node:path'
 import { type Logger, silentLogger } from '@corral/ports'
 import type {
+  BrakeReason,
   Cell,
   CellExit,
   Isolation,
@@ -64,7 +65,7 @@ export class CradleIsolation implements Isolation {
   #client: Promise<CradleClient> | undefined
   #networkListener: ((report: NetworkReport) => void) | undefined
   #oomListener: ((report: OomReport) => void) | undefined
-  #brakeListener: ((podUid: string) => void) | undefined
+  #brakeListener: ((podUid: string, reason: BrakeReason) => void) | undefined
   #isClosed = false
   #keepUntilMs = 0
 
@@ -143,7 +144,7 @@ export class CradleIsolation implements Isolation {
     void this.#client?.then((client) => this.#tellNetwork(client)).catch(() => {}) // who opens the client sees why not
   }
 
-  watchBraked(listener: (podUid: string) => void): void {
+  watchBraked(listener: (podUid: string, reason: BrakeReason) => void): void {
     this.#brakeListener = listener
   }
 
@@ -261,7 +262,7 @@ export class CradleIsolation implements Isolation {
       onExit: ({ cell, exit }) => this.#ended(cell, exit),
       onNetwork: (report) => this.#networkListener?.(report),
       onOom: (report) => this.#oomListener?.(report),
-      onBraked: (podUid) => this.#brakeListener?.(podUid),
+      onBraked: (podUid, reason) => this.#brakeListener?.(podUid, reason),
       onLost: () => this.#lost(),
     })
   }

@@ -1,4 +1,5 @@
 import type {
+  BrakeReason,
   CellExit,
   LaunchPlan,
   NetworkReport,
@@ -93,7 +94,7 @@ export type CradleMessage =
   | { event: 'network'; report: NetworkReport }
   /** A main that does not know it leaves it out. */
   | { event: 'oom'; report: OomReport }
-  | { event: 'braked'; podUid: string }
+  | { event: 'braked'; podUid: string; reason: BrakeReason }
 
 export function cellKeyText(key: CellKey): string {
   return `${key.podUid}/${key.container}/${key.attempt}`

@@ -15,7 +15,7 @@ import { presentEnd } from '../supervisor/present-end.js'
 import type { Cgroup } from './cgroups.js'
 import type { ContainerLog, OutputStream } from './container-log.js'
 import type { LaunchCommand } from './launch-command.js'
-import { continueProcesses, killSideProcesses, stopSideProcesses } from './side-processes.js'
+import { killSideProcesses, ProcessTurns } from './side-processes.js'
 
 const startTimeoutMs = 60_000
 const lastWordsMs = 3_000
@@ -59,7 +59,7 @@ export class CellRun {
   readonly exited: Promise<CellExit>
   #startedAt = ''
   #mainPid = 0
-  #stopped: number[] = []
+  #turns: ProcessTurns | undefined
   #reported: { exitCode: number; signal?: number } | undefined
   #problem = ''
   #hasEnded = false
@@ -166,17 +166,17 @@ export class CellRun {
     if (this.#child.pid !== undefined) await killSideProcesses(this.#child.pid, this.#mainPid, this.input.cgroup)
   }
 
-  /** Stops everything in it but the supervisor and the main process; answers whether there was anything. */
-  async stopRest(): Promise<boolean> {
-    if (this.#child.pid === undefined) return false
-    this.#stopped = await stopSideProcesses(this.#child.pid, this.#mainPid, this.input.cgroup)
-    return this.#stopped.length > 0
+  /** Lets so many of what is in it beside the supervisor and the main process run, others than before, and stops the rest. */
+  async takeTurn(running: number): Promise<void> {
+    if (this.#child.pid === undefined) return
+    this.#turns ??= await ProcessTurns.begin(this.#child.pid, this.#mainPid, this.input.cgroup)
+    this.#turns.next(running)
   }
 
-  /** Lets go on what `stopRest` has stopped. */
+  /** Lets go on what `takeTurn` has stopped. */
   continueRest(): void {
-    continueProcesses(this.#stopped, this.input.cgroup)
-    this.#stopped = []
+    this.#turns?.end()
+    this.#turns = undefined
   }
 
   #announceStart: () => void = () => {}

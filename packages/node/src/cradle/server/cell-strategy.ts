@@ -14,6 +14,8 @@ export interface LaunchInput extends CellDirectories {
   pod: PodPlan
   plan: LaunchPlan
   cgroupFiles: readonly string[]
+  /** Where the kernel counts what it ended of the cell for want of memory. */
+  memoryEventsFile?: string | undefined
   /** The pod's namespaces, on a tier that has them. */
   network?: { netFd: number; userFd: number | undefined }
   socketDirectory: string

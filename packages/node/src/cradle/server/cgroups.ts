@@ -183,12 +183,15 @@ export class Cgroup {
 
   /** How often the kernel has killed a process here for want of memory. */
   oomKills(): number {
-    for (const { base, version, controllers } of this.support.hierarchies) {
-      if (!controllers.includes('memory')) continue
-      const text = readText(join(base, this.path, version === 2 ? 'memory.events' : 'memory.oom_control'))
-      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0)
-    }
-    return 0
+    const file = this.memoryEventsFile()
+    return Number(/^oom_kill (\d+)$/m.exec(file === undefined ? '' : readText(file))?.[1] ?? 0)
+  }
+
+  /** Where the kernel counts them. */
+  memoryEventsFile(): string | undefined {
+    const counting = this.support.hierarchies.find(({ controllers }) => controllers.includes('memory'))
+    const name = counting?.version === 2 ? 'memory.events' : 'memory.oom_control'
+    return counting && join(counting.base, this.path, name)
   }
 
   /** How often the kernel has refused a process here, or below where it counts so. */
@@ -196,6 +199,12 @@ export class Cgroup {
     const counting = this.support.hierarchies.find(({ controllers }) => controllers.includes('pids'))
     if (!counting) return 0
     return Number(/^max (\d+)$/m.exec(readText(join(counting.base, this.path, 'pids.events')))?.[1] ?? 0)
+  }
+
+  /** How many processes and threads are in it and below; 0 where the kernel does not count them. */
+  processCount(): number {
+    const counting = this.support.hierarchies.find(({ controllers }) => controllers.includes('pids'))
+    return counting ? Number(readText(join(counting.base, this.path, 'pids.current'))) : 0
   }
 
   /** Ends every process in it and below, however fast they fork. Resolves when it is empty or after `timeoutMs`. */

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net'
-import type { CellExit, NetworkReport, OomReport } from '../../isolation/isolation.js'
+import type { BrakeReason, CellExit, NetworkReport, OomReport } from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
 import { encodeExit, encodeFrame, Frame, FrameReader } from '../protocol/frames.js'
 import { LineReader } from '../protocol/line-reader.js'
@@ -49,8 +49,8 @@ export class CradleServer {
     this.#tell({ event: 'network', report })
   }
 
-  announceBraked(podUid: string): void {
-    this.#tell({ event: 'braked', podUid })
+  announceBraked(podUid: string, reason: BrakeReason): void {
+    this.#tell({ event: 'braked', podUid, reason })
   }
 
   announceOom(report: OomReport): void {

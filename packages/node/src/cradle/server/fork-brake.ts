@@ -1,63 +1,157 @@
+import type { BrakeReason } from '../../isolation/isolation.js'
+
 /** A pod whose processes can be stopped. */
 export interface BrakedPod {
   podUid: string
-  /** How often the kernel has refused it a process so far. */
-  refusedForks(): number
-  /** Stops what it has beside its main processes, or all of it. Answers whether anything is stopped. */
-  stop(isWhole: boolean): Promise<boolean>
+  look(): BrakeLook
+  /** Lets a number of the processes beside its main ones run, others than the last time, and stops the rest of them. */
+  takeTurn(running: number): Promise<void>
+  /** Stops all of it. */
+  freeze(): void
   goOn(): void
 }
 
+/** What a pod is judged by. */
+export interface BrakeLook {
+  /** How often the kernel has refused it a process so far. */
+  refused: number
+  processes: number
+  /** Processes that were not there at the last look; not counted where there are few in all. */
+  fresh: number
+  /** It has as many processes as it may have. */
+  isFull: boolean
+}
+
+/**
+ * `turns`: a few processes run at a time. `frozen`: all of it is stopped for pauses, since its main process alone goes on,
+ * or wakes the others.
+ */
+export type BrakeMode = 'free' | 'turns' | 'frozen'
+
 export interface BrakeState {
+  mode: BrakeMode
   /** The count at the last look. */
   refused: number
-  /** Looks in a row that found a pod at its limit. */
+  /** Looks in a row that found it at fault, or full. */
   strikes: number
+  full: number
+  /** Turns so far, and how many of the last ones were quiet. */
+  turns: number
+  quiet: number
+  /** How many processes run in a turn. */
+  running: number
+  /** Quiet turns before more of them run; twice as many each time that was too soon. */
+  patience: number
   pauseMs: number
 }
 
+export type BrakeAction = { do: 'nothing' } | { do: 'turn'; running: number } | { do: 'freeze' } | { do: 'goOn' }
+
 /** Fewer than this between two looks is a program that finds its limit, not one that does nothing else. */
 const manyRefused = 20
-const strikesBeforePause = 2
+/** Fewer than these harm nobody, however often they fork. */
+export const crowdedFrom = 100
+const manyFresh = 10
+/** As many while nothing but its main process may run are started by that, or the others have been woken. */
+const manyFreshAlone = 50
+const strikesBefore = 2
+const leastPatience = 4
+const longestPatience = 40
 const firstPauseMs = 250
 const longestPauseMs = 10_000
+/** One turn in so many is for nobody: what is still at fault then is not one of those that take turns. */
+const emptyTurnEvery = 8
 
-export const calm: BrakeState = { refused: 0, strikes: 0, pauseMs: 0 }
+export const calm: BrakeState = {
+  mode: 'free',
+  refused: 0,
+  strikes: 0,
+  full: 0,
+  turns: 0,
+  quiet: 0,
+  running: 0,
+  patience: 0,
+  pauseMs: 0,
+}
 
-/** What a look at a pod's count leads to: nothing, or a pause, each twice as long as the one before. Pure. */
-export function brakeStep(state: BrakeState, refused: number): { state: BrakeState; isPaused: boolean } {
-  const isMany = refused - state.refused >= manyRefused
-  const strikes = isMany ? state.strikes + 1 : Math.max(0, Math.min(state.strikes, strikesBeforePause) - 1)
-  const isPaused = isMany && strikes >= strikesBeforePause
-  const longer = Math.min(longestPauseMs, Math.max(firstPauseMs, state.pauseMs * 2))
-  const pauseMs = isPaused ? longer : strikes === 0 ? 0 : state.pauseMs
-  return { state: { refused, strikes, pauseMs }, isPaused }
+/** What a look at a pod leads to, where `atOnce` of its processes may run in a turn. Pure. */
+export function brakeStep(
+  state: BrakeState,
+  look: BrakeLook,
+  atOnce: number,
+): { state: BrakeState; action: BrakeAction } {
+  const isRefused = look.refused - state.refused >= manyRefused
+  const isCrowd = look.processes >= crowdedFrom
+  const seen = { ...state, refused: look.refused, full: look.isFull ? state.full + 1 : 0 }
+  if (state.mode === 'free') return judge(seen, isRefused || (isCrowd && look.fresh >= manyFresh), atOnce)
+  if (state.mode === 'frozen') {
+    if (!isRefused && !(isCrowd && look.fresh >= manyFreshAlone)) return letGo(seen)
+    const pauseMs = Math.min(longestPauseMs, state.pauseMs * 2)
+    return { state: { ...seen, pauseMs }, action: { do: 'freeze' } }
+  }
+  const wasEmpty = (state.turns - 1) % emptyTurnEvery === 0
+  if (wasEmpty && (isRefused || (isCrowd && look.fresh >= manyFreshAlone)))
+    return { state: { ...seen, mode: 'frozen', pauseMs: firstPauseMs }, action: { do: 'freeze' } }
+  // Few run at a time, so that one fresh process among a crowd says that it goes on.
+  const isQuiet = wasEmpty || (!isRefused && !(isCrowd && look.fresh > 0))
+  if (!isQuiet) {
+    const patience = state.running > atOnce ? Math.min(longestPatience, state.patience * 2) : state.patience
+    return takeTurn({ ...seen, quiet: 0, running: atOnce, patience })
+  }
+  const quiet = state.quiet + 1
+  if (!isCrowd && quiet >= state.patience) return letGo(seen)
+  // All at once they would wake together: twice as many from turn to turn, until it is all of them.
+  const running = quiet > state.patience ? state.running * 2 : state.running
+  return isCrowd && running >= look.processes ? letGo(seen) : takeTurn({ ...seen, quiet, running })
+}
+
+function judge(state: BrakeState, isAtFault: boolean, atOnce: number): ReturnType<typeof brakeStep> {
+  const strikes = isAtFault ? state.strikes + 1 : Math.max(0, state.strikes - 1)
+  const isKnown = state.patience > leastPatience
+  if (!isAtFault || strikes < (isKnown ? 1 : strikesBefore)) {
+    const patience = isAtFault ? state.patience : Math.max(0, state.patience - 1)
+    return { state: { ...state, strikes, patience }, action: { do: 'nothing' } }
+  }
+  const patience = Math.min(longestPatience, Math.max(leastPatience, state.patience * 2))
+  return takeTurn({ ...state, mode: 'turns', strikes: 0, turns: 0, quiet: 0, running: atOnce, patience })
+}
+
+function takeTurn(state: BrakeState): ReturnType<typeof brakeStep> {
+  const running = state.turns % emptyTurnEvery === 0 ? 0 : state.running
+  return { state: { ...state, turns: state.turns + 1 }, action: { do: 'turn', running } }
+}
+
+function letGo(state: BrakeState): ReturnType<typeof brakeStep> {
+  return { state: { ...state, mode: 'free', strikes: 0, pauseMs: 0 }, action: { do: 'goOn' } }
 }
 
 export interface ForkBrakeOptions {
-  /** Told once for a pod, when it is stopped for the first time. */
-  onPaused(podUid: string): void
+  /** Told once for a pod and reason. */
+  onBraked(podUid: string, reason: BrakeReason): void
   everyMs: number
+  /** How many processes of a pod at fault run at a time. */
+  atOnce: number
 }
 
 /** How long a pod runs between two pauses before it is looked at again. */
-const turnMs = 100
+const windowMs = 100
+const fullLooks = 2
 
 interface Watched {
   pod: BrakedPod
   state: BrakeState
-  isTold: boolean
-  /** All of it is stopped: its main process alone goes on forking, or wakes the others. */
-  isWhole: boolean
-  isStopping: boolean
+  told: Set<BrakeReason>
+  isTurning: boolean
   timer?: NodeJS.Timeout | undefined
 }
 
 /**
- * Stops a pod whose processes fail to start others over and over, for moments that grow. A thousand processes that do
- * nothing but fork hold locks of the kernel in turns, for as long as their small share of the processor makes them wait;
- * starting a program takes the same locks, in every sandbox. A stopped process holds none. Main processes go on as long as
- * that helps: the daemon of a task has to answer, and to end what it has started.
+ * Slows a pod down whose processes start others without end, or fail to. To start a program takes locks of the kernel that
+ * all sandboxes share, that of the C library's mappings above all. Hundreds of processes that do nothing but fork hold them
+ * in turns, each for as long as the pod's share of the processor makes it wait among the others: seconds. So a few of them
+ * run at a time, and the rest is stopped: a stopped process holds none. A build with hundreds of processes loses nothing by
+ * it, since a few keep the processors busy. Main processes always run, as long as that helps: the daemon of a task has to
+ * answer, and to end what it has started.
  */
 export class ForkBrake {
   readonly #pods = new Map<string, Watched>()
@@ -68,46 +162,56 @@ export class ForkBrake {
   }
 
   watch(pod: BrakedPod): void {
-    this.#pods.set(pod.podUid, { pod, state: calm, isTold: false, isWhole: false, isStopping: false })
+    this.#pods.set(pod.podUid, { pod, state: calm, told: new Set(), isTurning: false })
   }
 
-  /** Looks at every pod that is not stopped. */
+  /** Looks at every pod that is not frozen. */
   look(): void {
-    for (const watched of this.#pods.values()) if (!watched.timer && !watched.isStopping) this.#lookAt(watched)
+    for (const watched of this.#pods.values()) if (!watched.timer && !watched.isTurning) this.#lookAt(watched)
   }
 
   #lookAt(watched: Watched): void {
     const { pod } = watched
     watched.timer = undefined
-    const { state, isPaused } = brakeStep(watched.state, pod.refusedForks())
+    const { state, action } = brakeStep(watched.state, pod.look(), this.options.atOnce)
     watched.state = state
-    if (state.strikes === 0) watched.isWhole = false
-    if (!isPaused) return
-    if (!watched.isTold) this.options.onPaused(pod.podUid)
-    watched.isTold = true
-    void this.#stop(watched)
+    if (state.full >= fullLooks) this.#tell(watched, 'full')
+    if (state.mode !== 'free') this.#tell(watched, 'slowed')
+    if (action.do === 'turn') void this.#turn(watched, action.running)
+    else if (action.do === 'freeze') this.#freeze(watched)
+    else if (action.do === 'goOn') pod.goOn()
   }
 
-  async #stop(watched: Watched): Promise<void> {
-    const { pod, state } = watched
-    watched.isStopping = true
-    const isStopped = await pod.stop(watched.isWhole).catch(() => false)
+  #tell(watched: Watched, reason: BrakeReason): void {
+    if (watched.told.has(reason)) return
+    watched.told.add(reason)
+    this.options.onBraked(watched.pod.podUid, reason)
+  }
+
+  async #turn(watched: Watched, running: number): Promise<void> {
+    watched.isTurning = true
+    // What cannot be stopped goes on; the next look says what that leads to.
+    await watched.pod.takeTurn(running).catch(() => undefined)
+    watched.isTurning = false
     // Eased meanwhile, or gone: nothing of it stays stopped.
-    if (!watched.isStopping) return pod.goOn()
-    watched.isStopping = false
-    if (!isStopped) return
-    const before = pod.refusedForks()
+    if (watched.state.mode === 'free') watched.pod.goOn()
+  }
+
+  #freeze(watched: Watched): void {
+    const { pod, state } = watched
+    pod.freeze()
     watched.timer = setTimeout(() => {
-      watched.isWhole ||= pod.refusedForks() - before >= manyRefused
       pod.goOn()
-      watched.timer = setTimeout(() => this.#lookAt(watched), turnMs).unref()
+      // What was refused and started before does not count.
+      watched.state = { ...watched.state, refused: pod.look().refused }
+      watched.timer = setTimeout(() => this.#lookAt(watched), windowMs).unref()
     }, state.pauseMs).unref()
   }
 
-  /** Whether a pod is being stopped again and again just now. */
+  /** Whether processes of a pod are stopped again and again just now. */
   isBraked(podUid: string): boolean {
     const watched = this.#pods.get(podUid)
-    return watched?.timer !== undefined || watched?.isStopping === true
+    return watched !== undefined && (watched.state.mode !== 'free' || watched.isTurning)
   }
 
   /** Lets a pod go on: something is about to be asked of it. It is stopped again only if it goes on as before. */
@@ -116,10 +220,8 @@ export class ForkBrake {
     if (!watched || !this.isBraked(podUid)) return
     clearTimeout(watched.timer)
     watched.timer = undefined
-    watched.isStopping = false
-    watched.isWhole = false
     watched.pod.goOn()
-    watched.state = { ...calm, refused: watched.pod.refusedForks() }
+    watched.state = { ...calm, refused: watched.pod.look().refused }
   }
 
   forget(podUid: string): void {

@@ -33,9 +33,8 @@ export function nativeLaunchCommand(
     records.push(`n/proc/${process.pid}/fd/${netFd}`)
   }
   records.push(`lnofile=${openFiles}`, 'lcore=0')
-  // Per uid, so it means something only where every pod has its own.
-  if (isRoot && input.cgroupFiles.length === 0 && input.plan.limits.pids)
-    records.push(`lnproc=${input.plan.limits.pids}`)
+  const processes = processLimit(input)
+  if (processes !== undefined) records.push(`lnproc=${processes}`)
   records.push(`s${input.socketName}`, `c${controlFd}`)
   if (isRoot) records.push(`U${pod.hostUid}`, `G${pod.hostUid}`)
   records.push(...strategy.nativeRecords(input, supervisor))
@@ -45,6 +44,22 @@ export function nativeLaunchCommand(
     description: records.map((record) => `${record}\0`).join(''),
   }
 }
+
+/**
+ * How many processes a pod may have, for the kernel's limit per user, which means something only where every pod has a user
+ * of its own. A little below the limit of its control group, so that this one refuses: it does so before the new process
+ * gets a copy of its parent's memory, and that copy takes locks that all sandboxes share.
+ */
+function processLimit({ pod, plan, isRoot }: LaunchInput): number | undefined {
+  const pids = pod.limits.pids ?? plan.limits.pids
+  return isRoot && pids !== undefined ? pids - spareProcesses(pids) : undefined
+}
+
+const spareProcesses = (pids: number): number => Math.min(8, Math.floor(pids / 8))
+
+/** Whether a pod with so many processes gets no more. */
+export const isFull = (count: number, pids: number | undefined): boolean =>
+  pids !== undefined && count >= pids - spareProcesses(pids)
 
 /** What the supervisor looks at before it starts anything, in pairs: `device:inode` and where it must be. */
 function mountIdentities({ plan }: LaunchInput, { hasMounts }: CellStrategy): string[] {
@@ -85,7 +100,9 @@ export function nodeLaunchCommand(
     : []
   const shut = ['/bin/sh', '-c', 'exec "$@" 4<&- 5<&-', 'sh']
   const ids = [`--reuid=${pod.hostUid}`, `--regid=${pod.hostUid}`, '--clear-groups']
-  const drop = ['setpriv', ...(isRoot ? ids : []), '--no-new-privs', '--']
+  const processes = processLimit(input)
+  const limit = processes === undefined ? [] : ['prlimit', `--nproc=${processes}:${processes}`, '--']
+  const drop = [...limit, 'setpriv', ...(isRoot ? ids : []), '--no-new-privs', '--']
   return {
     program: '/bin/sh',
     args: [

@@ -1,6 +1,8 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import type {
+  BrakeReason,
   CellExit,
   LaunchPlan,
   NetworkReport,
@@ -22,13 +24,16 @@ import { CellRun, spawnLauncher } from './cell-run.js'
 import type { CellDirectories, CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
-import { ForkBrake } from './fork-brake.js'
+import { Crowd } from './crowd.js'
+import { crowdedFrom, ForkBrake } from './fork-brake.js'
 import { HeldSnapshot } from './held-snapshot.js'
+import { isFull } from './launch-command.js'
 import { type CountedCell, OomWatch } from './oom-watch.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
 import { discard, type Slot, Slots } from './slots.js'
 import type { StateFiles } from './state-files.js'
+import { machineTerminals, type TerminalHolder, TerminalWatch, terminalsOf } from './terminal-watch.js'
 
 export interface PodHostPorts {
   config: Pick<CradleConfig, 'supervisor'>
@@ -39,13 +44,14 @@ export interface PodHostPorts {
   onExit(key: CellKey, exit: CellExit): void
   onNetwork(report: NetworkReport): void
   onOom(report: OomReport): void
-  /** A pod that fails to start processes over and over is stopped for moments. */
-  onBraked(podUid: string): void
+  /** A pod has all the processes it may have, or few of them run at a time. */
+  onBraked(podUid: string, reason: BrakeReason): void
   now(): Date
 }
 
 const oomLookMs = 500
 const forkLookMs = 500
+const terminalLookMs = 500
 
 interface Pod {
   plan: PodPlan
@@ -73,6 +79,7 @@ export class PodHost {
   readonly #network: PodNetworkPorts
   readonly #oomWatch: OomWatch
   readonly #brake: ForkBrake
+  readonly #terminalWatch: TerminalWatch
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
@@ -94,7 +101,17 @@ export class PodHost {
       now: ports.now,
       everyMs: oomLookMs,
     })
-    this.#brake = new ForkBrake({ onPaused: (podUid) => ports.onBraked(podUid), everyMs: forkLookMs })
+    this.#brake = new ForkBrake({
+      onBraked: (podUid, reason) => ports.onBraked(podUid, reason),
+      everyMs: forkLookMs,
+      atOnce: Math.max(4, 2 * availableParallelism()),
+    })
+    this.#terminalWatch = new TerminalWatch({
+      holders: () => this.#holders(),
+      machine: machineTerminals,
+      onEnded: (podUid) => ports.onBraked(podUid, 'terminals'),
+      everyMs: terminalLookMs,
+    })
     for (const record of ports.stateFiles.cells())
       this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
   }
@@ -181,6 +198,7 @@ export class PodHost {
       pod: pod.plan,
       plan,
       cgroupFiles: cgroup.joinFiles(),
+      memoryEventsFile: cgroup.memoryEventsFile(),
       ...(pod.network ? { network: pod.network } : {}),
       socketDirectory,
       socketName: socket,
@@ -296,10 +314,9 @@ export class PodHost {
     pod?.slot.cgroup.remove()
     this.#pods.delete(podUid)
     for (const { record } of cells) this.#cells.delete(cellKeyText(record))
-    this.#oomWatch.forget(
-      podUid,
-      cells.map(({ record }) => cellKeyText(record)),
-    )
+    const keys = cells.map(({ record }) => cellKeyText(record))
+    this.#oomWatch.forget(podUid, keys)
+    this.#terminalWatch.forget(keys)
     this.ports.stateFiles.removePod(podUid)
   }
 
@@ -313,7 +330,17 @@ export class PodHost {
     this.#namespaces.close()
     this.#oomWatch.close()
     this.#brake.close()
+    this.#terminalWatch.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
+  }
+
+  *#holders(): Generator<TerminalHolder> {
+    for (const [key, { record, run }] of this.#cells) {
+      if (!run) continue
+      const { podUid } = record
+      const terminals = (): number => terminalsOf(run.pid)
+      yield { podUid, key, terminals, halt: () => this.halt(record), kill: () => this.kill(record) }
+    }
   }
 
   *#counted(): Generator<CountedCell> {
@@ -329,11 +356,6 @@ export class PodHost {
     const runs = this.#brake.isBraked(podUid) ? this.#runsOf(podUid) : []
     await Promise.all(runs.map((run) => run.halt()))
     this.#brake.ease(podUid)
-  }
-
-  async #stop(podUid: string, group: Cgroup, isWhole: boolean): Promise<boolean> {
-    if (isWhole) return group.freeze(true)
-    return (await Promise.all(this.#runsOf(podUid).map((run) => run.stopRest()))).some(Boolean)
   }
 
   #runsOf(podUid: string): CellRun[] {
@@ -355,10 +377,18 @@ export class PodHost {
     }
     try {
       const network = strategy.hasOwnNetwork ? await PodNetwork.create(plan, this.#network, warmUp) : undefined
+      const crowd = new Crowd(crowdedFrom)
       this.#brake.watch({
         podUid: plan.podUid,
-        refusedForks: () => this.#refusedForks(plan.podUid, slot.cgroup),
-        stop: (isWhole) => this.#stop(plan.podUid, slot.cgroup, isWhole),
+        look: () => ({
+          refused: this.#refusedForks(plan.podUid, slot.cgroup),
+          ...crowd.look(slot.cgroup),
+          isFull: isFull(slot.cgroup.processCount(), plan.limits.pids),
+        }),
+        takeTurn: async (running) => {
+          await Promise.all(this.#runsOf(plan.podUid).map((run) => run.takeTurn(running)))
+        },
+        freeze: () => slot.cgroup.freeze(true),
         goOn: () => {
           slot.cgroup.freeze(false)
           for (const run of this.#runsOf(plan.podUid)) run.continueRest()

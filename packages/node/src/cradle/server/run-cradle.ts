@@ -49,7 +49,7 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
     onExit: (key, exit) => server.announceExit(key, exit),
     onNetwork: (report) => server.announceNetwork(report),
     onOom: (report) => server.announceOom(report),
-    onBraked: (podUid) => server.announceBraked(podUid),
+    onBraked: (podUid, reason) => server.announceBraked(podUid, reason),
     now: () => new Date(),
   })
   let lonely: NodeJS.Timeout | undefined

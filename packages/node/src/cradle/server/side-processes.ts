@@ -89,27 +89,66 @@ export async function killSideProcesses(launcher: number, main: number, cgroup: 
 }
 
 /**
- * Stops them by a signal, all at once where the kernel can freeze a group, and answers which; those that are stopped already
- * are not among them. The main process goes on, so that it answers its clients and can end what it started.
+ * Processes that run a few at a time, by signals: all but the container itself, and but those that something else has
+ * stopped. The main process goes on, so that it answers its clients and can end what it started.
  */
-export async function stopSideProcesses(launcher: number, main: number, cgroup: Cgroup): Promise<number[]> {
-  try {
-    await isFrozen(cgroup)
-    const table = readProcesses()
-    const stopped = new Set(table.flatMap(({ pid, isStopped }) => (isStopped ? pid : [])))
-    const found = sideProcesses(launcher, main, table).filter((pid) => !stopped.has(pid))
-    for (const pid of found) signalQuietly(pid, 'SIGSTOP')
-    return found
-  } finally {
-    cgroup.freeze(false)
-  }
-}
+export class ProcessTurns {
+  readonly #stopped = new Set<number>()
+  /** The turn in which each of them has run last. */
+  #lastRun = new Map<number, number>()
+  #turn = 0
 
-/** Lets those of them go on that are still in the group: another process may have the number by now. */
-export function continueProcesses(pids: readonly number[], cgroup: Cgroup): void {
-  if (pids.length === 0) return
-  const present = new Set(cgroup.pids())
-  for (const pid of pids) if (present.has(pid)) signalQuietly(pid, 'SIGCONT')
+  private constructor(
+    private readonly kept: ReadonlySet<number>,
+    private readonly cgroup: Cgroup,
+  ) {}
+
+  static async begin(launcher: number, main: number, cgroup: Cgroup): Promise<ProcessTurns> {
+    try {
+      await isFrozen(cgroup)
+      const table = readProcesses()
+      const side = new Set(sideProcesses(launcher, main, table))
+      const stopped = table.flatMap(({ pid, isStopped }) => (isStopped ? pid : []))
+      return new ProcessTurns(new Set([...stopped, ...cgroup.pids().filter((pid) => !side.has(pid))]), cgroup)
+    } finally {
+      cgroup.freeze(false)
+    }
+  }
+
+  /** Lets so many run, those that have waited longest, and stops the rest. */
+  next(running: number): void {
+    const pids = this.cgroup.pids().filter((pid) => !this.kept.has(pid))
+    this.#turn += 1
+    // What is new has run since the last turn.
+    this.#lastRun = new Map(pids.map((pid) => [pid, this.#lastRun.get(pid) ?? this.#turn - 1]))
+    const chosen = new Set(
+      [...this.#lastRun]
+        .sort((a, b) => a[1] - b[1] || a[0] - b[0])
+        .slice(0, running)
+        .map(([pid]) => pid),
+    )
+    for (const pid of pids) if (!chosen.has(pid)) this.#stop(pid)
+    for (const pid of chosen) this.#continue(pid)
+  }
+
+  /** Lets those of them go on that are still in the group: another process may have the number by now. */
+  end(): void {
+    if (this.#stopped.size === 0) return
+    const present = new Set(this.cgroup.pids())
+    for (const pid of [...this.#stopped]) if (present.has(pid)) this.#continue(pid)
+    this.#stopped.clear()
+  }
+
+  /** Again and again: another process of the pod may have woken it. */
+  #stop(pid: number): void {
+    this.#stopped.add(pid)
+    signalQuietly(pid, 'SIGSTOP')
+  }
+
+  #continue(pid: number): void {
+    this.#lastRun.set(pid, this.#turn)
+    if (this.#stopped.delete(pid)) signalQuietly(pid, 'SIGCONT')
+  }
 }
 
 async function isFrozen(cgroup: Cgroup): Promise<boolean> {

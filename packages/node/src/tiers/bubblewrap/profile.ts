@@ -24,6 +24,8 @@ export interface ProfileInput {
   etcDirectory: string
   homeSource: string
   tmpSource: string
+  /** Where the kernel counts what it ended of the cell for want of memory. */
+  memoryEventsFile?: string | undefined
   /** False on hosts whose kernel refuses it; the seccomp filter holds the line there. */
   disableUserns: boolean
   /** False when the network namespace was entered before bwrap. */
@@ -33,6 +35,8 @@ export interface ProfileInput {
 const rootSizeBytes = 64 * 1024 * 1024
 
 export const supervisorTarget = '/run/corral/supervisor'
+/** Known to the daemon, which tells from it that a process did not end by itself. */
+const memoryEventsTarget = '/run/corral/memory.events'
 
 /**
  * The complete boundary as bwrap options: an empty root, read-only toolchain, the plan's mounts, all namespaces, no
@@ -57,6 +61,7 @@ export function bwrapOptions(input: ProfileInput): string[] {
   // An image has them by itself, from its import.
   if (!input.image) add('--dir', '/var', '--symlink', '/run', '/var/run', '--symlink', '/tmp', '/var/tmp')
   add('--ro-bind', input.supervisor.source, input.supervisor.target)
+  if (input.memoryEventsFile) add('--ro-bind-try', input.memoryEventsFile, memoryEventsTarget)
   for (const mount of completeMounts(input)) add(mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target)
   for (const { target, sizeBytes } of plan.tmpfs) {
     add(...(sizeBytes === undefined ? [] : ['--size', String(sizeBytes)]), '--tmpfs', target)

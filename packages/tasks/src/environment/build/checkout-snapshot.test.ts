@@ -1,6 +1,6 @@
 import type { DaemonClient } from '@corral/protocol'
 import { expect, it } from 'vitest'
-import type { SandboxContext } from '../../steps/step.js'
+import type { SandboxContext } from '../sandbox-context.js'
 import { attachCheckout, checkoutKey, checkoutProcess, usableCheckouts } from './checkout-snapshot.js'
 import type { BuiltSnapshot } from './choose-snapshot.js'
 

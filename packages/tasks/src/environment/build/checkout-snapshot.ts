@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import type { DaemonClient } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus } from '@corral/resources'
 import type { PreparedRepository } from '../../repository/repository.js'
-import type { SandboxContext } from '../../steps/step.js'
+import type { SandboxContext } from '../sandbox-context.js'
 import type { BuiltSnapshot } from './choose-snapshot.js'
 import { mayUseSnapshot } from './with-snapshot.js'
 
@@ -38,7 +38,7 @@ export async function usableCheckouts(
   const key = checkoutKey(task.spec)
   const all = environments.withKey(key)
   // A pod keeps the snapshot it has: an earlier run of the step may have got that far.
-  const attached = await environments.attached(task)
+  const attached = await environments.attached(context)
   return attached === undefined ? all : all.filter(({ name }) => name === attached)
 }
 
@@ -50,14 +50,15 @@ export const checkoutProcess = (uid: string): string => `${uid}.checkout`
  * everything out: a repeat joins that process, which must not find another tree in the place of its own.
  */
 export async function attachCheckout(
-  { environments, task, signal }: SandboxContext,
+  context: SandboxContext,
   daemon: DaemonClient,
   snapshot: string,
 ): Promise<boolean> {
+  const { environments, task, signal } = context
   if (!environments) return false
-  const isNew = (await environments.attached(task)) === undefined
+  const isNew = (await environments.attached(context)) === undefined
   if (isNew && (await daemon.findProcess(checkoutProcess(task.metadata.uid), { signal }))) return false
-  return environments.attach(task, snapshot, signal)
+  return environments.attach(context, snapshot)
 }
 
 async function mayUseCheckout(context: SandboxContext, environment: AgentTaskStatus['environment']): Promise<boolean> {

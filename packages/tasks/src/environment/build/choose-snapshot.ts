@@ -1,5 +1,6 @@
 import type { SnapshotInfo } from '@corral/ports'
-import type { EnvironmentKey, KeyFile } from './environment-key.js'
+import type { KeyFile } from '../../repository/list-files.js'
+import type { EnvironmentKey } from './environment-key.js'
 
 /** What a snapshot of an environment says of itself, beside what every snapshot does. */
 export interface SnapshotLabels {

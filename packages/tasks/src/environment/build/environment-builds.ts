@@ -2,6 +2,7 @@ import type { TaskEvent } from '@corral/protocol'
 import type { AgentTask, Environment, EnvironmentBuild, Stored } from '@corral/resources'
 import type { BuiltSnapshot } from './choose-snapshot.js'
 import type { EnvironmentIdentity } from './environment-object.js'
+import type { SandboxFiles } from './snapshot-trees.js'
 
 /** What tasks see of environments. */
 export interface EnvironmentBuilds {
@@ -29,7 +30,9 @@ export interface EnvironmentBuilds {
    * Gives the snapshot to the task's sandbox, which may run already. False where the snapshot went away meanwhile. Throws where
    * the node cannot.
    */
-  attach(task: Stored<AgentTask>, snapshot: string, signal: AbortSignal): Promise<boolean>
+  attach(sandbox: SandboxFiles, snapshot: string): Promise<boolean>
   /** The snapshot the task's sandbox has been told to have. */
-  attached(task: Stored<AgentTask>): Promise<string | undefined>
+  attached(sandbox: SandboxFiles): Promise<string | undefined>
+  /** What the sandbox's root file system is, beyond what can be read inside. */
+  rootOf(task: Stored<AgentTask>): Promise<string>
 }

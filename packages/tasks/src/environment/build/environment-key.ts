@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AgentTaskStatus } from '@corral/resources'
+import type { KeyFile } from '../../repository/list-files.js'
 
 /** Changes when a snapshot of an earlier release cannot be used any more. */
 const formatVersion = 1
@@ -11,12 +12,6 @@ export interface SandboxFacts {
   root: string
   home: string
   repository: string
-}
-
-/** A file of the repository, by the id of its content. */
-export interface KeyFile {
-  path: string
-  oid: string
 }
 
 export interface EnvironmentKey {

@@ -2,7 +2,7 @@ import type { DaemonClient } from '@corral/protocol'
 import type { AgentTaskStatus } from '@corral/resources'
 import type { PreparedRepository } from '../../repository/repository.js'
 import { runCommand } from '../../sandbox/run-command.js'
-import type { SandboxContext } from '../../steps/step.js'
+import type { SandboxContext } from '../sandbox-context.js'
 import { type EnvironmentKey, environmentKey, isKeyFile, type SandboxFacts } from './environment-key.js'
 
 const factsScript = `uname -m
@@ -12,7 +12,7 @@ echo "\${ID:-unknown} \${VERSION_ID:-} \${CORRAL_ROOT_DIGEST:-}"
 
 /** The key of an environment in this sandbox, for the commit that is checked out in it. */
 export async function keyInSandbox(
-  context: Pick<SandboxContext, 'task' | 'findWorkspace' | 'signal'>,
+  context: Pick<SandboxContext, 'task' | 'findWorkspace' | 'environments' | 'signal'>,
   daemon: DaemonClient,
   environment: NonNullable<AgentTaskStatus['environment']>,
   prepared: Pick<PreparedRepository, 'findFiles'>,
@@ -28,7 +28,12 @@ export async function keyInSandbox(
 }
 
 async function sandboxFacts(
-  { task, findWorkspace, signal }: Pick<SandboxContext, 'task' | 'findWorkspace' | 'signal'>,
+  {
+    task,
+    findWorkspace,
+    environments,
+    signal,
+  }: Pick<SandboxContext, 'task' | 'findWorkspace' | 'environments' | 'signal'>,
   daemon: DaemonClient,
 ): Promise<SandboxFacts> {
   const { stdout } = await runCommand(
@@ -39,5 +44,6 @@ async function sandboxFacts(
   )
   const [architecture = '', root = ''] = stdout.trim().split('\n')
   const { home, repository } = await findWorkspace()
-  return { architecture, root: root.trim(), home, repository }
+  const outside = (await environments?.rootOf(task)) ?? ''
+  return { architecture, root: [root.trim(), outside].filter(Boolean).join(' '), home, repository }
 }

@@ -8,8 +8,8 @@ import {
   type Stored,
 } from '@corral/resources'
 import type { PreparedRepository } from '../../repository/repository.js'
-import type { SandboxContext } from '../../steps/step.js'
 import type { DeclaredEnvironment } from '../declared-environment.js'
+import type { SandboxContext } from '../sandbox-context.js'
 import { type BuiltSnapshot, chooseSnapshot } from './choose-snapshot.js'
 import type { EnvironmentBuilds } from './environment-builds.js'
 import type { EnvironmentKey } from './environment-key.js'
@@ -95,11 +95,10 @@ type Failure = NonNullable<TaskEnvironment['failure']>
 
 async function snapshotFor(search: Search): Promise<{ snapshot: BuiltSnapshot } | { failure: Failure }> {
   const { context, environments, wanted } = search
-  const { task, signal } = context
   // An earlier run of this step may have got that far: a pod keeps the snapshot it has.
-  const before = await environments.attached(task)
+  const before = await environments.attached(context)
   const known = before === undefined ? undefined : environments.find(before)
-  if (known && (await environments.attach(task, known.name, signal))) return { snapshot: known }
+  if (known && (await environments.attach(context, known.name))) return { snapshot: known }
   for (let tries = 1; tries <= maxTries; tries++) {
     const choice = chooseSnapshot(environments.snapshots(search.environment), wanted)
     if (!choice) {
@@ -110,7 +109,7 @@ async function snapshotFor(search: Search): Promise<{ snapshot: BuiltSnapshot } 
       if (!built) return { failure: { code: 'SnapshotRefused', message: 'what was built has another set-up' } }
       continue
     }
-    if (await environments.attach(task, choice.snapshot.name, signal)) {
+    if (await environments.attach(context, choice.snapshot.name)) {
       await refresh(search, choice)
       return choice
     }

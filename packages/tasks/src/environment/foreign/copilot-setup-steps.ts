@@ -58,6 +58,9 @@ function takeStep(step: Fields, place: string, found: ForeignSetup): void {
   if (shell !== undefined && shell !== 'bash' && shell !== 'sh')
     throw new ForeignFileProblem(`${place}.shell is ${String(shell)}; bash and sh are supported`)
   refuseExpression(step.run, `${place}.run`)
+  const [file] = /\bGITHUB_(ENV|PATH|OUTPUT|STATE)\b/.exec(step.run) ?? []
+  // Later steps would find what it writes there; without the file the script would end with an unbound variable.
+  if (file) throw new ForeignFileProblem(`${place}.run writes to ${file}, which is not supported`)
   const env = Object.entries(literals(step.env, `${place}.env`))
   const exports = env.map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`).join('')
   const directory = step['working-directory']

@@ -19,7 +19,9 @@ export function readCursorEnvironment(text: string): ForeignSetup {
   if (typeof file.install === 'string' && file.install.trim() !== '') found.setup.push(file.install)
   if (typeof file.start === 'string' && file.start.trim() !== '') found.start.push(file.start)
   const known = ['install', 'start', 'name', 'user', '$schema']
-  found.leftOut = Object.keys(file).filter((field) => !known.includes(field))
+  found.leftOut = Object.keys(file).filter(
+    (field) => !known.includes(field) || (['install', 'start'].includes(field) && typeof file[field] !== 'string'),
+  )
   return found
 }
 
@@ -42,7 +44,9 @@ export function readDevcontainer(text: string): ForeignSetup {
     found.setup.push(...lifecycle(file[field]))
   found.start.push(...lifecycle(file.postStartCommand))
   const left = new Set(
-    Object.keys(file).filter((field) => ![...devcontainerNotes, ...devcontainerUsed].includes(field)),
+    Object.keys(file).filter((field) =>
+      devcontainerUsed.includes(field) ? !isCommand(file[field]) : !devcontainerNotes.includes(field),
+    ),
   )
   for (const field of ['containerEnv', 'remoteEnv']) {
     const { [field]: variables } = file
@@ -56,6 +60,9 @@ export function readDevcontainer(text: string): ForeignSetup {
   found.leftOut = [...left]
   return found
 }
+
+const isCommand = (value: unknown): boolean =>
+  typeof value === 'string' || Array.isArray(value) || (isFields(value) && Object.values(value).every(isCommand))
 
 /** A command line, its words, or several under names, which would run at once there and run one after the other here. */
 function lifecycle(value: unknown): string[] {

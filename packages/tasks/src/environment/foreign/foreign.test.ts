@@ -53,6 +53,11 @@ describe('copilot-setup-steps', () => {
       text: '      - {uses: actions/setup-python@v5, with: {python-version: ">=3.10"}}\n',
       says: 'python-version is >=3.10',
     },
+    {
+      what: 'what later steps shall find',
+      text: '      - run: echo "A=1" >> "$GITHUB_ENV"\n',
+      says: 'steps[0].run writes to GITHUB_ENV',
+    },
     { what: 'another shell', text: '      - {run: x, shell: pwsh}\n', says: 'shell is pwsh' },
   ])('stops at $what and names it', ({ text, says }) => {
     expect(() => read(copilot, steps(text))).toThrow(
@@ -116,6 +121,17 @@ it('a Cursor environment gives install and start, OpenHands its script', () => {
     leftOut: ['terminals'],
   })
   expect(read('.openhands/setup.sh', 'pip install x')?.request.setup).toBe('bash .openhands/setup.sh')
+})
+
+it.each([
+  { path: '.cursor/environment.json', text: '{"install": ["npm", "ci"], "start": 5}', leftOut: ['install', 'start'] },
+  {
+    path: '.devcontainer.json',
+    text: '{"postCreateCommand": 5, "onCreateCommand": {"a": "x", "b": 7}, "updateContentCommand": ""}',
+    leftOut: ['postCreateCommand', 'onCreateCommand'],
+  },
+])('commands of $path that are none are named as left out', ({ path, text, leftOut }) => {
+  expect(read(path, text)?.leftOut).toEqual(leftOut)
 })
 
 it.each(['.cursor/environment.json', '.devcontainer.json'])('%s that is no object is refused by name', (path) => {

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { anySignal, clipText, type DaemonClient } from '@corral/protocol'
 import { runCommand } from '../../sandbox/run-command.js'
-import type { SandboxContext } from '../../steps/step.js'
 import { TaskError } from '../../task-error.js'
 import { environmentVariables, pathEntries } from '../path-entries.js'
+import type { SandboxContext } from '../sandbox-context.js'
 import type { RunnableService } from './ready-made.js'
 
 const runScript = `if [ -n "\${CORRAL_PATH:-}" ]; then PATH=$CORRAL_PATH:$PATH; export PATH; fi
