@@ -1,11 +1,11 @@
 import type { KubeClient } from '@corral/kube'
-import { type CorralError, DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
+import type { CorralError, Fetch } from '@corral/protocol'
 import { Pods, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
 import { type ConnectionOptions, openTransport } from './connection/connection-options.js'
 import type { SandboxTransport } from './connection/sandbox-transport.js'
-import { type CorralRuntime, corralRuntime } from './runtime/corral-runtime.js'
-import { type Detected, detectRuntime, requireRuntime } from './runtime/detect-runtime.js'
-import { legacyRuntime } from './runtime/legacy-runtime.js'
+import type { CorralRuntime } from './runtime/corral-runtime.js'
+import { detectRuntime, requireRuntime } from './runtime/detect-runtime.js'
+import { type OpenRuntime, openRuntime } from './runtime/open-runtime.js'
 import type { PlainPods } from './runtime/plain-pods.js'
 import { podExecRuntime } from './runtime/pod-exec-runtime.js'
 import type { RuntimeKind, SandboxRuntime } from './runtime/sandbox-runtime.js'
@@ -29,9 +29,10 @@ export interface LinkOptions {
 
 interface OpenLink {
   readonly transport: SandboxTransport
-  readonly runtime: SandboxRuntime
   readonly podName: string
-  readonly close: () => void
+  readonly sandbox: Stored<Sandbox>
+  /** What answers inside, asked for at the first call that needs it: a port is reached without. */
+  runtime?: Promise<OpenRuntime> | undefined
 }
 
 /**
@@ -65,7 +66,20 @@ export class SandboxLink {
   }
 
   async runtime(signal?: AbortSignal): Promise<SandboxRuntime> {
-    return (await this.open(signal)).runtime
+    const open = await this.open(signal)
+    if (!open.runtime) {
+      const asking = this.#findRuntime(open, signal)
+      open.runtime = asking
+      // The next call asks again; the callers that wait for this one get the error.
+      asking.catch(() => {
+        if (open.runtime === asking) open.runtime = undefined
+      })
+    }
+    try {
+      return (await open.runtime).runtime
+    } catch (error) {
+      throw toSandboxError(error, signal)
+    }
   }
 
   /** Our daemon; `Unsupported` where another runtime, or none, answers. */
@@ -129,7 +143,13 @@ export class SandboxLink {
     this.#open = undefined
     this.#known = undefined
     open?.then(
-      ({ close }) => close(),
+      ({ transport, runtime }) => {
+        runtime?.then(
+          ({ close }) => close?.(),
+          () => {},
+        )
+        transport.close()
+      },
       () => {},
     )
   }
@@ -146,66 +166,32 @@ export class SandboxLink {
 
   async #connect(signal?: AbortSignal): Promise<OpenLink> {
     const kube = await this.#kube()
-    const { connection } = this.#options
     const sandbox = this.#known ?? (await kube.get(Sandboxes, this.#ref, signal ? { signal } : {}))
     this.#known = undefined
     requireRunning(sandbox)
     const podName = podNameOf(sandbox)
-    const transport = await openTransport(connection, kube, sandbox, podName, signal)
+    const transport = await openTransport(this.#options.connection, kube, sandbox, podName, signal)
+    return { transport, podName, sandbox }
+  }
+
+  async #findRuntime({ transport, podName, sandbox }: OpenLink, signal?: AbortSignal): Promise<OpenRuntime> {
+    const kube = await this.#kube()
+    const { connection, plainPods, container, traceHeaders, runtime } = this.#options
+    const isPlain = connection.type === 'auto' && plainPods.has(sandbox)
+    const wanted = connection.type === 'pod-exec' || (isPlain && !runtime) ? 'pod-exec' : runtime
     const onCut = (failure: CorralError) => this.diagnose(failure)
-    const authorize = (fetch: Fetch): Fetch => this.#authorized(fetch)
     const pod = { name: podName, namespace: this.#ref.namespace }
-    const podExec = () => podExecRuntime(kube, pod, { container: this.#options.container, onCut })
-    const { plainPods } = this.#options
-    const known = connection.type === 'auto' && plainPods.has(sandbox) ? ('pod-exec' as const) : undefined
-    const wanted = connection.type === 'pod-exec' ? 'pod-exec' : (this.#options.runtime ?? known)
-    const close = () => transport.close()
-    const base = { transport, podName, close }
-    if (wanted === 'pod-exec') return { ...base, runtime: podExec() }
-    const { authorization } = this
-    const asking = { signal, authorize, authorization, traceHeaders: this.#options.traceHeaders }
-    const answer: Detected | 'refused' | undefined = wanted
-      ? await requireRuntime(wanted, transport, asking)
-      : await detectRuntime(transport, asking)
-    if (answer === 'refused') plainPods.add(sandbox)
-    const found = answer === 'refused' ? undefined : answer
-    const fetch = authorize(transport.fetchTo(found?.kind === 'sandboxd' ? 8080 : daemonPort))
-    switch (found?.kind) {
-      case 'corral': {
-        const { lines } = found
-        return {
-          ...base,
-          runtime: corralRuntime(new DaemonClient({ fetch }), found.boot, onCut, lines),
-          close: () => {
-            lines?.close()
-            transport.close()
-          },
-        }
-      }
-      case 'legacy':
-        return { ...base, runtime: legacyRuntime(fetch, onCut) }
-      case 'sandboxd': {
-        const { dial } = transport
-        if (!dial)
-          throw new SandboxError('Unsupported', `gRPC does not pass through a connection of type "${transport.kind}"`)
-        // Loaded when a sandbox needs it: most do not.
-        const { sandboxdRuntime } = await import('./runtime/sandboxd-runtime.js')
-        const runtime = sandboxdRuntime(fetch, () => dial(9090), onCut)
-        return {
-          ...base,
-          runtime,
-          close: () => {
-            runtime.close()
-            transport.close()
-          },
-        }
-      }
-      default:
-        if (connection.type === 'auto') return { ...base, runtime: podExec() }
-        throw new SandboxError('ConnectionLost', `no runtime answers in sandbox "${this.#ref.name}"`, {
-          hint: 'Connect with type "auto" or "pod-exec" where the image runs no daemon.',
-        })
-    }
+    const podExec = (): OpenRuntime => ({ runtime: podExecRuntime(kube, pod, { container, onCut }) })
+    if (wanted === 'pod-exec') return podExec()
+    const authorize = (fetch: Fetch): Fetch => this.#authorized(fetch)
+    const asking = { signal, authorize, authorization: this.authorization, traceHeaders }
+    const found = wanted ? await requireRuntime(wanted, transport, asking) : await detectRuntime(transport, asking)
+    if (found === 'refused') plainPods.add(sandbox)
+    if (found !== 'refused' && found !== undefined) return openRuntime(found, transport, { authorize, onCut })
+    if (connection.type === 'auto') return podExec()
+    throw new SandboxError('ConnectionLost', `no runtime answers in sandbox "${this.#ref.name}"`, {
+      hint: 'Connect with type "auto" or "pod-exec" where the image runs no daemon.',
+    })
   }
 
   #authorized(fetch: Fetch): Fetch {

@@ -5,9 +5,12 @@ import { SandboxError } from '../sandbox-error.js'
 import { ProcessLines } from './process-lines.js'
 import type { RuntimeKind } from './sandbox-runtime.js'
 
-const sandboxdPort = 8080
+export const sandboxdPort = 8080
 const probeTimeoutMs = 10_000
 const maxProbeBytes = 64 * 1024
+/** A container without a readiness probe is Ready before the program in it listens. */
+const startsWithinMs = 15_000
+const askAgainMs = 50
 
 export interface Detected {
   readonly kind: Exclude<RuntimeKind, 'pod-exec'>
@@ -22,6 +25,11 @@ export interface DetectOptions {
   authorize(fetch: Fetch): Fetch
   readonly authorization?: (() => Promise<string>) | undefined
   readonly traceHeaders?: (() => Record<string, string>) | undefined
+}
+
+export interface RequireOptions extends DetectOptions {
+  /** How long the runtime may take until it listens. */
+  readonly startsWithinMs?: number | undefined
 }
 
 /**
@@ -45,25 +53,23 @@ export async function detectRuntime(
 }
 
 /**
- * Asks for the runtime that the caller named. Without the question another program's page would be read as a file, and
- * what is not gRPC would fail deep inside the client of it.
+ * Asks for the runtime that the caller named, and waits for it while nothing listens. Without the question another program's
+ * page would be read as a file, and what is not gRPC would fail deep inside the client of it.
  */
 export async function requireRuntime(
   kind: Detected['kind'],
   transport: SandboxTransport,
-  options: DetectOptions,
+  options: RequireOptions,
 ): Promise<Detected> {
-  const port = kind === 'sandboxd' ? sandboxdPort : daemonPort
-  const fetch = options.authorize(transport.fetchTo(port))
-  let answer: Answer
-  if (kind === 'corral') {
-    const found = await ourDaemon(transport, fetch, options)
-    if (found && found !== 'refused') return found
-    answer = found ?? (await answers(fetch, '/healthz', options.signal))
-  } else {
-    answer = await answers(fetch, kind === 'sandboxd' ? '/v1/health' : '/', options.signal)
-    if (answer === 'yes') return { kind, boot: '' }
+  const deadlineMs = performance.now() + (options.startsWithinMs ?? startsWithinMs)
+  let answer = await askFor(kind, transport, options)
+  while (answer === 'refused' && performance.now() < deadlineMs) {
+    await new Promise((resolve) => setTimeout(resolve, askAgainMs))
+    if (options.signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
+    answer = await askFor(kind, transport, options)
   }
+  if (typeof answer !== 'string') return answer
+  const port = portOf(kind)
   if (answer === 'silent') throw new SandboxError('ConnectionLost', `port ${port} of the sandbox does not answer`)
   const what =
     answer === 'refused'
@@ -73,6 +79,26 @@ export async function requireRuntime(
     hint: 'Leave `runtime` out: then the SDK asks what runs inside.',
   })
 }
+
+const portOf = (kind: Detected['kind']): number => (kind === 'sandboxd' ? sandboxdPort : daemonPort)
+
+async function askFor(
+  kind: Detected['kind'],
+  transport: SandboxTransport,
+  options: DetectOptions,
+): Promise<Detected | Exclude<Answer, 'yes'>> {
+  const fetch = options.authorize(transport.fetchTo(portOf(kind)))
+  if (kind === 'corral') {
+    const found = await ourDaemon(transport, fetch, options)
+    if (found) return found
+  }
+  const answer = await answers(fetch, healthPaths[kind], options.signal)
+  if (answer !== 'yes') return answer
+  // A program that says it is well, and is not our daemon.
+  return kind === 'corral' ? 'other' : { kind, boot: '' }
+}
+
+const healthPaths = { corral: '/healthz', legacy: '/', sandboxd: '/v1/health' } as const
 
 /** Our daemon, by a line that its first command goes over, or by its health; `refused` where no process listens. */
 async function ourDaemon(

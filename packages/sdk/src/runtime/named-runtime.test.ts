@@ -64,10 +64,28 @@ describe('a runtime that was named', () => {
     await new Promise((resolve) => gone.close(resolve))
     const { fetch, close: drop } = linesTo(port)
     const transport = { kind: 'direct' as const, fetchTo: () => fetch, close: drop }
-    await expect(requireRuntime('sandboxd', transport, { authorize: (given) => given })).rejects.toMatchObject({
+    const asked = requireRuntime('sandboxd', transport, { authorize: (given) => given, startsWithinMs: 0 })
+    await expect(asked).rejects.toMatchObject({
       code: 'Unsupported',
       message: expect.stringContaining('nothing listens on port 8080'),
     })
+  })
+
+  it('is waited for where the pod was ready before it listened', async () => {
+    const late = json({ status: 'ok' })
+    const port = await listen(late)
+    await new Promise((resolve) => late.close(resolve))
+    const { fetch, close: drop } = linesTo(port)
+    let asked = 0
+    const authorize = () => async (url: Parameters<typeof fetch>[0], init?: Parameters<typeof fetch>[1]) => {
+      asked += 1
+      if (asked === 3) await new Promise<void>((resolve) => late.listen(port, '127.0.0.1', resolve))
+      return fetch(url, init)
+    }
+    const transport = { kind: 'direct' as const, fetchTo: () => fetch, close: drop }
+    const found = await requireRuntime('sandboxd', transport, { authorize, startsWithinMs: 60_000 })
+    expect(found).toEqual({ kind: 'sandboxd', boot: '' })
+    expect(asked).toBe(3)
   })
 
   it('is used where it answers', async () => {
