@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type BrakeLook, brakeStep, calm, ForkBrake } from './fork-brake.js'
 
-const few = { processes: 20, fresh: 0, isFull: false }
+const few = { processes: 20, fresh: 0, replaced: 0, isFull: false }
 /** One look after the other, each with so many more refusals. */
 const refusals = (...fresh: number[]): Partial<BrakeLook>[] => fresh.map((refused) => ({ refused }))
 const crowd = (processes: number, ...fresh: number[]): Partial<BrakeLook>[] =>
+  fresh.map((each) => ({ processes, fresh: each, replaced: each }))
+/** One that only grows. */
+const growing = (processes: number, ...fresh: number[]): Partial<BrakeLook>[] =>
   fresh.map((each) => ({ processes, fresh: each }))
 
 describe('a pod that starts processes', () => {
@@ -14,6 +17,7 @@ describe('a pod that starts processes', () => {
     { when: 'a few are refused at every look', looks: refusals(10, 10, 10, 10), does: '- - - -' },
     { when: 'hundreds of processes work and start none', looks: crowd(900, 0, 0, 0, 0), does: '- - - -' },
     { when: 'hundreds of processes come once', looks: crowd(900, 300, 0, 0, 0), does: '- - - -' },
+    { when: 'hundreds of processes come one after the other', looks: growing(300, 40, 40, 40, 40), does: '- - - -' },
     { when: 'few processes start others without end', looks: crowd(99, 90, 90, 90, 90), does: '- - - -' },
     {
       when: 'hundreds start others without end: a few run at a time, at first none',
@@ -78,7 +82,7 @@ describe('the brake', () => {
     const said: string[] = []
     const pod = {
       podUid: 'p',
-      next: { ...few, refused: 0, processes: 300, fresh: 40 } as BrakeLook,
+      next: { ...few, refused: 0, processes: 300, fresh: 40, replaced: 40 } as BrakeLook,
       look: () => pod.next,
       takeTurn: async (running: number) => void said.push(`turn of ${running}`),
       freeze: () => void said.push('freeze'),

@@ -18,6 +18,8 @@ export interface BrakeLook {
   processes: number
   /** Processes that were not there at the last look; not counted where there are few in all. */
   fresh: number
+  /** As many of them as others have ended: a crowd that only grows is a program that starts up. */
+  replaced: number
   /** It has as many processes as it may have. */
   isFull: boolean
 }
@@ -51,7 +53,7 @@ export type BrakeAction = { do: 'nothing' } | { do: 'turn'; running: number } | 
 const manyRefused = 20
 /** Fewer than these harm nobody, however often they fork. */
 export const crowdedFrom = 100
-const manyFresh = 10
+const manyReplaced = 10
 /** As many while nothing but its main process may run are started by that, or the others have been woken. */
 const manyFreshAlone = 50
 const strikesBefore = 2
@@ -83,7 +85,7 @@ export function brakeStep(
   const isRefused = look.refused - state.refused >= manyRefused
   const isCrowd = look.processes >= crowdedFrom
   const seen = { ...state, refused: look.refused, full: look.isFull ? state.full + 1 : 0 }
-  if (state.mode === 'free') return judge(seen, isRefused || (isCrowd && look.fresh >= manyFresh), atOnce)
+  if (state.mode === 'free') return judge(seen, isRefused || (isCrowd && look.replaced >= manyReplaced), atOnce)
   if (state.mode === 'frozen') {
     if (!isRefused && !(isCrowd && look.fresh >= manyFreshAlone)) return letGo(seen)
     const pauseMs = Math.min(longestPauseMs, state.pauseMs * 2)
