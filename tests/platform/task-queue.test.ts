@@ -71,6 +71,36 @@ it('cancels a task that waits for its turn without giving it a sandbox', async (
   await platform.api.untilEnded(first)
 })
 
+it('S4-P4.4: of the waiting tasks the one with the highest priority goes first, also when that changed while it waited', async () => {
+  const first = await create('sleep 600')
+  await platform.api.untilPhase(first, 'RUNNING')
+  const plain = await create('true')
+  const raised = await create('true')
+  const agent = { name: 'command', command: 'true' }
+  const high = await platform.api.create({ repo: repo.path, task: 'Work', agent, priority: 5 })
+  const patched = await platform.kubectl([
+    ...['-n', 'corral', 'patch', 'agenttask', raised, '--type=merge', '-p', '{"spec":{"priority":9}}'],
+  ])
+  expect(patched).toMatchObject({ code: 0 })
+  const positionOf = async (id: string) => (await platform.api.get(id)).queue?.position
+  await waitUntil('the raised task is the next', async () => (await positionOf(raised)) === 1)
+  expect(await positionOf(high)).toBe(2)
+  expect(await positionOf(plain)).toBe(3)
+  await platform.api.request('POST', `/tasks/${first}/cancel`)
+  const ended = await Promise.all([raised, high, plain].map((id) => platform.api.untilEnded(id)))
+  const starts = ended.map(({ times }) => Date.parse(times?.provisioning_at ?? ''))
+  expect(starts).toEqual([...starts].sort((left, right) => left - right))
+  expect(ended.map(({ priority }) => priority)).toEqual([9, 5, undefined])
+})
+
+it('S4-P4.4: a priority that is none is refused and starts nothing', async () => {
+  const agent = { name: 'command', command: 'true' }
+  const body = { repo: repo.path, task: 'x', agent, priority: 1001 }
+  const refused = await platform.api.request('POST', '/tasks', { body })
+  expect(refused.status).toBe(422)
+  expect(refused.text).toContain('priority')
+})
+
 it.each(['SIGTERM', 'SIGINT'] as const)(
   'a stop by %s leaves the running task running and the queued one queued; both end well after the next start',
   async (signal) => {

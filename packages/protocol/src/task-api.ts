@@ -1,7 +1,9 @@
 import {
   askPolicies,
   defaultTaskTimeoutSeconds,
+  highestPriority,
   isolationTiers,
+  lowestPriority,
   packagesGrant,
   retryStages,
   taskModes,
@@ -162,6 +164,8 @@ const taskRequestFields = z.strictObject({
   /** Checked before each call of a model; over it the agent is ended and its work kept. */
   limits: taskBudgetSchema.optional(),
   timeout_seconds: z.number().int().min(1).max(taskLimits.maxTimeoutSeconds).optional(),
+  /** Among the tasks that wait for a place the highest goes first; 0 without it. It ends no task that runs. */
+  priority: z.number().int().min(lowestPriority).max(highestPriority).optional(),
   files: z.array(injectedFileSchema).max(taskLimits.files).optional(),
   setup: plainText(taskLimits.commandCharacters).optional(),
   /** The part of the repository's environment to set up, one of `parts` of its file. */

@@ -141,6 +141,7 @@ export const taskViewSchema = z.object({
   /** What the agent asked; without an outcome a question waits for `POST /tasks/{id}/answers`. */
   questions: z.array(taskQuestionSchema).optional(),
   hold_sandbox_seconds: z.number().int().optional(),
+  priority: z.number().int().optional(),
   /** The task this one goes on from. */
   continues: z.string().optional(),
   /** The first task of the conversation this one belongs to. */

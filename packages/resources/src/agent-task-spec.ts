@@ -7,7 +7,9 @@ import {
   defaultCheckpointSeconds,
   defaultSetupTimeoutSeconds,
   defaultTaskTimeoutSeconds,
+  highestPriority,
   isolationTiers,
+  lowestPriority,
   planVerdicts,
   retryStages,
   taskModes,
@@ -20,7 +22,7 @@ export const agentTaskFileSchema = z.object({
   mode: int32().min(0).max(0o7777).exactOptional().describe('Permission bits; 0644 where unset.'),
 })
 
-const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'decision', 'messages', 'answers']
+const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'priority', 'decision', 'messages', 'answers']
 
 const continuationSchema = z.object({
   task: z.string().describe('Its name.'),
@@ -121,6 +123,11 @@ const specFields = {
     .min(1)
     .exactOptional()
     .meta({ default: defaultTaskTimeoutSeconds, description: 'Time the agent has, counted from its start.' }),
+  priority: int32().min(lowestPriority).max(highestPriority).exactOptional().meta({
+    default: 0,
+    description:
+      'Among the tasks that wait for a place the highest goes first, the oldest of those with the same. It ends no task that runs.',
+  }),
   files: z
     .array(agentTaskFileSchema)
     .exactOptional()
@@ -236,7 +243,7 @@ const specFields = {
 }
 
 export const agentTaskSpecSchema = z.object(specFields).meta({
-  description: 'What is asked for. Only cancelRequested, keepSandbox, decision and messages may change.',
+  description: `What is asked for. Only ${MUTABLE_SPEC_FIELDS.join(', ')} may change.`,
   'x-kubernetes-validations': Object.entries(specFields)
     .filter(([name]) => !MUTABLE_SPEC_FIELDS.includes(name))
     .map(([name, schema]) => ({

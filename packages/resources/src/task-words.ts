@@ -97,6 +97,10 @@ export const defaultCheckpointSeconds = 120
 /** Time an agent has where its task does not say. */
 export const defaultTaskTimeoutSeconds = 30 * 60
 
+/** Priorities of waiting tasks; 0 for one that names none. */
+export const lowestPriority = -1000
+export const highestPriority = 1000
+
 /** The word that grants a task the package mirror of the platform, beside destinations written as host:port. */
 export const packagesGrant = 'packages'
 

@@ -66,6 +66,7 @@ export function taskFrom(request: CompleteTaskRequest, identity: TaskIdentity): 
       ...(request.base_branch ? { baseBranch: request.base_branch } : {}),
       ...(request.new_branch ? { newBranch: request.new_branch } : {}),
       ...(request.timeout_seconds ? { timeoutSeconds: request.timeout_seconds } : {}),
+      ...(request.priority === undefined ? {} : { priority: request.priority }),
       ...(request.files
         ? {
             files: request.files.map(({ mode, ...file }) => ({
@@ -128,6 +129,7 @@ export function requestFrom({ spec, metadata }: Stored<AgentTask>): CompleteTask
     ...(spec.baseBranch ? { base_branch: spec.baseBranch } : {}),
     ...(spec.newBranch ? { new_branch: spec.newBranch } : {}),
     ...(spec.timeoutSeconds ? { timeout_seconds: spec.timeoutSeconds } : {}),
+    ...(spec.priority === undefined ? {} : { priority: spec.priority }),
     ...(spec.files
       ? {
           files: spec.files.map(({ mode, ...file }) => ({

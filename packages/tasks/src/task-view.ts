@@ -54,6 +54,7 @@ export function taskView(
       retry_from: spec.retry?.from,
       mode: spec.mode,
       hold_sandbox_seconds: spec.holdSandboxSeconds,
+      priority: spec.priority,
       plan: status?.plan && planView(status.plan, decisionOf(task)),
       messages: messagesView(task),
       ask: spec.ask,

@@ -11,9 +11,10 @@ import {
   credentialInUrl,
   issueWords,
 } from '@corral/protocol'
+import { highestPriority, lowestPriority } from '@corral/resources/task-words'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CliError } from '../cli-error.js'
-import { parseAmount, parseCount, parseDurationSeconds } from '../output/parse-duration.js'
+import { parseAmount, parseCount, parseDurationSeconds, parsePriority } from '../output/parse-duration.js'
 import { identityFrom } from '../platform/identity-option.js'
 import { attemptsOf, parseAttempts } from './attempt-options.js'
 import { checksRequest, parseRounds } from './check-options.js'
@@ -56,6 +57,7 @@ export interface TaskOptions extends CommonOptions {
   plan?: boolean
   ask?: AskPolicy
   hold?: number
+  priority?: number
   promptFile?: string
   file?: string[]
   includeUncommitted?: boolean
@@ -132,6 +134,11 @@ export function withTask(command: Command): Command {
     )
     .option('--lfs', 'bring the contents of Git LFS files in and store the agent’s with it, with your credentials')
     .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseDurationSeconds)
+    .option(
+      '--priority <n>',
+      `among waiting tasks the highest goes first (default: 0, from ${lowestPriority} to ${highestPriority})`,
+      parsePriority,
+    )
     .option('--setup <cmd>', 'command to run before the agent (default: .corral/setup of the repository)')
     .option('--no-snapshot', 'set up from nothing, whatever the environment of the repository has built')
     .option('--part <name>', 'part of the repository to set up, one of `parts` of its environment file')
@@ -201,6 +208,7 @@ export function taskRequest(
     ...(options.submodules ? { submodules: options.submodules } : {}),
     ...(options.lfs ? { lfs: true } : {}),
     ...(options.timeout ? { timeout_seconds: options.timeout } : {}),
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
     ...(options.setup ? { setup: options.setup } : {}),
     ...(options.part ? { part: options.part } : {}),
     ...(options.snapshot === false ? { use_snapshot: false } : {}),

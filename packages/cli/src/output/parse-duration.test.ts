@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { collected, parseCount, parseDurationSeconds, parsePort } from './parse-duration.js'
+import { collected, parseCount, parseDurationSeconds, parsePort, parsePriority } from './parse-duration.js'
 
 it.each([
   ['90', 90],
@@ -17,6 +17,19 @@ it.each(['', '-1', '1d', 'm', '1h x', '1.5h'])('"%s" is not a duration', (text) 
 
 it.each(['-1', '65536', 'http', '1.5'])('"%s" is not a port', (text) => {
   expect(() => parsePort(text)).toThrow(/port/)
+})
+
+it.each([
+  ['-1000', -1000],
+  ['0', 0],
+  ['+7', 7],
+  ['1000', 1000],
+])('%s is the priority %d', (text, priority) => {
+  expect(parsePriority(text)).toBe(priority)
+})
+
+it.each(['', '1001', '-1001', 'high', '1.5'])('"%s" is not a priority', (text) => {
+  expect(() => parsePriority(text)).toThrow('from -1000 to 1000')
 })
 
 it('takes any whole number as a count', () => {

@@ -1,3 +1,4 @@
+import { highestPriority, lowestPriority } from '@corral/resources/task-words'
 import { InvalidArgumentError } from 'commander'
 
 const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600 }
@@ -21,6 +22,14 @@ export function parsePort(text: string): number {
 export function parseCount(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
   return Number(text)
+}
+
+/** Commander takes a word after an option that needs one as its value, also `-5`. */
+export function parsePriority(text: string): number {
+  const priority = Number(text)
+  if (!/^[+-]?\d+$/.test(text) || priority < lowestPriority || priority > highestPriority)
+    throw new InvalidArgumentError(`Give a whole number from ${lowestPriority} to ${highestPriority}.`)
+  return priority
 }
 
 /** Fewer than this leave no room for a daemon, a shell and an agent: nothing would start. */

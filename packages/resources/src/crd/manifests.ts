@@ -102,6 +102,7 @@ const KINDS: KindPlan[] = [
         ['Repo', 'string', '.spec.repository.url', 1],
         ['Branch', 'string', '.status.branch'],
         ['Project', 'string', '.spec.project', 1],
+        ['Priority', 'integer', '.spec.priority', 1],
         AGE,
       ],
       status: true,

@@ -103,3 +103,25 @@ it('an ended task gives back the place it was given, and tasks of one second go 
   expect(limiter.inOrder().map(({ metadata }) => metadata.name)).toEqual(['c', 'd', 'b'])
   expect([...limiter.admissible()]).toEqual(['c'])
 })
+
+it('S4-P4.4: the highest priority goes first, whatever the age, and the oldest of those with the same', () => {
+  const prioritised = (name: string, ageSeconds: number, priority?: number): Stored<AgentTask> => {
+    const made = task(name, ageSeconds)
+    return priority === undefined ? made : { ...made, spec: { ...made.spec, priority } }
+  }
+  const tasks = [
+    prioritised('low', 50, -5),
+    prioritised('plain', 40),
+    prioritised('zero', 30, 0),
+    prioritised('high', 20, 10),
+    prioritised('high-young', 10, 10),
+  ]
+  const limiter = grantsFor(tasks, 1)
+  const order = () => limiter.inOrder().map(({ metadata }) => metadata.name)
+  expect(order()).toEqual(['high', 'high-young', 'plain', 'zero', 'low'])
+  expect(limiter.mayStart('plain')).toBe(false)
+  // Changed while it waits, as with `kubectl patch`.
+  limiter.observe(prioritised('low', 50, 20))
+  expect(order()).toEqual(['low', 'high', 'high-young', 'plain', 'zero'])
+  expect(limiter.mayStart('low')).toBe(true)
+})

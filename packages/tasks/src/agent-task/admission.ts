@@ -3,7 +3,8 @@ import { isAwaitingApproval } from '../plan-approval/await-approval.js'
 import { hasPassed, isActive, isFinished } from '../task-state/stages.js'
 
 /**
- * The places of the concurrency limit: the oldest waiting task gets the next free one. Follows every task by its
+ * The places of the concurrency limit: the waiting task with the highest priority gets the next free one, the oldest of those
+ * with the same. Follows every task by its
  * events, so that a pass costs the same whether ten tasks wait or ten thousand. A place given out counts before its
  * record has come back through the watch, so the limit always holds.
  */
@@ -37,7 +38,7 @@ export function createConcurrencyLimiter(options: {
     const room = options.limit - active.size - granted.size
     if (room <= 0) return new Set()
     const without = [...waiting.values()].filter((task) => !granted.has(task.metadata.uid) && !options.isHeld?.(task))
-    return new Set(oldest(without, room).map(({ metadata }) => metadata.uid))
+    return new Set(firstOf(without, room).map(({ metadata }) => metadata.uid))
   }
   return {
     observe(task) {
@@ -56,7 +57,7 @@ export function createConcurrencyLimiter(options: {
       return true
     },
     admissible,
-    inOrder: () => [...waiting.values()].filter(({ metadata }) => !granted.has(metadata.uid)).sort(byAge),
+    inOrder: () => [...waiting.values()].filter(({ metadata }) => !granted.has(metadata.uid)).sort(byPriorityAndAge),
   }
 }
 
@@ -70,12 +71,13 @@ function isWaiting(task: Stored<AgentTask>): boolean {
   )
 }
 
-function oldest(tasks: Stored<AgentTask>[], count: number): Stored<AgentTask>[] {
-  return tasks.length <= count ? tasks : tasks.sort(byAge).slice(0, count)
+function firstOf(tasks: Stored<AgentTask>[], count: number): Stored<AgentTask>[] {
+  return tasks.length <= count ? tasks : tasks.sort(byPriorityAndAge).slice(0, count)
 }
 
-function byAge(left: Stored<AgentTask>, right: Stored<AgentTask>): number {
+function byPriorityAndAge(left: Stored<AgentTask>, right: Stored<AgentTask>): number {
   return (
+    (right.spec.priority ?? 0) - (left.spec.priority ?? 0) ||
     Date.parse(left.metadata.creationTimestamp) - Date.parse(right.metadata.creationTimestamp) ||
     Number(left.metadata.resourceVersion) - Number(right.metadata.resourceVersion) ||
     left.metadata.name.localeCompare(right.metadata.name)
