@@ -1,4 +1,4 @@
-import { doesNotMatch, equal, match, ok } from 'node:assert/strict'
+import { deepEqual, doesNotMatch, equal, match, ok } from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { runCorral, waitUntil } from '@corral/testing'
 import type { Cluster } from '../harness/cluster.js'
@@ -13,6 +13,10 @@ const count = 10
 interface ServerPod {
   metadata: { name: string }
   status: { containerStatuses?: { started?: boolean; ready: boolean }[] }
+}
+
+interface EndpointSlice {
+  endpoints?: { conditions: { ready?: boolean }; targetRef: { name: string } }[] | null
 }
 
 /** The server is replaced and lost while tasks run. */
@@ -80,9 +84,13 @@ export function rolloutSteps(cluster: Cluster): Step[] {
           (await serverPods()).find(({ name, hasStarted }) => hasStarted && name !== first?.name),
         )
         equal(second.isReady, false)
-        const slices = ['get', 'endpointslices', '-l', 'kubernetes.io/service-name=corral-broker', '-o']
-        const reached = 'jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}'
-        equal((await kubectl(...slices, reached)).trim(), first?.name)
+        const ofBroker = ['-l', 'kubernetes.io/service-name=corral-broker']
+        const { items } = await cluster.json<{ items: EndpointSlice[] }>('get', 'endpointslices', ...ofBroker)
+        const reached = items.flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions }) => conditions.ready)
+        deepEqual(
+          reached.map(({ targetRef }) => targetRef.name),
+          [first?.name],
+        )
         const repo = await cluster.repository()
         const ask = `node -e 'fetch("http://corral-broker:8787/v1/messages").then(r=>console.log(r.status))' > status.txt`
         const tasks = await Promise.all([1, 2, 3].map(() => api.run(commandTask(repo, ask))))
