@@ -22,12 +22,16 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { baseLayer, baseObstacles, languagePackages } from './images/base-layer.js'
+import { writeCompiled } from './images/compiled.js'
 import { type Architecture, debianName } from './images/foreign-machine.js'
 import { type ImageSpec, writeOciArchive } from './images/oci-archive.js'
 import { type Component, debianComponents, npmComponents, spdxDocument } from './images/sbom.js'
 
 const root = join(import.meta.dirname, '..')
-const bundle = join(root, 'packages/cli/dist/bundle')
+const built = join(root, 'packages/cli/dist/bundle')
+const scratch = mkdtempSync(join(tmpdir(), 'corral-images-'))
+/** A copy: a build meanwhile would give the images of one run different programs. */
+const bundle = join(scratch, 'bundle')
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'corral-images')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
 /** Of the packages in a release; the same for everybody who builds it. */
@@ -107,55 +111,55 @@ const plans: readonly Plan[] = [
   })),
 ]
 
-process.exitCode = await main()
+try {
+  process.exitCode = await main()
+} finally {
+  rmSync(scratch, { recursive: true, force: true })
+}
 
 async function main(): Promise<number> {
   const missing = baseObstacles()
-  if (!existsSync(join(bundle, 'main.cjs'))) missing.push('the bundle is missing: run `npm run build`')
+  if (!existsSync(join(built, 'main.cjs'))) missing.push('the bundle is missing: run `npm run build`')
   if (isForeign && flags.agent.length > 0) missing.push('agents are installed for this machine alone')
   if (missing.length > 0) {
     process.stderr.write(`images: not built here: ${missing.join('; ')}\n`)
     return 3
   }
   mkdirSync(out, { recursive: true })
-  const scratch = mkdtempSync(join(tmpdir(), 'corral-images-'))
+  cpSync(built, bundle, { recursive: true })
   let isOver = false
-  try {
-    process.stderr.write('images: the Debian base (minutes the first time)\n')
-    const node = nodeLayer(scratch)
-    for (const plan of plans) {
-      const base = baseLayer(cache, { epochSeconds, architecture, packages: plan.packages })
-      const own = plan.fills.map((fill, index) => {
-        const layer = join(scratch, `${plan.file}-${index}`)
-        mkdirSync(layer)
-        fill(layer)
-        return layer
-      })
-      const spec: ImageSpec = {
-        ...plan.spec,
-        reference: plan.reference,
-        architecture: debianName[architecture],
-        layers: [base, node, ...own],
-        layerCache: join(cache, 'layers'),
-        user: '1000:1000',
-        labels: { 'org.opencontainers.image.version': version, 'org.opencontainers.image.licenses': 'Apache-2.0' },
-        epochSeconds,
-      }
-      const file = join(out, isForeign ? `${plan.file}-${architecture}` : plan.file)
-      const written = await writeOciArchive(spec, `${file}.tar`)
-      const components = componentsOf(base)
-      const document = spdxDocument({ name: plan.file, digest: written.digest, epochSeconds, components })
-      writeFileSync(`${file}.spdx.json`, `${JSON.stringify(document, null, 1)}\n`)
-      const megabytes = written.compressedBytes / megabyte
-      const isWithin = megabytes <= plan.budgetMegabytes
-      isOver ||= !isWithin
-      const layers = written.layerBytes.map((bytes) => (bytes / megabyte).toFixed(1)).join(' + ')
-      process.stdout.write(
-        `${isWithin ? 'yes' : 'NO '} ${plan.reference} ${written.digest} ${megabytes.toFixed(1)} MB compressed (${layers}), budget ${plan.budgetMegabytes} MB\n`,
-      )
+  process.stderr.write('images: the Debian base (minutes the first time)\n')
+  const node = nodeLayer()
+  for (const plan of plans) {
+    const base = baseLayer(cache, { epochSeconds, architecture, packages: plan.packages })
+    const own = plan.fills.map((fill, index) => {
+      const layer = join(scratch, `${plan.file}-${index}`)
+      mkdirSync(layer)
+      fill(layer)
+      return layer
+    })
+    const spec: ImageSpec = {
+      ...plan.spec,
+      reference: plan.reference,
+      architecture: debianName[architecture],
+      layers: [base, node, ...own],
+      layerCache: join(cache, 'layers'),
+      user: '1000:1000',
+      labels: { 'org.opencontainers.image.version': version, 'org.opencontainers.image.licenses': 'Apache-2.0' },
+      epochSeconds,
     }
-  } finally {
-    rmSync(scratch, { recursive: true, force: true })
+    const file = join(out, isForeign ? `${plan.file}-${architecture}` : plan.file)
+    const written = await writeOciArchive(spec, `${file}.tar`)
+    const components = componentsOf(base)
+    const document = spdxDocument({ name: plan.file, digest: written.digest, epochSeconds, components })
+    writeFileSync(`${file}.spdx.json`, `${JSON.stringify(document, null, 1)}\n`)
+    const megabytes = written.compressedBytes / megabyte
+    const isWithin = megabytes <= plan.budgetMegabytes
+    isOver ||= !isWithin
+    const layers = written.layerBytes.map((bytes) => (bytes / megabyte).toFixed(1)).join(' + ')
+    process.stdout.write(
+      `${isWithin ? 'yes' : 'NO '} ${plan.reference} ${written.digest} ${megabytes.toFixed(1)} MB compressed (${layers}), budget ${plan.budgetMegabytes} MB\n`,
+    )
   }
   return isOver ? 1 : 0
 }
@@ -173,7 +177,7 @@ function componentsOf(base: string): Component[] {
 }
 
 /** Node of the version that runs this, from npm: the code that V8 compiled for the bundle fits it. */
-function nodeLayer(scratch: string): string {
+function nodeLayer(): string {
   const place = join(scratch, 'node-package')
   unpackNpm(`node-linux-${architecture}@${process.versions.node}`, place)
   const layer = join(scratch, 'node')
@@ -197,9 +201,10 @@ function architectureOf(text: string): Architecture {
 }
 
 function fillServer(layer: string): void {
+  copyBundle(layer, ['corral.js', 'main.cjs', 'package.json', 'web'])
+  const program = '/opt/corral/main.cjs'
   // What V8 compiled is for the machine it ran on.
-  const compiled = isForeign ? [] : ['main.cjs.compiled']
-  copyBundle(layer, ['corral.js', 'main.cjs', ...compiled, 'package.json', 'web'])
+  if (!isForeign) writeCompiled(join(bundle, 'main.cjs'), program, join(layer, `${program}.compiled`))
   mkdirSync(join(layer, 'usr/local/bin'), { recursive: true })
   symlinkSync('/opt/corral/corral.js', join(layer, 'usr/local/bin/corral'))
 }

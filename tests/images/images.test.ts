@@ -2,9 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Script } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
 import { type TemporaryDirectory, temporaryDirectory } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writeCompiled } from '../../scripts/images/compiled.js'
 import { type ImageSpec, writeOciArchive } from '../../scripts/images/oci-archive.js'
 import { debianComponents, npmComponents, spdxDocument } from '../../scripts/images/sbom.js'
 
@@ -41,6 +43,20 @@ const files = [
   ['etc/b', 'b'],
   ['etc/a', 'a'],
 ] as const
+
+it('what V8 compiled of a program is the same wherever and whenever, and V8 takes it', () => {
+  const source = `(function (require, module) {
+    const names = {}; for (const each of process.argv) names[each] = () => each.length
+    module.exports = (() => Object.keys(names).map((each) => names[each]()))()
+  })`
+  const outs = ['here', 'there'].map((name) => {
+    const program = join(layer(name, [['main.cjs', source]], 1000), 'main.cjs')
+    writeCompiled(program, '/opt/corral/main.cjs', `${program}.compiled`)
+    return readFileSync(`${program}.compiled`)
+  })
+  expect(outs[1]).toEqual(outs[0])
+  expect(new Script(source, { filename: '/opt/corral/main.cjs', cachedData: outs[0] }).cachedDataRejected).toBe(false)
+})
 
 describe('an image written without Docker', () => {
   it('has the same digest for the same content, whenever and in whichever order it was written', async () => {

@@ -49,7 +49,16 @@ async function startPart(directory: string, name: string, args: readonly string[
 }
 
 const serverArguments = (kubeconfig: string, dataDir: string): string[] => {
-  const place = ['--kubeconfig', kubeconfig, '--data-dir', dataDir, '--broker-port', '0']
+  const place = [
+    '--kubeconfig',
+    kubeconfig,
+    '--data-dir',
+    dataDir,
+    '--broker-port',
+    '0',
+    '--metrics-address',
+    '127.0.0.1:0',
+  ]
   return ['server', ...place, '--local-repositories', '--agent', 'command']
 }
 
@@ -62,6 +71,8 @@ describe('two servers on one API', () => {
   let uid: string
   const parts: Part[] = []
   const at = (...names: string[]): string => join(scratch.path, ...names)
+  const probe = async (part: Part, path: string): Promise<number> =>
+    (await fetch((part.ready.metrics ?? '').replace('/metrics', path))).status
   const records = (dataDir: string): string[] => (existsSync(dataDir) ? readdirSync(dataDir) : [])
   const holder = async (): Promise<string> => (await kube.find(leases, lease))?.spec?.holderIdentity ?? ''
 
@@ -96,6 +107,12 @@ describe('two servers on one API', () => {
     expect((await first.api.get(id)).id).toBe(id)
   })
 
+  it('the other one has started, is not ready for anybody, and leaves what was built alone', async () => {
+    for (const path of ['/startupz', '/readyz']) expect(await probe(first, path)).toBe(200)
+    expect([await probe(second, '/startupz'), await probe(second, '/readyz')]).toEqual([200, 503])
+    expect(['first', 'second'].map((name) => existsSync(at(name, 'environments')))).toEqual([true, false])
+  })
+
   it('the other one takes over when it stops', async () => {
     const before = await holder()
     expect(before).not.toBe('')
@@ -104,6 +121,7 @@ describe('two servers on one API', () => {
     await second.api.request('POST', `/tasks/${id}/cancel`)
     await second.api.untilPhase(id, 'CANCELLED')
     expect(records(at('second', 'tasks'))).toEqual([uid])
+    expect([await probe(second, '/readyz'), existsSync(at('second', 'environments'))]).toEqual([200, true])
   })
 })
 

@@ -1,4 +1,4 @@
-import { doesNotMatch, equal, match, ok } from 'node:assert/strict'
+import { deepEqual, doesNotMatch, equal, match, ok } from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { runCorral, waitUntil } from '@corral/testing'
 import type { Cluster } from '../harness/cluster.js'
@@ -10,10 +10,27 @@ import { commandTask, succeeded } from './tasks.js'
 const waits = 'echo begun >> begun.txt; until [ -e go ]; do sleep 0.2; done; rm go; echo done > done.txt'
 const count = 10
 
+interface ServerPod {
+  metadata: { name: string }
+  status: { containerStatuses?: { started?: boolean; ready: boolean }[] }
+}
+
+interface EndpointSlice {
+  endpoints?: { conditions: { ready?: boolean }; targetRef: { name: string } }[] | null
+}
+
 /** The server is replaced and lost while tasks run. */
 export function rolloutSteps(cluster: Cluster): Step[] {
   const { api, kubectl } = cluster
   const sandboxOf = (id: string) => kubectl('get', 'sandboxclaim', id, '-o', 'jsonpath={.status.sandbox.name}')
+  const serverPods = async (): Promise<{ name: string; hasStarted: boolean; isReady: boolean }[]> => {
+    const { items } = await cluster.json<{ items: ServerPod[] }>('get', 'pods', '-l', 'app=corral')
+    return items.map(({ metadata: { name }, status: { containerStatuses: [server] = [] } }) => ({
+      name,
+      hasStarted: server?.started === true,
+      isReady: server?.ready === true,
+    }))
+  }
   const begin = async (many: number): Promise<{ ids: string[]; finish(): Promise<string> }> => {
     const repo = await cluster.repository()
     const ids: string[] = []
@@ -55,6 +72,39 @@ export function rolloutSteps(cluster: Cluster): Step[] {
         await kubectl('rollout', 'status', 'deployment/corral-server', '--timeout=240s')
         await cluster.connect()
         return tasks.finish()
+      },
+    },
+    {
+      title:
+        'a second server by mistake stands by: no Service leads to it, tasks succeed, and it takes over when asked',
+      async run() {
+        const [first] = await serverPods()
+        await kubectl('scale', 'deployment/corral-server', '--replicas=2')
+        const second = await waitUntil('the second has started', async () =>
+          (await serverPods()).find(({ name, hasStarted }) => hasStarted && name !== first?.name),
+        )
+        equal(second.isReady, false)
+        const ofBroker = ['-l', 'kubernetes.io/service-name=corral-broker']
+        const { items } = await cluster.json<{ items: EndpointSlice[] }>('get', 'endpointslices', ...ofBroker)
+        const reached = items.flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions }) => conditions.ready)
+        deepEqual(
+          reached.map(({ targetRef }) => targetRef.name),
+          [first?.name],
+        )
+        const repo = await cluster.repository()
+        const ask = `node -e 'fetch("http://corral-broker:8787/v1/messages").then(r=>console.log(r.status))' > status.txt`
+        const tasks = await Promise.all([1, 2, 3].map(() => api.run(commandTask(repo, ask))))
+        for (const task of tasks) equal(await repo.show(succeeded(task).branch!, 'status.txt'), '401')
+        const running = await begin(1)
+        await kubectl('delete', 'pod', first!.name)
+        await waitUntil('the second leads', async () =>
+          (await serverPods()).some(({ name, isReady }) => isReady && name === second.name),
+        )
+        await kubectl('scale', 'deployment/corral-server', '--replicas=1')
+        await waitUntil('one is left', async () => (await serverPods()).length === 1)
+        await kubectl('rollout', 'status', 'deployment/corral-server', '--timeout=240s')
+        await cluster.connect()
+        return running.finish()
       },
     },
     {

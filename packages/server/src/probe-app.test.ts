@@ -6,7 +6,13 @@ const registry = new Registry()
 new Counter({ name: 'corral_things_total', help: 'Things', registers: [registry] }).inc(3)
 let isReady = true
 let problem: string | undefined
-const app = createProbeApp({ isReady: () => isReady, diskProblem: () => problem, registry })
+let isStandingBy = false
+const app = createProbeApp({
+  isReady: () => isReady,
+  diskProblem: () => problem,
+  isStandingBy: () => isStandingBy,
+  registry,
+})
 const ask = async (path: string, method = 'GET'): Promise<[number, string]> => {
   const response = await app(new Request(`http://probe${path}`, { method }))
   return [response.status, await response.text()]
@@ -28,6 +34,17 @@ it('a kubelet sees whether the process lives and whether it is ready', async () 
   expect(await ask('/readyz')).toEqual([503, 'DiskFull: no room on /var'])
   problem = undefined
   expect(await ask('/healthz')).toEqual([200, 'ok'])
+})
+
+it('who stands by for another process has started, and gets no requests', async () => {
+  isReady = false
+  expect(await ask('/startupz')).toEqual([503, 'not ready'])
+  isReady = true
+  isStandingBy = true
+  expect(await ask('/startupz')).toEqual([200, 'ok'])
+  expect(await ask('/readyz')).toEqual([503, 'standing by: another process leads'])
+  isStandingBy = false
+  expect(await ask('/readyz')).toEqual([200, 'ok'])
 })
 
 it('nothing else of the API is on that port', async () => {

@@ -5,6 +5,8 @@ export interface ProbeOptions {
   isReady: () => boolean
   /** What is wrong with the disk, while something is. */
   diskProblem?: (() => string | undefined) | undefined
+  /** Whether another process leads: this one has started, but agents and requests are that one's. */
+  isStandingBy?: (() => boolean) | undefined
   registry: Registry
 }
 
@@ -21,13 +23,16 @@ export function createProbeApp(options: ProbeOptions): (request: Request) => Pro
         return text('ok', 200)
       case '/readyz': {
         if (!options.isReady()) return text('not ready', 503)
+        if (options.isStandingBy?.()) return text('standing by: another process leads', 503)
         const problem = options.diskProblem?.()
         return problem === undefined ? text('ok', 200) : text(`DiskFull: ${problem}`, 503)
       }
+      case '/startupz':
+        return options.isReady() ? text('ok', 200) : text('not ready', 503)
       case '/metrics':
         return text(await options.registry.metrics(), 200, { 'content-type': options.registry.contentType })
       default:
-        return text('this port has /healthz, /readyz and /metrics\n', 404)
+        return text('this port has /healthz, /startupz, /readyz and /metrics\n', 404)
     }
   }
 }

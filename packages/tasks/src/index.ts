@@ -14,6 +14,7 @@ export { configuredIdentity } from './commits/identity.js'
 export { rememberIdentities } from './commits/identity-cache.js'
 export { type DrainOptions, type DrainResult, drainTasks } from './drain-tasks.js'
 export {
+  type ElectedOptions,
   type ElectedTaskController,
   type ElectionOptions,
   electTaskController,

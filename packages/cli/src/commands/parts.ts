@@ -101,7 +101,7 @@ export function addPartCommands(program: Command): void {
     )
     .option(
       '--metrics-address <host:port>',
-      'serve /metrics, /healthz and /readyz there without a token, with every --parts; :9090 for every address',
+      'serve /metrics, /healthz, /startupz and /readyz there without a token, with every --parts; :9090 for every address',
       parseListenAddress,
     )
     .option(

@@ -104,8 +104,9 @@ export function serverDeployment(values: InstallValues): object {
                 { name: 'broker', containerPort: broker, protocol: 'TCP' },
                 { name: 'metrics', containerPort: metrics, protocol: 'TCP' },
               ],
-              // Every second until it answers once: a rollout waits for this, and readiness is asked for less often.
-              startupProbe: { ...probe('/readyz', 1), failureThreshold: 120 },
+              // Every second until it answers once: a rollout waits for this, and readiness is asked for less often. A second
+              // server, which stands by, has started and is never ready: no Service leads to it.
+              startupProbe: { ...probe('/startupz', 1), failureThreshold: 120 },
               readinessProbe: probe('/readyz', 5),
               livenessProbe: probe('/healthz', 10),
               resources: server.resources,

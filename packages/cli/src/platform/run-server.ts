@@ -64,8 +64,13 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   let isReady = false
+  let isStandingBy = (): boolean => false
   const probes = options.metricsAddress
-    ? await startProbes(options.metricsAddress, { isReady: () => isReady, registry })
+    ? await startProbes(options.metricsAddress, {
+        isReady: () => isReady,
+        isStandingBy: () => isStandingBy(),
+        registry,
+      })
     : undefined
   if (options.warm !== undefined)
     await ensureDefaults(client, { warmSandboxes: options.warm, namespace: options.namespace })
@@ -85,7 +90,7 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
     maxHeld: options.maxHeld,
     ...(parts.has('controller') && options.snapshotBudget > 0
       ? {
-          snapshots: await openArchiveDirectory(directory.environments),
+          snapshots: { openArchives: () => openArchiveDirectory(directory.environments) },
           snapshotBudgetBytes: options.snapshotBudget,
         }
       : {}),
@@ -106,6 +111,8 @@ export async function runServer(options: ServerCommandOptions): Promise<void> {
     clock: systemClock,
     log,
   })
+  const { controller } = tasks
+  if (controller) isStandingBy = () => controller.isStandingBy()
   await tasks.ready
   isReady = true
   const externalMetrics = options.externalMetricsAddress

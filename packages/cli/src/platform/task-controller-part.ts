@@ -34,6 +34,8 @@ import type { TaskPlatformOptions, TaskShared } from './task-platform.js'
 export interface TaskControllerPart {
   readonly broker: Broker
   readonly ready: Promise<void>
+  /** Whether tasks, and the models of their agents, are another process's. */
+  isStandingBy(): boolean
   /** The tasks that hold a sandbox, as far as is known; also after `stop`. */
   holders(): Stored<AgentTask>[]
   /** See `TaskController`; empty while another process leads. */
@@ -127,6 +129,7 @@ export async function startControllerPart(
   return {
     broker,
     ready: controller.ready,
+    isStandingBy: () => controller.isStandingBy,
     holders: () => controller.holders(),
     queue: () => controller.current?.queue() ?? new Map(),
     demand: () => controller.current && taskDemand(controller.current.tasks.list()),

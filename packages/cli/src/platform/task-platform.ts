@@ -7,6 +7,7 @@ import {
   type Confine,
   createModelProviders,
   directoryTaskRecords,
+  type ElectedOptions,
   type ElectionOptions,
   fileEndpointStore,
   fileProviderStore,
@@ -15,7 +16,6 @@ import {
   type ProviderStore,
   promTaskMetrics,
   type SandboxPlaces,
-  type TaskControllerOptions,
   type TaskMetrics,
   type TaskRecords,
 } from '@corral/tasks'
@@ -63,8 +63,8 @@ export interface TaskPlatformOptions {
   /** See `TaskServiceOptions`. */
   isInstalled?(program: string): Promise<boolean>
   isolation?: string
-  /** See `TaskControllerOptions`. */
-  snapshots?: TaskControllerOptions['snapshots']
+  /** See `ElectedOptions`. */
+  snapshots?: ElectedOptions['snapshots']
   /** What snapshots of environments may take on the disk. */
   snapshotBudgetBytes?: number
   /** See `TaskControllerOptions`. */
