@@ -58,6 +58,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   readonly #options: AgentSandboxClientOptions
   readonly #telemetry = new Telemetry()
   #client: Promise<KubeClient> | undefined
+  #isClosed = false
 
   constructor(options: AgentSandboxClientOptions = {}) {
     this.#options = options
@@ -104,7 +105,9 @@ export class AgentSandboxClient implements AsyncDisposable {
 
   /** Closes the connections this client opened; a client that was handed in stays open. */
   async close(): Promise<void> {
-    if (this.#options.client || !this.#client) return
+    if (this.#options.client) return
+    this.#isClosed = true
+    if (!this.#client) return
     // A configuration that never loaded has nothing to close.
     const client = await this.#client.catch(() => undefined)
     await client?.close()
@@ -114,7 +117,8 @@ export class AgentSandboxClient implements AsyncDisposable {
     await this.close()
   }
 
-  #kube(): Promise<KubeClient> {
+  async #kube(): Promise<KubeClient> {
+    if (this.#isClosed) throw new SandboxError('Aborted', 'this client was closed', { hint: 'Make a new one.' })
     this.#client ??= this.#open()
     return this.#client
   }
