@@ -93,7 +93,8 @@ export class OutputChannel<T = Uint8Array> implements AsyncIterable<T> {
   #trim(): void {
     if (!this.#isDrained || this.#isWanted) return
     while (this.#queue.length > 1 && this.#bytes > tailBytes) this.#bytes -= this.#size(this.#queue.shift()!)
-  }}
+  }
+}
 
 /** One stream of a command: bytes as they come, or lines, or all of it. */
 export class ProcessOutput implements AsyncIterable<Uint8Array> {

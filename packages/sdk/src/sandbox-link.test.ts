@@ -74,6 +74,19 @@ describe('a pod that was Ready before its daemon listened', () => {
   })
 })
 
+it('a local port that another program has is a Conflict that says what to do', async () => {
+  const other = createServer()
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  const { port } = other.address() as AddressInfo
+  const sandbox = await client.sandboxes.get('one')
+  await expect(sandbox.ports.forward(80, { localPort: port })).rejects.toMatchObject({
+    code: 'Conflict',
+    message: `cannot listen on 127.0.0.1:${port}`,
+    hint: expect.stringContaining('another local port'),
+  })
+  await new Promise((resolve) => other.close(resolve))
+})
+
 describe('after its end', () => {
   it('a sandbox that this program deleted says that it was deleted, not that the call was aborted', async () => {
     cluster.react = (path) => {
