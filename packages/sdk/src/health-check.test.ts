@@ -92,6 +92,7 @@ describe('an address that is no cluster', () => {
         server: new URL(`http://127.0.0.1:${port}`),
         namespace: 'agents',
         tls: { rejectUnauthorized: false },
+        origin: 'a test',
         credentials: async () => ({}),
       },
     })

@@ -99,7 +99,7 @@ describe('after its end', () => {
   })
 
   it('a client that was closed says so at once, and not that trying again may help', async () => {
-    const closed = new AgentSandboxClient({ kubeConfig: { server: 'http://127.0.0.1:1' }, namespace: 'default' })
+    const closed = new AgentSandboxClient({ kubeconfigPath: '/nowhere/config', namespace: 'default' })
     await closed.close()
     await expect(closed.sandboxes.get('one')).rejects.toMatchObject({
       code: 'Aborted',
