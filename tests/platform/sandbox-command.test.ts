@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { closeSync, openSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { closeSync, openSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { corralProgram, type PlatformProcess, startPlatformProcess } from '@corral/testing'
@@ -81,5 +82,71 @@ describe('standard input without a terminal', () => {
       new Promise((resolve) => child.once('exit', resolve)),
     ])
     expect([code, output]).toEqual([0, 'first\n'])
+  })
+})
+
+describe('what people type', () => {
+  const corral = (...args: string[]) => platform.corral(['sandbox', ...args])
+
+  beforeAll(async () => {
+    expect(await corral('create', 'typed')).toMatchObject({ code: 0 })
+  })
+
+  it('`create ""` of a variable that is not set makes no sandbox under a name nobody knows', async () => {
+    expect(await corral('create', '')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('the name of a sandbox must not be empty'),
+    })
+  })
+
+  it('`exec --json` prints the output and the exit code as JSON', async () => {
+    const { code, stdout } = await corral('exec', 'typed', '--json', '--', 'sh', '-c', 'echo a; echo b >&2; exit 4')
+    expect(code).toBe(4)
+    expect(JSON.parse(stdout)).toEqual({ exitCode: 4, stdout: 'a\n', stderr: 'b\n' })
+  })
+
+  it('`cp FILE typed:/dir/` puts it into the directory, and the way back keeps that it can be run', async () => {
+    const script = join(platform.directory, 'run.sh')
+    writeFileSync(script, '#!/bin/sh\n', { mode: 0o755 })
+    expect(await corral('cp', script, 'typed:/workspace/new/')).toMatchObject({ code: 0 })
+    expect(await corral('exec', 'typed', '--', 'stat', '-c', '%F %a', '/workspace/new/run.sh')).toMatchObject({
+      stdout: 'regular file 755\n',
+    })
+    expect(await corral('cp', 'typed:/workspace/new/run.sh', join(platform.directory, 'back/'))).toMatchObject({
+      code: 0,
+    })
+    expect(statSync(join(platform.directory, 'back', 'run.sh')).mode & 0o111).toBe(0o111 & ~process.umask())
+  })
+
+  it('Ctrl-C ends the command inside as well', async () => {
+    const args = [
+      'sandbox',
+      'exec',
+      'typed',
+      '--data-dir',
+      platform.dataDir,
+      '--',
+      'sh',
+      '-c',
+      'echo begun; sleep 98765',
+    ]
+    const running = spawn(process.execPath, [corralProgram, ...args], { env: platform.environment() })
+    await once(running.stdout, 'data')
+    running.kill('SIGINT')
+    expect(await once(running, 'exit')).toEqual([130, null])
+    const find = 'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f; echo; done 2>/dev/null | grep -c "[s]leep 98765"'
+    expect(await corral('exec', 'typed', '--', 'sh', '-c', find)).toMatchObject({ stdout: '0\n' })
+  })
+
+  it('`logs --tail` of no number is told', async () => {
+    expect(await corral('logs', 'typed', '--tail', 'x')).toMatchObject({ code: 2 })
+  })
+
+  it('`rm` of several removes those that are there and names those that are not', async () => {
+    expect(await corral('rm', 'nowhere', 'typed')).toMatchObject({
+      code: 1,
+      stdout: 'removed typed\n',
+      stderr: expect.stringContaining('there is no sandbox "nowhere"'),
+    })
   })
 })

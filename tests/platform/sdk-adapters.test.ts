@@ -159,6 +159,7 @@ describe('code written for E2B', () => {
     expect((await again.getInfo()).endAt?.getTime()).toBeGreaterThan(Date.now() + 3_000_000)
     expect(() => again.getHost(80)).toThrow(SandboxError)
     expect(await again.kill()).toBe(true)
+    expect([await again.kill(), await again.isRunning()]).toEqual([false, false])
     expect(await Sandbox.kill(sandbox.sandboxId, { client })).toBe(false)
     await expect(Sandbox.connect(sandbox.sandboxId, { client })).rejects.toBeInstanceOf(NotFoundError)
   })

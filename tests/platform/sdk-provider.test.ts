@@ -63,6 +63,22 @@ describe('AgentSandboxProvider', () => {
     expect(await again?.listTmuxSessions()).toEqual(['main'])
     await again?.killTmuxSession('main')
     await expect.poll(() => again?.listTmuxSessions()).toEqual([])
+    await expect(again?.sendKeysToTmux('main', 'x')).rejects.toMatchObject({ code: 'ProcessExited' })
+
+    // A name is free again once its session has ended.
+    await instance.createTmuxSession('main')
+    expect(await instance.listTmuxSessions()).toEqual(['main'])
+    await again?.sendKeysToTmux('main', 'echo $((41 + 2))-second\n')
+    await expect.poll(() => instance.captureTmuxPane('main')).toContain('43-second')
+    expect(await instance.captureTmuxPane('main')).not.toContain('42-marker')
+    await expect(instance.captureTmuxPane('main', 0)).rejects.toMatchObject({ code: 'Invalid' })
+    expect((await instance.getMetrics()).memoryLimitMb).toBeGreaterThan(0)
+
+    const idle = await provider().get('terminals')
+    await (await mine.client.sandboxes.get(instance.containerId)).suspend()
+    await expect(idle?.exec('true')).rejects.toMatchObject({ code: 'SandboxNotReady' })
+    await expect(idle?.getMetrics()).rejects.toMatchObject({ code: 'SandboxNotReady' })
+    expect((await provider().get('terminals'))?.status).toBe('idle')
     await instance.stop()
     await mine.close()
   })

@@ -2,6 +2,7 @@ import type { ApiConnection, ApiHandler, ApiUser, DuplexProcess, LogStreamOption
 import {
   defineKind,
   isNotFound,
+  KubeError,
   type KubeList,
   type KubeObject,
   type ResourceKind,
@@ -57,6 +58,12 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     request.signal = call.signal
     request.timeoutMs = call.timeoutMs ?? timeoutMs
     const response = await answer(request)
+    // A page of a proxy, or of another program: read as an object it would fail far from here.
+    if (response.status < 300 && typeof response.body === 'string')
+      throw new KubeError(
+        'ProtocolViolation',
+        `${requestWords(request)}: the answer is no JSON: is this an API server?`,
+      )
     if (response.status < 300) return response.body as T // the server is who says what a kind looks like
     throw responseError(response, requestWords(request))
   }

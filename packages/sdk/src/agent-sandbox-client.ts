@@ -58,6 +58,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   readonly #options: AgentSandboxClientOptions
   readonly #telemetry = new Telemetry()
   #client: Promise<KubeClient> | undefined
+  #isClosed = false
 
   constructor(options: AgentSandboxClientOptions = {}) {
     this.#options = options
@@ -97,14 +98,16 @@ export class AgentSandboxClient implements AsyncDisposable {
 
   /** What of the API is there. Rejects only when there is no usable configuration. */
   async healthCheck(options: { signal?: AbortSignal; timeoutMs?: number } = {}): Promise<ClusterHealth> {
-    const kube = await translated(() => this.#kube(), options.signal)
+    const kube = await translated(() => this.#kube(options.timeoutMs), options.signal)
     const isByAddress = !throughApi.has(this.#options.connection?.type ?? 'auto')
     return checkHealth(kube, this.#options.namespace ?? kube.defaultNamespace, { ...options, isByAddress })
   }
 
   /** Closes the connections this client opened; a client that was handed in stays open. */
   async close(): Promise<void> {
-    if (this.#options.client || !this.#client) return
+    if (this.#options.client) return
+    this.#isClosed = true
+    if (!this.#client) return
     // A configuration that never loaded has nothing to close.
     const client = await this.#client.catch(() => undefined)
     await client?.close()
@@ -114,12 +117,13 @@ export class AgentSandboxClient implements AsyncDisposable {
     await this.close()
   }
 
-  #kube(): Promise<KubeClient> {
-    this.#client ??= this.#open()
+  async #kube(askWithinMs?: number): Promise<KubeClient> {
+    if (this.#isClosed) throw new SandboxError('Aborted', 'this client was closed', { hint: 'Make a new one.' })
+    this.#client ??= this.#open(askWithinMs)
     return this.#client
   }
 
-  async #open(): Promise<KubeClient> {
+  async #open(askWithinMs: number | undefined): Promise<KubeClient> {
     const { client, kubeConfig, kubeconfigPath, context, skipTLSVerify, fetch } = this.#options
     await this.#telemetry.load()
     if (client) return client
@@ -133,6 +137,6 @@ export class AgentSandboxClient implements AsyncDisposable {
       skipTLSVerify ? { ...access, tls: { ...access.tls, rejectUnauthorized: false } } : access,
       fetch ? { fetch } : {},
     )
-    return servedVersion(kube)
+    return servedVersion(kube, askWithinMs)
   }
 }

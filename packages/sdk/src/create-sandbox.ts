@@ -65,6 +65,8 @@ const createdBy = { [createdByKey]: 'typescript-client' }
 const firstRequestedKey = 'agents.x-k8s.io/client-first-requested-at'
 const traceContextKey = 'opentelemetry.io/trace-context'
 const egressKey = 'corral.dev/egress'
+/** How long a request that was sent may go on after its caller has given up. */
+const answerWithinMs = 5_000
 
 /** Makes the handle that owns a sandbox. */
 interface SandboxOwners {
@@ -139,7 +141,7 @@ async function createOnce(
   how: { carriesEnv: boolean; headers: Record<string, string> },
 ): Promise<OwnedSandbox> {
   const kind = request.podTemplate ? Sandboxes : SandboxClaims
-  const created = await createObject(kube, ref, request, how)
+  const created = await outlasting(request.signal, (signal) => createObject(kube, ref, { ...request, signal }, how))
   const remove = (signal?: AbortSignal) => deleteExactly(kube, kind, ref, created.metadata.uid, signal)
   try {
     if (request.podTemplate) {
@@ -154,6 +156,30 @@ async function createOnce(
   } catch (error) {
     await remove(AbortSignal.timeout(10_000)).catch(() => {})
     throw error
+  }
+}
+
+/**
+ * Lets a request that makes something come to its answer when its caller gives up: cut off on its way it may be carried out
+ * all the same, and nobody would know of what it made. The caller's own signal ends what comes next.
+ */
+async function outlasting<T>(
+  signal: AbortSignal | undefined,
+  send: (signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> {
+  if (!signal) return send(undefined)
+  signal.throwIfAborted()
+  const end = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const begin = () => {
+    timer = setTimeout(() => end.abort(signal.reason), answerWithinMs)
+  }
+  signal.addEventListener('abort', begin, { once: true })
+  try {
+    return await send(end.signal)
+  } finally {
+    signal.removeEventListener('abort', begin)
+    clearTimeout(timer)
   }
 }
 

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { inProcessKubeClient, type KubeClient } from '@corral/kube'
 import type { ApiHandler, ApiResponse } from '@corral/ports'
 import { describe, expect, it } from 'vitest'
@@ -80,5 +82,44 @@ describe('the health of a cluster, for who has rights in one namespace alone', (
     const health = await clientWith(options).healthCheck()
     expect(health).toMatchObject(finds)
     expect(problemsOf(health)).toContain(tells)
+  })
+})
+
+describe('an address that is no cluster', () => {
+  const clientOf = (port: number) =>
+    new AgentSandboxClient({
+      kubeConfig: {
+        server: new URL(`http://127.0.0.1:${port}`),
+        namespace: 'agents',
+        tls: { rejectUnauthorized: false },
+        origin: 'a test',
+        credentials: async () => ({}),
+      },
+    })
+
+  it('but a web page is not healthy, and calls say what is wrong', async () => {
+    const page = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<html></html>'))
+    await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve))
+    await using client = clientOf((page.address() as AddressInfo).port)
+    const health = await client.healthCheck()
+    expect(health).toMatchObject({ healthy: false, crdRegistered: false, namespaceExists: false })
+    expect(health.problems.map(({ message }) => message).join()).toContain('is this an API server?')
+    await expect(client.sandboxes.get('one')).rejects.toMatchObject({ name: 'SandboxError', code: 'ProtocolViolation' })
+    page.closeAllConnections()
+    page.close()
+  })
+
+  it('but a server that takes connections and says nothing is told within the time that was given', async () => {
+    const silent = createSocketServer()
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const client = clientOf((silent.address() as AddressInfo).port)
+    const beganMs = performance.now()
+    const health = await client.healthCheck({ timeoutMs: 200 })
+    // Half a minute is what a call without a limit of its own takes.
+    expect(performance.now() - beganMs).toBeLessThan(25_000)
+    expect(health.healthy).toBe(false)
+    expect(health.problems[0]?.message).toBe('no answer within 0.2 s')
+    await client.close()
+    silent.close()
   })
 })

@@ -12,6 +12,7 @@ import {
   SandboxWarmPools,
   SelfSubjectAccessReviews,
 } from '@corral/resources'
+import { SandboxError } from './sandbox-error.js'
 import { timeLimit, timeSignal } from './time-limit.js'
 
 /** Something that is wrong or could not be looked at, and what to do about it. */
@@ -188,7 +189,11 @@ async function servedVersions(kube: KubeClient, signal: AbortSignal): Promise<Re
 
 async function answerStatus(kube: KubeClient, path: string, signal: AbortSignal): Promise<number> {
   try {
-    return (await kube.raw(path, { signal })).status
+    const { status, body } = await kube.raw(path, { signal })
+    // A page is not the list of what is served.
+    if (status === 200 && (typeof body !== 'object' || body === null))
+      throw new SandboxError('ProtocolViolation', `${path}: the answer is no JSON: is this an API server?`)
+    return status
   } catch (error) {
     if (error instanceof Error && 'status' in error && typeof error.status === 'number') return error.status
     throw error

@@ -9,16 +9,20 @@ import {
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
+import { timeSignal } from './time-limit.js'
 
+/** The question comes before the first call of a client, which has its own limits. */
+const askWithinMs = 5_000
 const groups = ['agents.x-k8s.io', 'extensions.agents.x-k8s.io'] as const
 
 /**
  * The client itself, or where the cluster serves Agent Sandbox as v1alpha1 only one that speaks that version and shows
  * v1beta1: controllers before 1.0. A cluster that cannot be asked is taken for a newer one; its answer to the call tells.
  */
-export async function servedVersion(kube: KubeClient): Promise<KubeClient> {
+export async function servedVersion(kube: KubeClient, withinMs: number = askWithinMs): Promise<KubeClient> {
+  const signal = timeSignal(withinMs)
   const serves = async (version: string): Promise<boolean> => {
-    const answers = await Promise.all(groups.map((group) => kube.raw(`/apis/${group}/${version}`)))
+    const answers = await Promise.all(groups.map((group) => kube.raw(`/apis/${group}/${version}`, { signal })))
     return answers.every(({ status }) => status === 200)
   }
   try {

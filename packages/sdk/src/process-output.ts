@@ -15,9 +15,11 @@ export class OutputChannel<T = Uint8Array> implements AsyncIterable<T> {
   #isClosed = false
   #failure: SandboxError | undefined
   #wake: (() => void)[] = []
-  #room: (() => void)[] = []
+  readonly #onRoom: () => void
 
-  constructor(size: (value: T) => number = (value) => (value as Uint8Array).length) {
+  /** `onRoom` is told when it may not be full any more, or has got a reader. */
+  constructor(onRoom: () => void, size: (value: T) => number = (value) => (value as Uint8Array).length) {
+    this.#onRoom = onRoom
     this.#size = size
   }
 
@@ -37,14 +39,14 @@ export class OutputChannel<T = Uint8Array> implements AsyncIterable<T> {
   /** The stream has a reader from now on. */
   want(): void {
     this.#isWanted = true
-    this.#tellRoom()
+    this.#onRoom()
   }
 
   /** The stream will get no reader: values are dropped, unless it has one already. */
   drain(): void {
     this.#isDrained = true
     this.#trim()
-    this.#tellRoom()
+    this.#onRoom()
   }
 
   push(value: T): void {
@@ -60,12 +62,7 @@ export class OutputChannel<T = Uint8Array> implements AsyncIterable<T> {
     this.#isClosed = true
     this.#failure = failure
     for (const wake of this.#wake.splice(0)) wake()
-    this.#tellRoom()
-  }
-
-  /** Resolves when there is room for more. */
-  async room(): Promise<void> {
-    while (this.isFull) await new Promise<void>((resolve) => this.#room.push(resolve))
+    this.#onRoom()
   }
 
   /** What is left, as text. */
@@ -80,7 +77,7 @@ export class OutputChannel<T = Uint8Array> implements AsyncIterable<T> {
         const value = this.#queue.shift()
         if (value !== undefined) {
           this.#bytes -= this.#size(value)
-          if (!this.isFull) this.#tellRoom()
+          if (!this.isFull) this.#onRoom()
           yield value
         } else if (this.#failure) throw this.#failure
         else if (this.#isClosed) return
@@ -96,10 +93,6 @@ export class OutputChannel<T = Uint8Array> implements AsyncIterable<T> {
   #trim(): void {
     if (!this.#isDrained || this.#isWanted) return
     while (this.#queue.length > 1 && this.#bytes > tailBytes) this.#bytes -= this.#size(this.#queue.shift()!)
-  }
-
-  #tellRoom(): void {
-    for (const resolve of this.#room.splice(0)) resolve()
   }
 }
 

@@ -61,7 +61,7 @@ export class SandboxCollection {
   /** A handle on a sandbox that exists, by its own name or that of its claim; `NotFound` where there is neither. */
   async get(name: string, options: InNamespace & { signal?: AbortSignal } = {}): Promise<SandboxHandle> {
     const found = await this.objects.find(name, options)
-    if (found) return this.#borrowed(found, undefined)
+    if (found) return this.borrowed(found)
     const { namespace } = await this.#ref({ name, ...options })
     const kube = await this.#kube()
     const call = options.signal ? { signal: options.signal } : {}
@@ -69,7 +69,7 @@ export class SandboxCollection {
     const sandbox = claim?.status?.sandbox?.name
     if (!claim) throw new SandboxError('NotFound', `there is no sandbox and no claim "${name}" in "${namespace}"`)
     if (!sandbox) throw new SandboxError('SandboxNotReady', `claim "${name}" in "${namespace}" has no sandbox yet`)
-    return this.#borrowed(await this.objects.get(sandbox, { ...options, namespace }), name)
+    return this.borrowed(await this.objects.get(sandbox, { ...options, namespace }), name)
   }
 
   /**
@@ -98,7 +98,7 @@ export class SandboxCollection {
       }
     }
     if (request.podTemplate) {
-      return this.#borrowed(await this.waitForReady(name, { ...request, namespace: ref.namespace }), undefined)
+      return this.borrowed(await this.waitForReady(name, { ...request, namespace: ref.namespace }))
     }
     const claim = await translated(() => kube.get(SandboxClaims, ref, signal ? { signal } : {}), signal)
     const pool = claim.spec.warmPoolRef?.name
@@ -107,7 +107,7 @@ export class SandboxCollection {
     }
     const sandbox = await waitForClaim(kube, ref, request, claim)
     const object = await this.objects.get(sandbox, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
-    return this.#borrowed(object, name)
+    return this.borrowed(object, name)
   }
 
   /** A handle that owns what was just made. For `create`. */
@@ -126,7 +126,8 @@ export class SandboxCollection {
     return handle
   }
 
-  #borrowed(sandbox: Stored<Sandbox>, claimName: string | undefined): SandboxHandle {
+  /** A handle on an object that was just read. */
+  borrowed(sandbox: Stored<Sandbox>, claimName?: string): SandboxHandle {
     return new SandboxHandle(this.#parts(sandbox), refOf(sandbox, claimName))
   }
 

@@ -179,7 +179,7 @@ export class SandboxHandle {
   /** What the sandbox uses now. */
   async metrics(options: { signal?: AbortSignal } = {}): Promise<SandboxMetrics> {
     return translated(async () => {
-      const record = await (await this.#parts.link.runtime(options.signal)).metrics(options)
+      const record = await (await this.#parts.link.corral('usage', options.signal)).metrics(options)
       return {
         cpuUsageSeconds: record.cpu_usage_seconds,
         memoryUsageBytes: record.memory_usage_bytes,
@@ -197,7 +197,7 @@ export class SandboxHandle {
   /** Variables for every command from now on, instead of those bound before. Needs our daemon inside. */
   bindEnv(env: Readonly<Record<string, string>>, options: { signal?: AbortSignal } = {}): Promise<void> {
     return translated(async () => {
-      const runtime = await this.#parts.link.runtime(options.signal)
+      const runtime = await this.#parts.link.corral('environment after the start', options.signal)
       await runtime.bindEnv(env, options)
       this.#bound = { ...env }
     }, options.signal)
@@ -266,6 +266,7 @@ export class SandboxHandle {
 /** A sandbox we made: the end of its scope deletes it. */
 export class OwnedSandbox extends SandboxHandle implements AsyncDisposable {
   readonly #remove: (signal?: AbortSignal) => Promise<void>
+  readonly #link: SandboxLink
   #isDetached = false
 
   constructor(
@@ -274,6 +275,7 @@ export class OwnedSandbox extends SandboxHandle implements AsyncDisposable {
     remove: (signal?: AbortSignal) => Promise<void>,
   ) {
     super(parts, ref)
+    this.#link = parts.link
     this.#remove = remove
   }
 
@@ -281,7 +283,7 @@ export class OwnedSandbox extends SandboxHandle implements AsyncDisposable {
   async delete(options: { signal?: AbortSignal } = {}): Promise<void> {
     await this.#remove(options.signal)
     this.#isDetached = true
-    super.detach()
+    this.#link.close('deleted')
   }
 
   /** Lets go without deleting: the end of the scope leaves it running. */

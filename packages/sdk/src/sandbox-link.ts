@@ -4,9 +4,9 @@ import { Pods, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
 import { type ConnectionOptions, openTransport } from './connection/connection-options.js'
 import type { SandboxTransport } from './connection/sandbox-transport.js'
 import type { CorralRuntime } from './runtime/corral-runtime.js'
-import { detectRuntime, requireRuntime } from './runtime/detect-runtime.js'
+import { detectAfterStart, detectRuntime, requireRuntime } from './runtime/detect-runtime.js'
 import { type OpenRuntime, openRuntime } from './runtime/open-runtime.js'
-import type { PlainPods } from './runtime/plain-pods.js'
+import { type PlainPods, readyForMs } from './runtime/plain-pods.js'
 import { podExecRuntime } from './runtime/pod-exec-runtime.js'
 import type { RuntimeKind, SandboxRuntime } from './runtime/sandbox-runtime.js'
 import { unsupported } from './runtime/unsupported.js'
@@ -45,7 +45,7 @@ export class SandboxLink {
   readonly #options: LinkOptions
   #open: Promise<OpenLink> | undefined
   #known: Stored<Sandbox> | undefined
-  #isClosed = false
+  #closed: 'detached' | 'deleted' | undefined
 
   constructor(
     kube: () => Promise<KubeClient>,
@@ -84,14 +84,14 @@ export class SandboxLink {
 
   /** Our daemon; `Unsupported` where another runtime, or none, answers. */
   async corral(what: string, signal?: AbortSignal): Promise<CorralRuntime> {
-    const runtime = await this.runtime(signal)
+    const runtime = await this.#afterStart(await this.runtime(signal), signal)
     if (runtime.kind !== 'corral') throw unsupported(runtime.kind, what)
     // The kind tells which one it is.
     return runtime as CorralRuntime
   }
 
   async open(signal?: AbortSignal): Promise<OpenLink> {
-    if (this.#isClosed) throw this.#detached()
+    if (this.#closed) throw this.#closedError()
     if (!this.#open) {
       const opening = this.#connect(signal)
       this.#open = opening
@@ -110,7 +110,7 @@ export class SandboxLink {
   /** Looks why a line broke. Resolves when trying again makes sense; rejects when the sandbox is not there any more. */
   async diagnose(failure: Error): Promise<void> {
     // Without this a call of a handle that was detached tries again until its own time is over.
-    if (this.#isClosed) throw this.#detached(failure)
+    if (this.#closed) throw this.#closedError(failure)
     const open = await this.#open?.catch(() => undefined)
     const kube = await this.#kube()
     const { name, namespace } = this.#ref
@@ -155,18 +155,22 @@ export class SandboxLink {
   }
 
   /** For good. Nothing inside ends. */
-  close(): void {
-    this.#isClosed = true
+  close(why: 'detached' | 'deleted' = 'detached'): void {
+    this.#closed ??= why
     this.reset()
   }
 
-  #detached(cause?: Error): SandboxError {
+  #closedError(cause?: Error): SandboxError {
+    if (this.#closed === 'deleted')
+      return new SandboxError('SandboxDeleted', `sandbox "${this.#ref.name}" was deleted by this program`, { cause })
     return new SandboxError('Aborted', `the handle of sandbox "${this.#ref.name}" was detached`, { cause })
   }
 
   async #connect(signal?: AbortSignal): Promise<OpenLink> {
     const kube = await this.#kube()
-    const sandbox = this.#known ?? (await kube.get(Sandboxes, this.#ref, signal ? { signal } : {}))
+    // What was suspended when it was read may have been resumed since.
+    const known = this.#known?.spec?.operatingMode === 'Suspended' ? undefined : this.#known
+    const sandbox = known ?? (await kube.get(Sandboxes, this.#ref, signal ? { signal } : {}))
     this.#known = undefined
     requireRunning(sandbox)
     const podName = podNameOf(sandbox)
@@ -186,12 +190,40 @@ export class SandboxLink {
     const authorize = (fetch: Fetch): Fetch => this.#authorized(fetch)
     const asking = { signal, authorize, authorization: this.authorization, traceHeaders }
     const found = wanted ? await requireRuntime(wanted, transport, asking) : await detectRuntime(transport, asking)
-    if (found === 'refused') plainPods.add(sandbox)
     if (found !== 'refused' && found !== undefined) return openRuntime(found, transport, { authorize, onCut })
+    await this.#requirePod(kube, signal)
+    if (found === 'refused') plainPods.add(sandbox)
     if (connection.type === 'auto') return podExec()
     throw new SandboxError('ConnectionLost', `no runtime answers in sandbox "${this.#ref.name}"`, {
       hint: 'Connect with type "auto" or "pod-exec" where the image runs no daemon.',
     })
+  }
+
+  /** Nothing answered: because nothing listens, or because the sandbox went since it was read. */
+  async #requirePod(kube: KubeClient, signal?: AbortSignal): Promise<void> {
+    const sandbox = await kube.find(Sandboxes, this.#ref, signal ? { signal } : {})
+    if (sandbox?.spec?.operatingMode === 'Suspended') {
+      this.reset()
+      requireRunning(sandbox)
+    }
+    await this.diagnose(new SandboxError('ConnectionLost', 'no runtime answers'))
+  }
+
+  /**
+   * Asks once more for a daemon where a call needs one and none answered before: a container without a readiness probe is
+   * Ready before the program in it listens.
+   */
+  async #afterStart(runtime: SandboxRuntime, signal?: AbortSignal): Promise<SandboxRuntime> {
+    const { connection, runtime: named, traceHeaders } = this.#options
+    if (runtime.kind !== 'pod-exec' || connection.type !== 'auto' || named) return runtime
+    const open = await this.open(signal)
+    const authorize = (fetch: Fetch): Fetch => this.#authorized(fetch)
+    const asking = { signal, authorize, authorization: this.authorization, traceHeaders }
+    const found = await detectAfterStart(open.transport, { ...asking, readyForMs: readyForMs(open.sandbox) })
+    if (!found) return runtime
+    const onCut = (failure: CorralError) => this.diagnose(failure)
+    open.runtime = openRuntime(found, open.transport, { authorize, onCut })
+    return (await open.runtime).runtime
   }
 
   #authorized(fetch: Fetch): Fetch {

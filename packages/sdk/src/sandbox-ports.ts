@@ -2,6 +2,7 @@ import type { KubeClient } from '@corral/kube'
 import { type ListenPortOptions, listenPort, type PortListener } from '@corral/kube'
 import type { ByteStream } from '@corral/ports'
 import { daemonPort } from '@corral/protocol'
+import { errorCode } from '@corral/resources'
 import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
 import type { SandboxLink } from './sandbox-link.js'
@@ -30,7 +31,16 @@ export class SandboxPorts {
     checkPort(port)
     return translated(async () => {
       const { podName } = await this.#link.open(options.signal)
-      return listenPort(await this.#kube(), { name: podName, namespace: this.#namespace }, port, options)
+      try {
+        return await listenPort(await this.#kube(), { name: podName, namespace: this.#namespace }, port, options)
+      } catch (error) {
+        if (errorCode(error) !== 'PortUnavailable') throw error
+        const message = error instanceof Error ? error.message : String(error)
+        throw new SandboxError('Conflict', message, {
+          cause: error,
+          hint: 'Another program may listen there: name another local port, or none to get a free one.',
+        })
+      }
     }, options.signal)
   }
 

@@ -36,8 +36,10 @@ const defaultMaxOutputBytes = 10 * 1024 * 1024
 export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable<OutputPiece> {
   readonly stdout: ProcessOutput
   readonly stderr: ProcessOutput
-  readonly #channels = { stdout: new OutputChannel(), stderr: new OutputChannel() }
-  readonly #pieces = new OutputChannel<OutputPiece>((piece) => piece.data.length)
+  #onRoom: (() => void) | undefined
+  readonly #tellRoom = () => this.#onRoom?.()
+  readonly #channels = { stdout: new OutputChannel(this.#tellRoom), stderr: new OutputChannel(this.#tellRoom) }
+  readonly #pieces = new OutputChannel<OutputPiece>(this.#tellRoom, (piece) => piece.data.length)
   readonly #started: Promise<RuntimeProcess>
   readonly #ended: Promise<{ exitCode: number; signal?: number | undefined }>
   readonly #limits: ProcessLimits
@@ -191,13 +193,27 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     if (this.#pieces.isWanted || !this.#isWanted()) {
       this.#pieces.push({ stream: event.stream, data: event.data, offset: event.offset })
     }
-    const full = [this.#pieces, this.#channels.stdout, this.#channels.stderr].filter((channel) => channel.isFull)
-    if (full.length === 0) return undefined
-    // Without this an unread stream, once full, stops the one that is read.
-    if (this.#pieces.isWanted || this.#isWanted()) {
-      for (const channel of full) if (!channel.isWanted) channel.drain()
+    return this.#all().some((channel) => channel.isFull) ? this.#untilRoom() : undefined
+  }
+
+  /** Waits for readers. Those may come late, when everything is full: then what they do not read is dropped. */
+  async #untilRoom(): Promise<void> {
+    while (this.#all().some((channel) => channel.isFull)) {
+      const isRead = this.#pieces.isWanted || this.#isWanted()
+      if (isRead && this.#all().some((channel) => channel.isFull && !channel.isWanted)) {
+        // Who reads both streams begins with one of them.
+        await new Promise((resolve) => setImmediate(resolve))
+        // Without this an unread stream, once full, stops the one that is read.
+        for (const channel of this.#all()) if (channel.isFull && !channel.isWanted) channel.drain()
+      } else
+        await new Promise<void>((resolve) => {
+          this.#onRoom = resolve
+        })
     }
-    return Promise.all(full.map((channel) => channel.room())).then(() => {})
+  }
+
+  #all() {
+    return [this.#pieces, this.#channels.stdout, this.#channels.stderr]
   }
 
   #isWanted(): boolean {
@@ -205,7 +221,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
   }
 
   #drain(): void {
-    for (const channel of [this.#pieces, this.#channels.stdout, this.#channels.stderr]) channel.drain()
+    for (const channel of this.#all()) channel.drain()
   }
 
   /** Ends the command for a reason of ours; the reason is what callers see. */
@@ -218,7 +234,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
   }
 
   #finish(failure?: SandboxError): void {
-    for (const channel of [this.#pieces, this.#channels.stdout, this.#channels.stderr]) channel.close(failure)
+    for (const channel of this.#all()) channel.close(failure)
   }
 
   async #collect(): Promise<ProcessResult> {

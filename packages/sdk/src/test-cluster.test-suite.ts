@@ -47,14 +47,18 @@ export class TestCluster implements ApiHandler {
       case 'PUT':
         return answer(200, this.put(path, request.body as KubeObject))
       case 'PATCH':
-        if (!known) return failure(404, 'NotFound', `${path} not found`)
-        return answer(200, this.put(path, merge(known, request.body as KubeObject) as KubeObject))
+        // An apply makes what is not there.
+        if (!known && !query.get('fieldManager')) return failure(404, 'NotFound', `${path} not found`)
+        return answer(200, this.put(path, merge(known ?? {}, request.body as KubeObject) as KubeObject))
       case 'DELETE':
         return this.#delete(path, request.body as { preconditions?: { uid?: string } } | undefined)
       default: {
         if (known) return answer(200, known)
         if (!isCollection(path)) return failure(404, 'NotFound', `${path} not found`)
-        const items = [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, item]) => item)
+        const isSelected = selector(query.get('labelSelector') ?? '')
+        const items = [...this.objects]
+          .filter(([key, item]) => key.startsWith(`${path}/`) && isSelected(item.metadata.labels ?? {}))
+          .map(([, item]) => item)
         return answer(200, { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: `${this.#version}` }, items })
       }
     }
@@ -144,6 +148,12 @@ export class TestCluster implements ApiHandler {
     }
     return { status: 200, headers: {}, body: { type: 'watch', frames: frames() } }
   }
+}
+
+/** `name` and `name=value`, one of them. */
+function selector(text: string): (labels: Record<string, string>) => boolean {
+  const [name = '', value] = text.split('=')
+  return (labels) => name === '' || (value === undefined ? name in labels : labels[name] === value)
 }
 
 function specOf(object: KubeObject | undefined): unknown {

@@ -44,7 +44,8 @@ With --http every request needs a bearer token: CORRAL_MCP_TOKEN, or one that is
       const backend = { sandboxes, tasks: platform ? tasksClient(platform) : undefined, version }
       const stop = new AbortController()
       for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
-      if (options.http === undefined) return serveMcpStdio(backend, stop.signal)
+      // Awaited: the client is closed at the end of this block.
+      if (options.http === undefined) return await serveMcpStdio(backend, stop.signal)
 
       const token = process.env.CORRAL_MCP_TOKEN ?? randomBytes(24).toString('base64url')
       const server = await serveMcpHttp({ backend, token, host: options.host, port: options.http })

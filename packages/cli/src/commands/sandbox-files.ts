@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { chmod, mkdir, stat } from 'node:fs/promises'
+import { basename, dirname, join, posix } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { AgentSandboxClient, SandboxHandle } from '@corral/agent-sandbox-sdk'
@@ -8,6 +8,7 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
 import { findSandbox } from '../client/sandbox-names.js'
+import { parseCount } from '../output/parse-duration.js'
 import { untilStopSignal } from '../platform/until-stop-signal.js'
 import { examples, print } from './common.js'
 
@@ -67,7 +68,7 @@ export function addSandboxUse(sandbox: Command, withCluster: (command: Command) 
   withCluster(sandbox.command('logs').argument('<name>'))
     .summary('what the container of a sandbox has written')
     .option('-f, --follow', 'go on as it writes')
-    .option('--tail <lines>', 'only the last lines', Number)
+    .option('--tail <lines>', 'only the last lines', parseCount)
     .action(async (name: string, options: Options & { follow?: boolean; tail?: number }) => {
       await using client = await open(options)
       const handle = await client.sandboxes.get(await findSandbox(client, name))
@@ -99,8 +100,9 @@ async function upload(handle: SandboxHandle, local: string, remote: string): Pro
   const info = await stat(local).catch(() => undefined)
   if (!info) throw new CliError(`there is no ${local}`, { exitCode: 2 })
   if (info.isDirectory()) return handle.files.uploadDirectory(local, remote)
-  const there = await handle.files.stat(remote)
-  const target = there?.type === 'directory' ? `${remote.replace(/\/+$/, '')}/${basename(local)}` : remote
+  // With a slash at its end it names a directory, whether it is there yet or not.
+  const isDirectory = remote.endsWith('/') || (await handle.files.stat(remote))?.type === 'directory'
+  const target = isDirectory ? posix.join(remote, basename(local)) : remote
   const mode = (info.mode & 0o777).toString(8).padStart(4, '0')
   await handle.files.write(target, createReadStream(local) as AsyncIterable<Uint8Array>, { mode })
 }
@@ -109,10 +111,13 @@ async function download(handle: SandboxHandle, remote: string, local: string): P
   const there = await handle.files.stat(remote)
   if (!there) throw new CliError(`there is no ${remote} in the sandbox`, { exitCode: 1 })
   if (there.type === 'directory') return handle.files.downloadDirectory(remote, local)
-  const isDirectory = (await stat(local).catch(() => undefined))?.isDirectory()
+  const isDirectory = local.endsWith('/') || (await stat(local).catch(() => undefined))?.isDirectory()
   const target = isDirectory ? join(local, basename(remote)) : local
   await mkdir(dirname(target), { recursive: true })
   await pipeline(Readable.from(handle.files.readStream(remote)), createWriteStream(target))
+  // A script that can be run there can be run here. A runtime that does not know says 0000.
+  if (/^[0-7]*[1-7][0-7]*$/.test(there.mode))
+    await chmod(target, Number.parseInt(there.mode, 8) & 0o777 & ~process.umask())
 }
 
 function remotePath(text: string): { name: string; path: string } | undefined {

@@ -1,8 +1,9 @@
 import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import type { Command } from 'commander'
+import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
 import { findSandbox, noSandbox, sandboxRows } from '../client/sandbox-names.js'
-import { attachTerminal } from '../client/terminal.js'
+import { attachTerminal, TextSink } from '../client/terminal.js'
 import { parseDurationSeconds } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
 import { age, dataDirOption, examples, print } from './common.js'
@@ -54,6 +55,8 @@ export function addSandboxCommand(program: Command): void {
     .option('--ttl <duration>', 'end it by itself after this long', parseDurationSeconds)
     .action(
       async (name: string | undefined, options: SandboxOptions & { pool: string; template?: string; ttl?: number }) => {
+        // Of a variable that is not set: a sandbox under a name nobody knows would go unnoticed.
+        if (name === '') throw new CliError('the name of a sandbox must not be empty', { exitCode: 2 })
         await using client = await sandboxClient(options)
         const created = await client.sandboxes.create({
           ...(options.template ? { template: options.template } : { pool: options.pool }),
@@ -84,7 +87,9 @@ export function addSandboxCommand(program: Command): void {
 
   withCluster(sandbox.command('exec').argument('<name>').argument('<command...>'))
     .summary('run a command in a sandbox')
-    .description('Ends with the exit code of the command. Put -- before the command.')
+    .description(
+      'Ends with the exit code of the command. Put -- before the command. With --json its output is printed at its end as\n{"exitCode", "stdout", "stderr"}.',
+    )
     .option('-i, --stdin', 'pass standard input on')
     .option('-t, --tty', 'with a terminal')
     .option('--cwd <dir>', 'working directory')
@@ -94,13 +99,18 @@ export function addSandboxCommand(program: Command): void {
         command: string[],
         options: SandboxOptions & { stdin?: boolean; tty?: boolean; cwd?: string },
       ) => {
+        const { stdin = false, tty = false, json = false } = options
+        if (json && tty) throw new CliError('--json and --tty do not go together', { exitCode: 2 })
         await using client = await sandboxClient(options)
         const process_ = await client.sandboxes.execStream({ name: await findSandbox(client, name) }, command, {
-          stdin: options.stdin ?? false,
-          tty: options.tty ?? false,
+          stdin,
+          tty,
           ...(options.cwd ? { cwd: options.cwd } : {}),
         })
-        process.exitCode = await attachTerminal(process_, { tty: options.tty ?? false, stdin: options.stdin ?? false })
+        const kept = json ? { stdout: new TextSink(), stderr: new TextSink() } : undefined
+        const exitCode = await attachTerminal(process_, { tty, stdin, ...kept })
+        if (kept) print({ exitCode, stdout: kept.stdout.text, stderr: kept.stderr.text }, options, () => '')
+        process.exitCode = exitCode
       },
     )
 
@@ -123,14 +133,19 @@ export function addSandboxCommand(program: Command): void {
     .summary('end sandboxes')
     .action(async (names: string[], options: SandboxOptions) => {
       await using client = await sandboxClient(options)
-      for (const name of names) {
+      const removed: string[] = []
+      const missing: string[] = []
+      for (const name of new Set(names)) {
         const claim = await client.claims.find(name)
         const found = claim ?? (await client.sandboxes.objects.find(name))
-        if (!found) throw noSandbox(name)
         if (claim) await client.claims.delete(name)
-        else await client.sandboxes.delete(name)
+        else if (found) await client.sandboxes.delete(name)
+        const list = found ? removed : missing
+        list.push(name)
       }
-      print({ removed: names }, options, () => names.map((name) => `removed ${name}`).join('\n'))
+      // One that is not there keeps none of the others.
+      if (removed.length > 0) print({ removed }, options, () => removed.map((name) => `removed ${name}`).join('\n'))
+      if (missing.length > 0) throw noSandbox(missing.join('", "'))
     })
 
   addSandboxUse(sandbox, withCluster, sandboxClient)

@@ -45,6 +45,7 @@ export class Sandbox implements AsyncDisposable {
   readonly handle: SandboxHandle
   readonly #client: AgentSandboxClient
   readonly #isOurs: boolean
+  #isKilled = false
 
   private constructor(sandboxId: string, handle: SandboxHandle, client: AgentSandboxClient, isOurs: boolean) {
     this.sandboxId = sandboxId
@@ -127,7 +128,9 @@ export class Sandbox implements AsyncDisposable {
 
   /** Ends it; whether there was one to end. */
   async kill(): Promise<boolean> {
+    if (this.#isKilled) return false
     const killed = await Sandbox.kill(this.sandboxId, { client: this.#client })
+    this.#isKilled = true
     await this.close()
     return killed
   }
@@ -144,6 +147,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async isRunning(): Promise<boolean> {
+    if (this.#isKilled) return false
     try {
       return (await this.handle.status()).phase === 'Running'
     } catch (error) {

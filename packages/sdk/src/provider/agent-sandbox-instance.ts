@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { ProcessRecord } from '@corral/protocol'
 import type { ProcessOutput } from '../process-output.js'
 import { SandboxError } from '../sandbox-error.js'
 import type { SandboxHandle } from '../sandbox-handle.js'
@@ -11,7 +12,6 @@ import type {
   SandboxInstance,
 } from './sandbox-provider.js'
 
-const sessionPrefix = 'session-'
 const defaultPaneLines = 100
 const paneBytes = 64 * 1024
 const megabyte = 1024 * 1024
@@ -21,6 +21,8 @@ export interface InstanceIdentity {
   readonly projectId: string
   readonly status: InstanceStatus
   readonly idleTimeoutMinutes: number | undefined
+  /** What the pod may use, for sandboxes that cannot read it themselves. */
+  readonly memoryLimitBytes: number | undefined
   /** Ends the sandbox and tells who listens. */
   readonly stop: () => Promise<void>
 }
@@ -50,22 +52,20 @@ export class AgentSandboxInstance implements SandboxInstance {
   }
 
   async exec(cmd: string, args: readonly string[] = []): Promise<InstanceExecResult> {
-    this.#lastActivity = new Date()
-    const { exitCode, stdout, stderr } = await this.#handle.exec([cmd, ...args])
+    const { exitCode, stdout, stderr } = await this.#used().exec(argvOf(cmd, args))
     return { exitCode, stdout, stderr }
   }
 
   /** `PermissionDenied` where the sandbox runs as a user that cannot become root, as it should. */
   async execAsRoot(cmd: string, args: readonly string[] = []): Promise<InstanceExecResult> {
-    this.#lastActivity = new Date()
-    const { exitCode, stdout, stderr } = await this.#handle.exec([cmd, ...args], { user: 'root' })
+    const { exitCode, stdout, stderr } = await this.#used().exec(argvOf(cmd, args), { user: 'root' })
     return { exitCode, stdout, stderr }
   }
 
   async execStream(options: InstanceStreamOptions): Promise<InstanceStream> {
-    this.#lastActivity = new Date()
+    if (!options) throw new SandboxError('Invalid', 'execStream needs a command: { cmd, args }')
     const { cmd, args = [], env, cwd, asRoot } = options
-    const process = this.#handle.exec([cmd, ...args], { env, cwd, ...(asRoot ? { user: 'root' } : {}) })
+    const process = this.#used().exec(argvOf(cmd, args), { env, cwd, ...(asRoot ? { user: 'root' } : {}) })
     // A command that cannot start is told here, not in the middle of a stream.
     await process.id
     const streams = [readable(process.stdout), readable(process.stderr)] as const
@@ -77,43 +77,46 @@ export class AgentSandboxInstance implements SandboxInstance {
     }
   }
 
-  writeFile(path: string, content: string | Uint8Array, mode?: string): Promise<void> {
-    this.#lastActivity = new Date()
-    return this.#handle.files.write(path, content, mode === undefined ? {} : { mode })
+  async writeFile(path: string, content: string | Uint8Array, mode?: string): Promise<void> {
+    await this.#used().files.write(path, content, mode === undefined ? {} : { mode })
   }
 
-  /** A terminal that stays when its client goes. Creating one that is there changes nothing. */
+  /** A terminal that stays when its client goes. Creating one that is there changes nothing; one that has ended starts anew. */
   async createTmuxSession(name: string, command: readonly string[] = ['/bin/sh']): Promise<void> {
-    await this.#handle.processes.start({ id: sessionId(name), argv: command, pty: { columns: 200, rows: 50 } })
+    checkSessionName(name)
+    const { processes } = this.#used()
+    const last = (await this.#sessions()).get(name)
+    if (last && !last.record.exit) return
+    const id = sessionId(name, (last?.life ?? 0) + 1)
+    await processes.start({ id, argv: command, pty: { columns: 200, rows: 50 } })
   }
 
   async listTmuxSessions(): Promise<string[]> {
-    const records = await this.#handle.processes.list()
-    return records
-      .filter(({ id, exit }) => id.startsWith(sessionPrefix) && !exit)
-      .map(({ id }) => id.slice(sessionPrefix.length))
-      .sort()
+    const running = [...(await this.#sessions())].filter(([, { record }]) => !record.exit)
+    return running.map(([name]) => name).sort()
   }
 
   async killTmuxSession(name: string): Promise<void> {
-    await this.#handle.processes.kill((await this.#session(name)).id, 'SIGKILL')
+    const { id } = await this.#session(name)
+    await this.#used().processes.kill(id, 'SIGKILL')
   }
 
   async sendKeysToTmux(name: string, keys: string): Promise<void> {
-    this.#lastActivity = new Date()
-    await this.#handle.processes.write((await this.#session(name)).id, keys)
+    const { id } = await this.#session(name)
+    await this.#used().processes.write(id, keys)
   }
 
   /** The last lines the session has shown, as it wrote them. */
   async captureTmuxPane(name: string, lines: number = defaultPaneLines): Promise<string> {
+    if (!(Number.isSafeInteger(lines) && lines > 0)) throw new SandboxError('Invalid', `${lines} is no number of lines`)
     const record = await this.#record(name)
     const fromOffset = Math.max(0, record.output_bytes - paneBytes)
-    const bytes = await this.#handle.processes.read(record.id, { fromOffset })
+    const bytes = await this.#used().processes.read(record.id, { fromOffset })
     return new TextDecoder().decode(bytes).split('\n').slice(-lines).join('\n')
   }
 
   async getMetrics(): Promise<InstanceMetrics> {
-    const used = await this.#handle.metrics()
+    const used = await this.#running().metrics()
     const atMs = performance.now()
     const last = this.#lastCpu
     this.#lastCpu = { atMs, seconds: used.cpuUsageSeconds }
@@ -124,7 +127,7 @@ export class AgentSandboxInstance implements SandboxInstance {
     return {
       cpuUsagePercent: overSeconds > 0 ? (100 * seconds) / overSeconds : 0,
       memoryUsageMb: used.memoryUsageBytes / megabyte,
-      memoryLimitMb: (used.memoryLimitBytes ?? 0) / megabyte,
+      memoryLimitMb: (used.memoryLimitBytes ?? this.#identity.memoryLimitBytes ?? 0) / megabyte,
       diskUsageMb: used.diskUsageBytes / megabyte,
       networkRxBytes: used.networkReceivedBytes,
       networkTxBytes: used.networkSentBytes,
@@ -134,16 +137,18 @@ export class AgentSandboxInstance implements SandboxInstance {
 
   /** Marks the sandbox as used: its shutdown time becomes now plus the idle time. */
   async touch(): Promise<void> {
-    this.#lastActivity = new Date()
+    const handle = this.#used()
     const minutes = this.#identity.idleTimeoutMinutes
-    if (minutes !== undefined) await this.#handle.extend(minutes * 60_000)
+    if (minutes !== undefined) await handle.extend(minutes * 60_000)
   }
 
   getLastActivity(): Date {
     return this.#lastActivity
   }
 
+  /** Repeating it is done at once. */
   async stop(): Promise<void> {
+    if (this.#status === 'stopped') return
     this.#status = 'stopping'
     try {
       await this.#identity.stop()
@@ -154,9 +159,30 @@ export class AgentSandboxInstance implements SandboxInstance {
     }
   }
 
+  #running(): SandboxHandle {
+    if (this.#status !== 'stopped') return this.#handle
+    throw new SandboxError('SandboxDeleted', `sandbox "${this.id}" of project "${this.projectId}" was stopped`)
+  }
+
+  #used(): SandboxHandle {
+    this.#lastActivity = new Date()
+    return this.#running()
+  }
+
+  /** The last life of every session there was. */
+  async #sessions(): Promise<Map<string, { life: number; record: ProcessRecord }>> {
+    const sessions = new Map<string, { life: number; record: ProcessRecord }>()
+    for (const record of await this.#running().processes.list()) {
+      const [, life = '1', name] = sessionIdPattern.exec(record.id) ?? []
+      if (name !== undefined && Number(life) > (sessions.get(name)?.life ?? 0))
+        sessions.set(name, { life: Number(life), record })
+    }
+    return sessions
+  }
+
   async #record(name: string) {
-    const id = sessionId(name)
-    const record = (await this.#handle.processes.list()).find((process) => process.id === id)
+    checkSessionName(name)
+    const record = (await this.#sessions()).get(name)?.record
     if (!record) throw new SandboxError('NotFound', `there is no session "${name}"`)
     return record
   }
@@ -168,10 +194,22 @@ export class AgentSandboxInstance implements SandboxInstance {
   }
 }
 
-function sessionId(name: string): string {
+const sessionIdPattern = /^session(?:\.(\d+))?-(.+)$/
+
+/** The id of a process is used once: a session that starts anew counts its lives. */
+function sessionId(name: string, life: number): string {
+  return life === 1 ? `session-${name}` : `session.${life}-${name}`
+}
+
+function checkSessionName(name: string): void {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$/.test(name))
     throw new SandboxError('Invalid', `"${name}" is not a session name`)
-  return `${sessionPrefix}${name}`
+}
+
+function argvOf(cmd: string, args: readonly string[]): string[] {
+  // Spread, a text would become an argument per letter.
+  if (!Array.isArray(args)) throw new SandboxError('Invalid', 'the arguments of a command are an array')
+  return [cmd, ...args]
 }
 
 function readable(output: ProcessOutput): Readable {

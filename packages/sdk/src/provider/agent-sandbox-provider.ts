@@ -1,11 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { KubeClient } from '@corral/kube'
-import { NetworkPolicies, Nodes, type Sandbox, type Stored } from '@corral/resources'
+import { isNotFound, NetworkPolicies, Nodes, quantityToNumber, type Sandbox, type Stored } from '@corral/resources'
 import { AgentSandboxClient, type AgentSandboxClientOptions } from '../agent-sandbox-client.js'
-import { SandboxError } from '../sandbox-error.js'
+import { SandboxError, toSandboxError, translated } from '../sandbox-error.js'
 import { podNameOf } from '../sandbox-object.js'
 import { statusOf } from '../sandbox-status.js'
 import { AgentSandboxInstance } from './agent-sandbox-instance.js'
+import { checkConfig, checkFilter, checkImage, checkProject, instanceDefaults } from './instance-config.js'
+import { isSameImage } from './node-images.js'
 import type {
   InstanceConfig,
   InstanceStatus,
@@ -27,8 +29,6 @@ const idLabel = 'corral.dev/sandbox-id'
 const projectLabel = 'corral.dev/project-hash'
 const projectAnnotation = 'corral.dev/project-id'
 const idleAnnotation = 'corral.dev/idle-timeout-minutes'
-const defaults = { image: 'corral/daemon', memoryMb: 4096, cpuCores: 2, idleTimeoutMinutes: 30 }
-const limits = { memoryMb: 32_768, cpuCores: 16 }
 
 /** Sandboxes of one cluster, one per project. Several providers live side by side; each has its own client. */
 export class AgentSandboxProvider implements SandboxProvider {
@@ -45,16 +45,17 @@ export class AgentSandboxProvider implements SandboxProvider {
   }
 
   /** A second one for a project that has one is `AlreadyExists`, also when both are asked for at once. */
-  create(config: InstanceConfig, options: { signal?: AbortSignal } = {}): Promise<AgentSandboxInstance> {
-    if (!config?.projectId) return Promise.reject(new SandboxError('Invalid', 'projectId must not be empty'))
+  async create(config: InstanceConfig, options: { signal?: AbortSignal } = {}): Promise<AgentSandboxInstance> {
+    checkConfig(config)
     const { projectId } = config
-    if (this.#creating.has(projectId)) return Promise.reject(taken(projectId))
+    if (this.#creating.has(projectId)) throw taken(projectId)
     const creating = this.#create(config, options).finally(() => this.#creating.delete(projectId))
     this.#creating.set(projectId, creating)
     return creating
   }
 
   async get(projectId: string): Promise<AgentSandboxInstance | undefined> {
+    checkProject(projectId)
     return this.#first(`${projectLabel}=${hash(projectId)}`)
   }
 
@@ -65,7 +66,7 @@ export class AgentSandboxProvider implements SandboxProvider {
   async list(): Promise<AgentSandboxInstance[]> {
     const instances: AgentSandboxInstance[] = []
     for await (const object of this.#client.sandboxes.list({ labelSelector: idLabel })) {
-      if (!object.metadata.deletionTimestamp) instances.push(await this.#instance(object))
+      if (!object.metadata.deletionTimestamp) instances.push(this.#instance(object))
     }
     return instances
   }
@@ -75,6 +76,7 @@ export class AgentSandboxProvider implements SandboxProvider {
     let removed = 0
     for await (const object of this.#client.sandboxes.list({ labelSelector: idLabel })) {
       const status = instanceStatus(object)
+      if (status === 'stopping') continue
       if (status === 'stopped' || status === 'error') {
         await this.#remove(object)
         removed += 1
@@ -85,22 +87,20 @@ export class AgentSandboxProvider implements SandboxProvider {
 
   /** Nodes pull images when a pod needs them; an image that cannot be named is refused. */
   async pullImage(image: string): Promise<void> {
-    if (!/^\S+$/.test(image)) throw new SandboxError('Invalid', `"${image}" is not the name of an image`)
+    checkImage(image)
   }
 
-  /** Whether a node has it already. */
   /** Whether a node has it. A node of the platform's own has every image: it stands for what the machine has. */
   async isImageAvailable(image: string): Promise<boolean> {
+    checkImage(image)
     const kube = await this.#client.kube()
-    for await (const node of kube.items(Nodes)) {
-      if (node.status?.nodeInfo?.containerRuntimeVersion?.startsWith('corral-')) return true
-      if (
-        node.status?.images?.some(({ names }) => names?.some((name) => name === image || name.startsWith(`${image}@`)))
-      ) {
-        return true
+    return translated(async () => {
+      for await (const { status } of kube.items(Nodes)) {
+        if (status?.nodeInfo?.containerRuntimeVersion?.startsWith('corral-')) return true
+        if (status?.images?.some(({ names }) => names?.some((name) => isSameImage(name, image)))) return true
       }
-    }
-    return false
+      return false
+    })
   }
 
   async healthCheck(): Promise<ProviderHealth> {
@@ -115,10 +115,13 @@ export class AgentSandboxProvider implements SandboxProvider {
   }
 
   async cleanup(filter: { olderThan?: Date; status?: InstanceStatus } = {}): Promise<number> {
+    checkFilter(filter)
     let count = 0
     for await (const object of this.#client.sandboxes.list({ labelSelector: idLabel })) {
       const isOld = !filter.olderThan || Date.parse(object.metadata.creationTimestamp) < filter.olderThan.getTime()
-      if (!isOld || (filter.status && instanceStatus(object) !== filter.status)) continue
+      const status = instanceStatus(object)
+      // What goes already is not removed a second time.
+      if (!isOld || status === 'stopping' || (filter.status && status !== filter.status)) continue
       await this.#remove(object)
       count += 1
     }
@@ -149,17 +152,18 @@ export class AgentSandboxProvider implements SandboxProvider {
   }
 
   async #create(config: InstanceConfig, options: { signal?: AbortSignal }): Promise<AgentSandboxInstance> {
-    const { projectId, idleTimeoutMinutes = defaults.idleTimeoutMinutes } = config
+    const { projectId, idleTimeoutMinutes = instanceDefaults.idleTimeoutMinutes } = config
     const id = config.id ?? `s-${randomBytes(6).toString('hex')}`
-    checkConfig(config, id)
     if (await this.get(projectId)) throw taken(projectId)
+    const other = config.id === undefined ? undefined : await this.getById(id)
+    if (other) throw new SandboxError('AlreadyExists', `id "${id}" is that of project "${other.projectId}"`)
     const tell = (type: ProviderEventType, error?: unknown) => this.#tell({ type, sandboxId: id, projectId, error })
     // The name is the project's, so that of two programs that create at once one is refused by the API.
     const name = `corral-${hash(projectId)}`
     tell('sandbox:creating')
     try {
       if (config.networkMode === 'none') await this.#isolate(name, id)
-      const handle = await this.#client.sandboxes.create({
+      await using made = await this.#client.sandboxes.create({
         name,
         podTemplate: this.#podTemplate(config, id),
         labels: { [idLabel]: id, [projectLabel]: hash(projectId) },
@@ -170,34 +174,49 @@ export class AgentSandboxProvider implements SandboxProvider {
         ...(options.signal ? { signal: options.signal } : {}),
       })
       tell('sandbox:created')
-      const object = await handle.object()
-      handle.detach()
+      const object = await made.object()
+      made.detach()
       tell('sandbox:started')
-      return await this.#instance(object)
+      return this.#instance(object)
     } catch (error) {
       tell('sandbox:error', error)
-      // A name that is taken has a policy of its own; otherwise what was made for the failed one goes.
-      if (!(error instanceof SandboxError && error.code === 'AlreadyExists')) await this.#open(name).catch(() => {})
-      throw error
+      if (config.networkMode === 'none') await this.#open(name, id).catch(() => {})
+      throw toSandboxError(error, options.signal)
     }
   }
 
-  /** Closes the network of a sandbox before it exists, so that it never had one. */
+  /**
+   * Closes the network of a sandbox before it exists, so that it never had one. The policy has the sandbox's id in its name:
+   * of two programs that create at once, the one that is refused must not move the policy of the other.
+   */
   async #isolate(name: string, id: string): Promise<void> {
     const kube = await this.#client.kube()
-    const metadata = { name: `np-${name}`, namespace: this.#options.namespace ?? kube.defaultNamespace }
     const spec = { podSelector: { matchLabels: { [idLabel]: id } }, policyTypes: ['Ingress', 'Egress'] }
+    const metadata = await this.#policy(name, id)
     await kube.apply(NetworkPolicies, { metadata, spec }, { fieldManager: 'corral-provider', force: true })
   }
 
-  async #open(name: string): Promise<void> {
+  async #open(name: string, id: string): Promise<void> {
     const kube = await this.#client.kube()
-    const ref = { name: `np-${name}`, namespace: this.#options.namespace ?? kube.defaultNamespace }
-    if (await kube.find(NetworkPolicies, ref)) await kube.delete(NetworkPolicies, ref)
+    const ref = await this.#policy(name, id)
+    try {
+      if (await kube.find(NetworkPolicies, ref)) await kube.delete(NetworkPolicies, ref)
+    } catch (error) {
+      if (!isNotFound(error)) throw toSandboxError(error)
+    }
+  }
+
+  async #policy(name: string, id: string): Promise<{ name: string; namespace: string }> {
+    const namespace = this.#options.namespace ?? (await this.#client.kube()).defaultNamespace
+    return { name: `np-${name}-${id}`, namespace }
   }
 
   #podTemplate(config: InstanceConfig, id: string) {
-    const { memoryMb = defaults.memoryMb, cpuCores = defaults.cpuCores, networkMode = 'bridge' } = config
+    const {
+      memoryMb = instanceDefaults.memoryMb,
+      cpuCores = instanceDefaults.cpuCores,
+      networkMode = 'bridge',
+    } = config
     const { runtimeClassName } = this.#options
     const limitsOf = { memory: `${memoryMb}Mi`, cpu: String(cpuCores) }
     return {
@@ -209,7 +228,7 @@ export class AgentSandboxProvider implements SandboxProvider {
         containers: [
           {
             name: 'sandbox',
-            image: config.image ?? this.#options.image ?? defaults.image,
+            image: config.image ?? this.#options.image ?? instanceDefaults.image,
             ports: [{ name: 'daemon', containerPort: 8888, protocol: 'TCP' as const }],
             resources: { limits: limitsOf, requests: { cpu: '100m' } },
             readinessProbe: { httpGet: { path: '/healthz', port: 8888 }, periodSeconds: 1, timeoutSeconds: 5 },
@@ -228,15 +247,18 @@ export class AgentSandboxProvider implements SandboxProvider {
     return undefined
   }
 
-  async #instance(object: Stored<Sandbox>): Promise<AgentSandboxInstance> {
+  #instance(object: Stored<Sandbox>): AgentSandboxInstance {
     const { labels = {}, annotations = {}, name } = object.metadata
     const minutes = Number(annotations[idleAnnotation])
-    const handle = await this.#client.sandboxes.get(name)
+    const memory = object.spec.podTemplate.spec.containers[0]?.resources?.limits?.memory
+    // Not read again: it may go between the list and a second look, and a list does not fail over one that went.
+    const handle = this.#client.sandboxes.borrowed(object)
     return new AgentSandboxInstance(handle, {
       id: labels[idLabel] ?? name,
       projectId: annotations[projectAnnotation] ?? '',
       status: instanceStatus(object),
       idleTimeoutMinutes: Number.isFinite(minutes) && minutes > 0 ? minutes : undefined,
+      memoryLimitBytes: memory === undefined ? undefined : quantityToNumber(memory),
       stop: async () => {
         await this.#remove(object)
         handle.detach()
@@ -244,17 +266,30 @@ export class AgentSandboxProvider implements SandboxProvider {
     })
   }
 
+  /** Removes this sandbox, and never a later one of the same project. */
   async #remove(object: Stored<Sandbox>): Promise<void> {
-    const { labels = {}, annotations = {}, name } = object.metadata
-    const about = { sandboxId: labels[idLabel] ?? name, projectId: annotations[projectAnnotation] ?? '' }
+    const { labels = {}, annotations = {}, name, uid } = object.metadata
+    const id = labels[idLabel] ?? name
+    const about = { sandboxId: id, projectId: annotations[projectAnnotation] ?? '' }
     this.#tell({ type: 'sandbox:stopping', ...about })
-    await this.#client.sandboxes.delete(name)
-    await this.#open(name)
+    try {
+      await this.#client.sandboxes.objects.delete(name, { preconditions: { uid } })
+    } catch (error) {
+      if (toSandboxError(error).code !== 'Conflict') throw error
+    }
+    await this.#open(name, id)
     this.#tell({ type: 'sandbox:stopped', ...about })
   }
 
   #tell(event: ProviderEvent): void {
-    for (const listener of this.#listeners) listener(event)
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event)
+      } catch (error) {
+        // Whoever listens has no say in whether a sandbox is made or removed.
+        process.emitWarning(`a listener of sandbox events failed: ${toSandboxError(error).message}`)
+      }
+    }
   }
 }
 
@@ -283,19 +318,6 @@ function instanceStatus(object: Stored<Sandbox>): InstanceStatus {
     case 'Failed':
       return object.status?.conditions?.some(({ reason }) => reason === 'SandboxExpired') ? 'stopped' : 'error'
   }
-}
-
-function checkConfig(config: InstanceConfig, id: string): void {
-  const { memoryMb = 1, cpuCores = 1, idleTimeoutMinutes = 1, projectId } = config
-  if (!projectId) throw new SandboxError('Invalid', 'projectId must not be empty')
-  if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(id)) throw new SandboxError('Invalid', `"${id}" is not an id`)
-  if (!(memoryMb > 0 && memoryMb <= limits.memoryMb)) {
-    throw new SandboxError('Invalid', `memoryMb must lie between 1 and ${limits.memoryMb}`)
-  }
-  if (!(cpuCores > 0 && cpuCores <= limits.cpuCores)) {
-    throw new SandboxError('Invalid', `cpuCores must lie between 0 and ${limits.cpuCores}`)
-  }
-  if (!(idleTimeoutMinutes > 0)) throw new SandboxError('Invalid', 'idleTimeoutMinutes must be positive')
 }
 
 function taken(projectId: string): SandboxError {

@@ -10,6 +10,8 @@ const probeTimeoutMs = 10_000
 const maxProbeBytes = 64 * 1024
 /** A container without a readiness probe is Ready before the program in it listens. */
 const startsWithinMs = 15_000
+/** The same where nobody named a runtime: what runs nothing at all should be told so soon. */
+const mayStartWithinMs = 5_000
 const askAgainMs = 50
 
 export interface Detected {
@@ -50,6 +52,20 @@ export async function detectRuntime(
   const sandboxd = await answers(authorize(transport.fetchTo(sandboxdPort)), '/v1/health', signal)
   if (sandboxd === 'yes') return { kind: 'sandboxd', boot: '' }
   return found === 'refused' && sandboxd === 'refused' ? 'refused' : undefined
+}
+
+/** What listens in a sandbox that has just become Ready and refused connections a moment ago; undefined for nothing. */
+export async function detectAfterStart(
+  transport: SandboxTransport,
+  options: DetectOptions & { readonly readyForMs: number },
+): Promise<Detected | undefined> {
+  const deadlineMs = performance.now() + mayStartWithinMs - Math.max(0, options.readyForMs)
+  for (;;) {
+    const found = await detectRuntime(transport, options)
+    if (found !== 'refused') return found
+    if (performance.now() >= deadlineMs) return undefined
+    await new Promise((resolve) => setTimeout(resolve, askAgainMs))
+  }
 }
 
 /**

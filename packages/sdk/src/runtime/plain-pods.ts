@@ -37,11 +37,17 @@ export class PlainPods {
     }
   }
 
-  #readyForSeconds({ status }: Sandbox): number | undefined {
-    const ready = status?.conditions?.find(({ type, status: state }) => type === 'Ready' && state === 'True')
-    const sinceMs = Date.parse(ready?.lastTransitionTime ?? '')
-    return Number.isNaN(sinceMs) ? undefined : Math.floor((this.nowMs() - sinceMs) / 1000)
+  #readyForSeconds(sandbox: Sandbox): number | undefined {
+    const forMs = readyForMs(sandbox, this.nowMs())
+    return forMs === Number.POSITIVE_INFINITY ? undefined : Math.floor(forMs / 1000)
   }
+}
+
+/** How long ago the sandbox became Ready; for ever where it does not say. */
+export function readyForMs({ status }: Sandbox, nowMs: number = Date.now()): number {
+  const ready = status?.conditions?.find(({ type, status: state }) => type === 'Ready' && state === 'True')
+  const sinceMs = Date.parse(ready?.lastTransitionTime ?? '')
+  return Number.isNaN(sinceMs) ? Number.POSITIVE_INFINITY : nowMs - sinceMs
 }
 
 const keyOf = ({ spec }: Sandbox): string => JSON.stringify(spec.podTemplate.spec)

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import type { ProcessEvent, RuntimeProcess } from './runtime/sandbox-runtime.js'
+import { SandboxProcess } from './sandbox-process.js'
+
+const piece = new Uint8Array(64 * 1024)
+const pieces = 64
+
+/** A command that writes four megabytes, told as fast as they are taken; `isFull` resolves when they are not taken any more. */
+function writer(streams: readonly ('stdout' | 'stderr')[] = ['stdout']) {
+  let sent = 0
+  async function* events(): AsyncGenerator<ProcessEvent> {
+    for (let index = 0; index < pieces; index += 1) {
+      const stream = streams[index % streams.length] ?? 'stdout'
+      yield { type: 'data', stream, data: piece, offset: index * piece.length }
+      sent = index + 1
+    }
+    yield { type: 'exit', exitCode: 0 }
+  }
+  const unused = async () => {}
+  const running: RuntimeProcess = {
+    id: 'one',
+    events: events(),
+    write: unused,
+    end: unused,
+    kill: unused,
+    resize: unused,
+  }
+  const process = new SandboxProcess(['yes'], Promise.resolve(running), {})
+  const isFull = async () => {
+    for (let before = -1; before !== sent || sent === 0; ) {
+      before = sent
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(sent).toBeLessThan(pieces)
+  }
+  return { process, isFull }
+}
+
+async function bytesOf(output: AsyncIterable<Uint8Array>): Promise<number> {
+  let bytes = 0
+  for await (const chunk of output) bytes += chunk.length
+  return bytes
+}
+
+describe('a command that is far ahead before anybody reads', () => {
+  it('is read to its end on one stream, without the other', async () => {
+    const { process, isFull } = writer()
+    await isFull()
+    expect(await bytesOf(process.stdout)).toBe(pieces * piece.length)
+    expect(await process.exitCode).toBe(0)
+  })
+
+  it('is read to its end on both streams', async () => {
+    const { process, isFull } = writer(['stdout', 'stderr'])
+    await isFull()
+    const both = await Promise.all([bytesOf(process.stdout), bytesOf(process.stderr)])
+    expect(both).toEqual([(pieces / 2) * piece.length, (pieces / 2) * piece.length])
+  })
+
+  it('is iterated to its end, in order', async () => {
+    const { process, isFull } = writer(['stdout', 'stderr'])
+    await isFull()
+    let next = 0
+    for await (const { offset, data } of process) {
+      expect(offset).toBe(next)
+      next += data.length
+    }
+    expect(next).toBe(pieces * piece.length)
+  })
+
+  it('is awaited with all of its output', async () => {
+    const { process, isFull } = writer()
+    await isFull()
+    expect((await process).stdout.length).toBe(pieces * piece.length)
+  })
+
+  it('ends where only its exit code is asked for', async () => {
+    const { process, isFull } = writer(['stdout', 'stderr'])
+    await isFull()
+    expect(await process.exitCode).toBe(0)
+  })
+})
