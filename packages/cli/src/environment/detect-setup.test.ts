@@ -128,7 +128,7 @@ describe('detectSetup', () => {
     const detected = detectMake(new Set(Object.keys(files)), (file) => files[file])
     const request = parseEnvironmentFile(environmentFileText({ detected, versionFiles: [] }))
     expect(request.checks.map(({ command }) => command)).toEqual([check])
-    expect(request.setup).toBeUndefined()
+    expect(request.setup).toBe('timeout 10m make -j 2 || true')
   })
 
   it('takes configure of a C program, and leaves it to one of another language', () => {

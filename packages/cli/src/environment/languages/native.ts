@@ -26,9 +26,10 @@ const autotools: Language = {
 
 const makefiles = ['GNUmakefile', 'makefile', 'Makefile']
 
-/** Projects of every language have one. Nothing is installed: what make builds it builds in the check, from the sources that the agent left. */
+/** Projects of every language have one. */
 export const make: Language = {
   check: { name: 'make', run: 'make' },
+  ahead: 'make -j 2',
   hasTests: always,
   rules: [
     ...['test', 'check'].map((target) => ({
