@@ -83,6 +83,15 @@ describe('detectSetup', () => {
       setup: '.venv/bin/uv sync --frozen --group testing',
     },
     {
+      when: 'Poetry has groups, one of them optional',
+      files: {
+        'poetry.lock': '',
+        'pyproject.toml':
+          '[tool.poetry.group.dev.dependencies]\npytest = "^7"\n[tool.poetry.group.docs]\noptional = true\n[tool.poetry.group.docs.dependencies]\nx = "1"\n',
+      },
+      setup: '~/.local/poetry/bin/poetry export --with dev --output .venv/requirements.txt',
+    },
+    {
       when: 'pytest is in an extra',
       files: { 'uv.lock': '', 'pyproject.toml': '[project.optional-dependencies]\ntest = ["pytest"]\n' },
       setup: '.venv/bin/uv sync --frozen --extra test',

@@ -37,9 +37,32 @@ function uvSetup(read: Read): string[] {
   ]
 }
 
+/**
+ * Poetry asks PyPI itself, whatever index pip is set up for. Exported, its lock file is installed through the index, with the same
+ * hashes. It lies apart: what it needs is not the project's.
+ */
 function poetrySetup(read: Read): string[] {
-  const { extra } = pytestIn(read('pyproject.toml') ?? '')
-  return [venv, `${pip} poetry`, `.venv/bin/poetry install --no-interaction${extra ? ` --extras ${extra}` : ''}`]
+  const text = read('pyproject.toml') ?? ''
+  const groups = poetryGroups(text)
+  const { extra } = pytestIn(text)
+  const more = `${groups.length > 0 ? ` --with ${groups.join(',')}` : ''}${extra ? ` --extras ${extra}` : ''}`
+  return [
+    'python3 -m venv ~/.local/poetry',
+    '~/.local/poetry/bin/pip install poetry poetry-plugin-export',
+    venv,
+    `~/.local/poetry/bin/poetry export${more} --output .venv/requirements.txt`,
+    `${pip} -r .venv/requirements.txt`,
+    ...(/^package-mode\s*=\s*false/m.test(text) ? [] : [`${pip} --no-deps -e .`]),
+  ]
+}
+
+/** The groups that `poetry install` installs unasked. */
+function poetryGroups(text: string): string[] {
+  const named = [...text.matchAll(/^\[tool\.poetry\.group\.([\w-]+)\.dependencies\]/gm)].map(([, name = '']) => name)
+  const old = /^\[tool\.poetry\.dev-dependencies\]/m.test(text) ? ['dev'] : []
+  const isOptional = (name: string): boolean =>
+    new RegExp(`^\\[tool\\.poetry\\.group\\.${name}\\]\\s*\\noptional\\s*=\\s*true`, 'm').test(text)
+  return [...new Set([...old, ...named.filter((name) => !isOptional(name))])]
 }
 
 /** What the project names, itself where it can be installed, and what its tests are run with. */
