@@ -251,4 +251,12 @@ describe('corral env', () => {
     await waitUntil('the environment to be gone', gone)
     expect((await run(repo, look)).setup).toContain('installing')
   })
+
+  it('builds nothing where there is no set-up, names the part to build, and offers no shell', async () => {
+    const parts = 'version: 1\nparts: {web: {path: web, setup: mkdir deps}}\n'
+    const repo = await repository({ 'web/a.txt': '', '.corral/environment.yaml': parts })
+    const built = await corral(['env', 'build', repo.path])
+    expect(built).toMatchObject({ code: 1, stderr: expect.stringContaining('corral env build . --part web') })
+    expect(built.stderr).not.toContain('env shell')
+  })
 })

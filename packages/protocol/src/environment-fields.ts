@@ -32,14 +32,17 @@ export const variables: z.ZodRecord<
   z.ZodUnion<[z.ZodString, z.ZodNumber, z.ZodBoolean]>
 > = z.record(variableName, z.union([z.string().max(32_768).refine(withoutNul, nulWords), z.number(), z.boolean()]))
 
-export const directory: z.ZodString = z
-  .string()
-  .min(1)
-  .max(1_000)
-  .regex(/^[^:\n]+$/, 'must be one directory')
-  .refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
-    message: 'must be a directory of the repository, relative to its root',
-  })
+const below = (what: string): z.ZodString =>
+  z
+    .string()
+    .min(1)
+    .max(1_000)
+    .regex(/^[^:\n]+$/, `must be one ${what}`)
+    .refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
+      message: `must be a ${what} of the repository, relative to its root`,
+    })
+
+export const directory: z.ZodString = below('directory')
 
 export const egress: z.ZodArray<typeof egressRuleSchema> = z.array(egressRuleSchema).max(taskLimits.egressRules)
 
@@ -163,7 +166,11 @@ const resourceFields = z.strictObject({
 
 export const resources: typeof resourceFields = resourceFields
 
-export const keyFiles: z.ZodArray<typeof directory> = z.array(directory).max(100)
+const keyFile = below('file or directory').refine((path) => !path.includes('*'), {
+  message: 'must name a file or a directory: patterns are not followed; a directory stands for all that is in it',
+})
+
+export const keyFiles: z.ZodArray<typeof directory> = z.array(keyFile).max(100)
 
 const partFields = z.strictObject({
   path: directory.describe('The directory of the part; its commands run there.'),

@@ -117,7 +117,10 @@ async function build(given: string, options: BuildOptions): Promise<void> {
     process.exitCode = 1
     if (!options.json)
       throw new CliError(`the build failed: ${cause.code}: ${cause.message}`, {
-        hint: [cause.hint, `Look around in what it left: corral env shell ${ended.name} --failed`]
+        hint: [
+          cause.hint,
+          ended.build?.sandbox && `Look around in what it left: corral env shell ${ended.name} --failed`,
+        ]
           .filter(Boolean)
           .join(' '),
       })

@@ -13,9 +13,10 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { findPlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
-import { detectSetup } from '../environment/detect-setup.js'
+import { type DetectedPart, detectParts } from '../environment/detect-parts.js'
+import { type DetectedSetup, detectMake, detectSetup } from '../environment/detect-setup.js'
 import { environmentFileText } from '../environment/environment-text.js'
-import { presentFiles, readLocalEnvironment, unusable } from '../environment/local-environment.js'
+import { beginningOf, presentFiles, readLocalEnvironment, unusable } from '../environment/local-environment.js'
 import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print, say } from './common.js'
@@ -127,11 +128,12 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
   const file = join(root, environmentFilePath)
   if (existsSync(file) && !options.force)
     throw new CliError(`${file} is there already`, { hint: 'Change it by hand, or replace it with --force.' })
-  const detected = detectSetup(new Set(namesIn(root)), (file) => presentFiles(root, [file])[0]?.text)
+  const { detected, parts } = detectIn(root)
+  const isKnown = detected.length + parts.length > 0
   const { foreignFiles, readForeignEnvironment, versionFiles } = await import('@corral/tasks')
   const versions = presentFiles(root, versionFiles).map(({ path }) => path)
-  const foreign = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), detected.length > 0)
-  if (detected.length === 0 && !foreign)
+  const foreign = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), isKnown)
+  if (!isKnown && !foreign)
     throw new CliError(`${root} has no lock file that is known here`, {
       hint: `Write ${environmentFilePath} by hand: docs/environments.md has its fields.`,
     })
@@ -142,20 +144,38 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
     file,
     environmentFileText({
       detected,
+      parts,
       versionFiles: versions,
       ...(foreign && request
         ? { foreign: { source: foreign.source, setup: request.setup, env: request.env, tools: request.tools, start } }
         : {}),
     }),
   )
-  const from = foreign ? [foreign.source] : detected.map(({ because }) => because)
-  print({ file, detected: foreign ? [] : detected, from, leftOut: foreign?.leftOut ?? [] }, options, () =>
+  const from = foreign ? [foreign.source] : becauseOf(detected, parts)
+  const found = foreign ? { detected: [], parts: [] } : { detected, parts }
+  print({ file, ...found, from, leftOut: foreign?.leftOut ?? [] }, options, () =>
     [
       `wrote ${file}, from ${from.join(', ')}`,
       ...(foreign && foreign.leftOut.length > 0 ? [`not taken over: ${foreign.leftOut.join(', ')}`] : []),
       'Commit it, then try it: corral run "Run the tests" --agent NAME',
     ].join('\n'),
   )
+}
+
+/** What the root says; else what directories below it say, each for itself; a Makefile last. */
+function detectIn(root: string): { detected: DetectedSetup[]; parts: DetectedPart[] } {
+  const names = new Set(namesIn(root))
+  const read = (file: string): string | undefined => beginningOf(join(root, file))
+  const own = detectSetup(names, read)
+  if (own.length > 0) return { detected: own, parts: [] }
+  const parts = detectParts(root)
+  const made = parts.length > 1 ? [] : detectMake(names, read)
+  return { detected: made, parts: made.length > 0 ? [] : parts }
+}
+
+function becauseOf(detected: readonly DetectedSetup[], parts: readonly DetectedPart[]): string[] {
+  const inParts = parts.flatMap((part) => part.detected.map(({ because }) => `${part.path}/${because}`))
+  return [...detected.map(({ because }) => because), ...inParts]
 }
 
 /** One that cannot be used is no hindrance where lock files say enough. */

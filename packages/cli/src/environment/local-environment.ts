@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type EnvironmentRequest, environmentFilePath, maxEnvironmentFileBytes } from '@corral/protocol'
 import type { WantedTool } from '@corral/tasks'
@@ -47,4 +47,19 @@ export function presentFiles(root: string, paths: readonly string[]): { path: st
     if (!stat?.isFile() || stat.size > maxEnvironmentFileBytes) return []
     return [{ path, text: readFileSync(join(root, path), 'utf8') }]
   })
+}
+
+const maxBeginningBytes = 1024 * 1024
+
+/** The text of a file that may be large, such as a lock file: as much of it as tells what it is. Undefined where it is none. */
+export function beginningOf(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (!stat?.isFile()) return undefined
+  const file = openSync(path, 'r')
+  try {
+    const bytes = Buffer.alloc(Math.min(stat.size, maxBeginningBytes))
+    return bytes.toString('utf8', 0, readSync(file, bytes))
+  } finally {
+    closeSync(file)
+  }
 }

@@ -77,7 +77,7 @@ describe('the environment', () => {
         HOME: '/home/agent',
         HOSTNAME: 'p',
         LANG: 'C.UTF-8',
-        PATH: '/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin',
+        PATH: '/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin:/home/agent/.local/bin',
       },
     },
     {

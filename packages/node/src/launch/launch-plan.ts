@@ -41,8 +41,14 @@ export interface LaunchInput {
 
 /** Where HOME lies inside every pod. */
 export const homeDirectory = '/home/agent'
-/** The last one is where Go's own installation goes, which no distribution puts on PATH. */
-const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/usr/local/go/bin']
+/**
+ * The last two are on nobody's PATH by themselves: where Go's own installation goes, and where programs go that package managers
+ * install for one user.
+ */
+const systemPath = [
+  ...['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'],
+  ...['/usr/local/go/bin', `${homeDirectory}/.local/bin`],
+]
 const defaultTerminationPath = '/dev/termination-log'
 
 /** The launch and the directories below volumes it needs. Pure; throws a `LaunchError` that becomes the waiting reason. */

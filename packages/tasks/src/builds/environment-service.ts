@@ -16,6 +16,7 @@ import {
   type Stored,
 } from '@corral/resources'
 import { ensureEnvironment, isBuilding, requestBuild } from '../environment/build/environment-object.js'
+import { isKept } from '../environment/build/plan.js'
 import type { Git } from '../git/git.js'
 import type { TaskRecords } from '../records/task-records.js'
 import { checkLocalRequest, localPathOf } from '../repository/local-repository.js'
@@ -172,7 +173,7 @@ function buildView(build: EnvironmentBuild): EnvironmentBuildView {
     ...(commit ? { commit } : {}),
     ...(key ? { key } : {}),
     ...(snapshot ? { snapshot } : {}),
-    ...(sandboxName ? { sandbox: sandboxName } : {}),
+    ...(sandboxName && (state !== 'Failed' || isKept(cause?.code)) ? { sandbox: sandboxName } : {}),
     ...(cause ? { cause } : {}),
   }
 }

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type SealRequest, SnapshotError } from '@corral/ports'
-import { taskWarning } from '@corral/protocol'
+import { environmentFilePath, taskWarning } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus, Environment, EnvironmentBuild, Stored } from '@corral/resources'
 import { explained, findEviction, findOomKill } from '../agent-task/pod-eviction.js'
 import { checkoutKey, isCheckoutBuild } from '../environment/build/checkout-snapshot.js'
@@ -10,6 +10,7 @@ import type { EnvironmentBuilds } from '../environment/build/environment-builds.
 import { keyInSandbox } from '../environment/build/sandbox-facts.js'
 import type { SnapshotTrees } from '../environment/build/snapshot-trees.js'
 import { declaredEnvironment, withSandbox, withTools } from '../environment/declared-environment.js'
+import { parseEnvironmentFile } from '../environment/environment-file.js'
 import type { SandboxContext } from '../environment/sandbox-context.js'
 import { endBackground } from '../environment/services/background.js'
 import { setupSecrets } from '../environment/setup-secrets.js'
@@ -109,14 +110,13 @@ async function buildIn(
   if (!pinned) await writeFile(join(directory, commitFile), prepared.commit)
   if (isCheckoutBuild(build.request))
     return buildCheckout(first, prepared, line, { environment, build, ports, known, onSealing })
-  const declared = await withSandbox(await declaredEnvironment(first, prepared), first)
+  const asked = await declaredEnvironment(first, prepared)
+  if (!hasSetup(asked.status.environment)) throw nothingToBuild(prepared.environmentFile, spec.part)
+  const declared = await withSandbox(asked, first)
   const { daemon } = await line.openSandbox()
   const { status, warnings, events } = await withTools(declared, daemon, first, prepared.commit)
   const found = status.environment
-  if (!found || (found.setup === undefined && found.source !== '.corral/setup'))
-    throw new TaskError('EnvironmentInvalid', 'the repository has no set-up, so there is nothing to build', {
-      hint: 'Write one with `corral env init`, and commit it.',
-    })
+  if (!hasSetup(found)) throw nothingToBuild(prepared.environmentFile, spec.part)
   const context = contextOf({ environment: found, warnings })
   const wanted = await keyInSandbox(context, daemon, found, prepared, declared.keyFiles)
   known.key = wanted.key
@@ -235,6 +235,20 @@ async function warnOfStrays(context: SandboxContext): Promise<void> {
   if (strays.length === 0) return
   const detail = `${strays.slice(0, 5).join(', ')}${strays.length > 5 ? `, and ${strays.length - 5} more` : ''}`
   await eventLog.append(task.metadata.uid, [{ type: 'warning', ...taskWarning('SetupOutsideSnapshot', { detail }) }])
+}
+
+const hasSetup = (environment: AgentTaskStatus['environment']): environment is NonNullable<typeof environment> =>
+  environment !== undefined && (environment.setup !== undefined || environment.source === '.corral/setup')
+
+/** There may be a file all the same: one that needs nothing installed, or whose parts do. */
+function nothingToBuild(file: PreparedRepository['environmentFile'], part: string | undefined): TaskError {
+  const { parts = [] } = file ? parseEnvironmentFile(file.text, environmentFilePath, part) : {}
+  const hint = !file
+    ? 'Write one with `corral env init`, and commit it.'
+    : part === undefined && parts.length > 0
+      ? `Its parts may have one: corral env build . --part ${parts[0]}`
+      : `${environmentFilePath} has no \`setup\`: tasks start without a build.`
+  return new TaskError('EnvironmentInvalid', 'the repository has no set-up, so there is nothing to build', { hint })
 }
 
 /** The build in the shape steps know: a task on the trusted branch whose agent never comes. It is stored nowhere. */

@@ -23,13 +23,27 @@ export function parseEnvironmentFile(
   if (writtenOut(content) > maxWrittenOut)
     throw invalid(name, `has more than ${maxWrittenOut} letters once what its aliases stand for is written out`)
   const read = environmentFileSchema.safeParse(content)
-  if (!read.success) throw invalid(name, issueWords(read.error.issues, 'the file', fieldsAt).slice(0, 5).join('; '))
+  if (!read.success) {
+    const words = issueWords(read.error.issues, 'the file', fieldsAt).slice(0, 5)
+    throw invalid(name, [...words, ...(hasBrokenCommand(content) ? [brokenCommand] : [])].join('; '))
+  }
   const request = environmentRequest(read.data, part)
   if (request) return request
   const parts = Object.keys(read.data.parts ?? {})
   throw new TaskError('EnvironmentInvalid', `${name} has no part "${part}"`, {
     hint: parts.length > 0 ? `Its parts: ${parts.join(', ')}.` : 'It has no `parts`: leave --part out.',
   })
+}
+
+const brokenCommand = 'YAML takes a command with ": " in it for an object: put it in quotes'
+
+/** Whether a line of a script became an object: `- echo a: b`. */
+function hasBrokenCommand(content: unknown): boolean {
+  const { setup, update } = (content ?? {}) as { setup?: unknown; update?: unknown }
+  const lines = [setup, update].flat()
+  return lines.some(
+    (line) => typeof line === 'object' && line !== null && Object.keys(line).some((key) => /\s/.test(key)),
+  )
 }
 
 interface SchemaNode {

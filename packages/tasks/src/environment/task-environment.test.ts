@@ -75,6 +75,21 @@ describe('parseEnvironmentFile', () => {
       says: /tools\.python: .*quotes/,
     },
     { when: 'a version is a range', text: 'version: 1\ntools: {node: ">=20"}', says: /tools\.node: must be a version/ },
+    {
+      when: 'a command has a colon that YAML reads as an object',
+      text: 'version: 1\nsetup:\n  - echo a: b',
+      says: /setup\[0\]: must be a text, not an object; YAML takes a command with ": " in it .* quotes/,
+    },
+    {
+      when: 'a key is a pattern',
+      text: 'version: 1\nkey: ["**/*.lock"]',
+      says: /key\[0\]: .*patterns are not followed/,
+    },
+    {
+      when: 'a key lies outside',
+      text: 'version: 1\nkey: [/etc/passwd]',
+      says: /key\[0\]: must be a file or directory of the repository/,
+    },
     { when: 'a tool is unknown', text: 'version: 1\ntools: {ruby: "3"}', says: /tools: there is no field "ruby"/ },
     {
       when: 'a port is too large',

@@ -192,6 +192,15 @@ describe('what an environment needs next', () => {
       state: 'Failed',
     },
     {
+      when: 'it failed a moment ago before anything was run, which leaves nothing to look at',
+      world: {
+        environment: environment({ ...failedBuild, cause: { code: 'EnvironmentInvalid', message: 'no set-up' } }),
+        claim: claim('True'),
+      },
+      does: ['deleteClaim'],
+      state: 'Failed',
+    },
+    {
       when: 'it failed and nobody looked',
       world: { environment: environment(failedBuild), claim: claim('True'), now: at(buildLimits.keepFailedMs) },
       does: ['deleteClaim'],

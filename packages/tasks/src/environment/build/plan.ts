@@ -208,11 +208,19 @@ const over = (state: 'Succeeded' | 'Failed', now: Date): Pick<EnvironmentBuild, 
   finishedAt: now.toISOString(),
 })
 
+/** Nothing was run in the sandbox yet. */
+const beforeSetup: readonly string[] = [
+  ...['EnvironmentInvalid', 'EnvironmentNotGranted', 'ToolMissing', 'SecretMissing', 'InvalidTask'],
+  ...['RepositoryNotFound', 'RepositoryAccessDenied', 'RepositoryUntrusted', 'RepositoryDamaged', 'RepositoryEmpty'],
+  'BranchNotFound',
+]
+
 /**
  * Whether the sandbox of a build that failed with this is kept to be looked at. One that filled the disk is not: nothing else could
  * be written meanwhile, by the next build neither.
  */
-export const isKept = (code: string | undefined): boolean => code !== 'DiskFull' && code !== 'DiskLimit'
+export const isKept = (code: string | undefined): boolean =>
+  code !== 'DiskFull' && code !== 'DiskLimit' && !beforeSetup.includes(code ?? '')
 
 const keptMs = ({ finishedAt, cause }: EnvironmentBuild, now: Date): number =>
   isKept(cause?.code) ? (finishedAt ? Date.parse(finishedAt) : 0) + buildLimits.keepFailedMs - now.getTime() : 0

@@ -1,0 +1,49 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseEnvironmentFile } from '@corral/tasks'
+import { temporaryDirectory } from '@corral/testing'
+import { describe, expect, it } from 'vitest'
+import { detectParts } from './detect-parts.js'
+import { environmentFileText } from './environment-text.js'
+
+describe('detectParts', () => {
+  it('finds the directories of a monorepo that have a set-up of their own', async () => {
+    await using root = directoryWith({
+      'web/package.json': '{"scripts":{"test":"vitest"}}',
+      'web/package-lock.json': '{}',
+      'services/api/requirements.txt': 'pytest',
+      'services/mail/go.mod': 'module mail',
+      'node_modules/x/package.json': '{}',
+      'docs/package.json': '{}',
+    })
+    const parts = detectParts(root.path)
+    expect(parts.map(({ name, path }) => `${name}: ${path}`)).toEqual([
+      'api: services/api',
+      'mail: services/mail',
+      'web: web',
+    ])
+    const text = environmentFileText({ detected: [], parts, versionFiles: [] })
+    expect(parseEnvironmentFile(text, 'file', 'api')).toMatchObject({
+      setup: "cd -- 'services/api'\npython3 -m venv .venv\n.venv/bin/pip install -r requirements.txt",
+      path: ['services/api/.venv/bin', 'web/node_modules/.bin'],
+      directory: 'services/api',
+    })
+    expect(parseEnvironmentFile(text, 'file', 'web').checks).toMatchObject([
+      { command: expect.stringContaining('npm test') },
+    ])
+  })
+
+  it('tells two directories of one name apart', async () => {
+    await using root = directoryWith({ 'a/api/go.mod': '', 'b/api/go.mod': '', '9/go.mod': '' })
+    expect(detectParts(root.path).map(({ name }) => name)).toEqual(['api', 'b-api'])
+  })
+})
+
+function directoryWith(files: Record<string, string>): ReturnType<typeof temporaryDirectory> {
+  const root = temporaryDirectory('corral-parts-')
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root.path, path)), { recursive: true })
+    writeFileSync(join(root.path, path), text)
+  }
+  return root
+}

@@ -1,0 +1,62 @@
+import { type Dirent, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type DetectedSetup, detectSetup } from './detect-setup.js'
+import { beginningOf } from './local-environment.js'
+
+/** A directory of a monorepo with a set-up of its own. */
+export interface DetectedPart {
+  /** As a task names it. */
+  name: string
+  /** Below the root. */
+  path: string
+  detected: DetectedSetup[]
+}
+
+const maxParts = 30
+const notParts =
+  /^(\.|node_modules$|vendor$|third_party$|dist$|build$|target$|examples?$|docs?$|fixtures?$|testdata$|tests?$)/
+
+/** Directories of the root, or of directories without a set-up themselves, such as `services/api`. */
+export function detectParts(root: string): DetectedPart[] {
+  const found = directoriesIn(root, '').flatMap((path) => {
+    const own = detectIn(root, path)
+    return own.length > 0 ? own : directoriesIn(root, path).flatMap((inner) => detectIn(root, inner))
+  })
+  const taken = new Set<string>()
+  return found.slice(0, maxParts).flatMap((part) => {
+    const name = [part.name, nameOf(part.path)].find((each) => /^[a-z]/.test(each) && !taken.has(each))
+    if (name === undefined) return []
+    taken.add(name)
+    return [{ ...part, name }]
+  })
+}
+
+function detectIn(root: string, path: string): DetectedPart[] {
+  const names = new Set(entriesOf(join(root, path)).map(({ name }) => name))
+  const detected = detectSetup(names, (file) => beginningOf(join(root, path, file)))
+  return detected.length > 0 ? [{ name: nameOf(path.split('/').at(-1) ?? path), path, detected }] : []
+}
+
+function directoriesIn(root: string, path: string): string[] {
+  return entriesOf(join(root, path))
+    .filter((entry) => entry.isDirectory() && !notParts.test(entry.name))
+    .map(({ name }) => (path ? `${path}/${name}` : name))
+    .sort()
+}
+
+/** One that cannot be read has no parts. */
+function entriesOf(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}
+
+function nameOf(path: string): string {
+  return path
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 31)
+}

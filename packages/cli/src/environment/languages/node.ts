@@ -1,0 +1,72 @@
+import type { Language, Read } from './language.js'
+
+const path = 'node_modules/.bin'
+
+/**
+ * npm is what every Node has. Other package managers are put where the home directory has its programs: scripts of the project
+ * call them by name, and the check has no network to fetch them with.
+ */
+const managed = (program: string, version: string): string =>
+  `npm install --global --prefix ~/.local ${program}@${version}`
+
+export const node: Language = {
+  check: { name: 'npm-test', run: 'npm test' },
+  hasTests: hasTestScript,
+  rules: [
+    { files: ['package-lock.json', 'npm-shrinkwrap.json'], setup: ['npm ci'], path },
+    {
+      files: ['pnpm-lock.yaml'],
+      setup: (read) => [managed('pnpm', pnpmVersion(read)), 'pnpm install --frozen-lockfile'],
+      path,
+      check: { name: 'pnpm-test', run: 'pnpm test' },
+    },
+    // Yarn since 2 writes a format that yarn 1, which npm calls `yarn`, takes for an outdated one.
+    {
+      files: ['yarn.lock'],
+      isOf: (content) => /^__metadata:/m.test(content),
+      setup: (read) => {
+        const own = ownVersion(read, 'yarn')
+        // Each release of Yarn may write another lock file: one that is not the project's own must be let do so.
+        return [managed('@yarnpkg/cli-dist', own ?? '4'), `yarn install ${own ? '--immutable' : '--no-immutable'}`]
+      },
+      path,
+      check: { name: 'yarn-test', run: 'yarn test' },
+    },
+    {
+      files: ['yarn.lock'],
+      setup: (read) => [managed('yarn', ownVersion(read, 'yarn') ?? '1'), 'yarn install --frozen-lockfile'],
+      path,
+      check: { name: 'yarn-test', run: 'yarn test' },
+    },
+    {
+      files: ['bun.lock', 'bun.lockb'],
+      setup: (read) => [managed('bun', ownVersion(read, 'bun') ?? '1'), 'bun install --frozen-lockfile'],
+      path,
+      check: { name: 'bun-test', run: 'bun run test' },
+    },
+    { files: ['package.json'], setup: ['npm install --no-package-lock'], path },
+  ],
+}
+
+/** The version that package.json names for this package manager. */
+function ownVersion(read: Read, manager: string): string | undefined {
+  const named = new RegExp(`"packageManager"\\s*:\\s*"${manager}@(\\d+\\.\\d+\\.\\d+[\\w.-]*)`)
+  return named.exec(read('package.json') ?? '')?.[1]
+}
+
+/** One that reads this lock file: a later pnpm fetches the project's own from elsewhere, or wants a newer Node. */
+function pnpmVersion(read: Read): string {
+  const [, format = '9'] = /^lockfileVersion:\s*'?(\d+)/m.exec(read('pnpm-lock.yaml') ?? '') ?? []
+  return ownVersion(read, 'pnpm') ?? { 5: '7', 6: '8' }[format] ?? '10'
+}
+
+/** `npm init` writes a test script that only fails. */
+function hasTestScript(read: Read): boolean {
+  try {
+    const { scripts } = JSON.parse(read('package.json') ?? '{}') as { scripts?: { test?: unknown } }
+    return typeof scripts?.test === 'string' && !scripts.test.includes('no test specified')
+  } catch {
+    // A package.json that is no JSON is for npm to complain about.
+    return false
+  }
+}
