@@ -17,6 +17,11 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OB
 tab=$(printf '\\t') soh=$(printf '\\001') nl='
 '
 G="$WORK/git"
+# The agent may have closed or replaced the place beside its checkout.
+if [ ! -w "\${WORK%/*}" ] || [ ! -d "\${WORK%/*}" ]; then
+  chmod u+rwx -- "\${WORK%/*}/.." "\${WORK%/*}" 2>/dev/null
+  if [ ! -d "\${WORK%/*}" ]; then rm -f -- "\${WORK%/*}"; fi
+fi
 rm -rf -- "$WORK"
 mkdir -p -- "$WORK" || exit 1
 # A pipe where git expects a file would make it wait until the time is over. No commit can hold one.
@@ -171,7 +176,8 @@ finish() {
   if [ -d "$G/${keptRefs}" ] && [ -n "$(ours for-each-ref --count=1 ${keptRefs})" ]; then
     if ours bundle create --quiet "$WORK/kept.bundle" --glob='${keptRefs}/*' --not "$BASE_COMMIT" \\
       $(cat "$WORK/not" 2>/dev/null) 2>/dev/null; then kept=yes
-    else warn KeptRefsLost ""; fi
+    # A bundle cannot be empty: refs at commits the base has, such as a tag on it, are named by their warning.
+    elif [ -n "$(ours for-each-ref --count=1 --no-merged="$BASE_COMMIT" ${keptRefs})" ]; then warn KeptRefsLost ""; fi
   fi
   printf 'commit=%s\\nchanged=%s\\nkept=%s\\n' "$RESULT" "$changed" "$kept" > "$WORK/answer"
 }
