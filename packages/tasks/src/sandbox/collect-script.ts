@@ -278,7 +278,9 @@ try() {
       ;;
   esac
 }
-reason() { grep -hE '^(fatal|error):' "$WORK"/errors.* 2>/dev/null | head -n 1 | head -c 300; }
+reason() {
+  { printf '%s\\n' "\${FAILURE:-}"; cat "$WORK"/errors.* 2>/dev/null; } | grep -E '^(fatal|error):' | head -n 1 | head -c 300
+}
 
 `
 
@@ -297,7 +299,7 @@ reason() { grep -hE '^(fatal|error):' "$WORK"/errors.* 2>/dev/null | head -n 1 |
  *   2  its objects and commits, on top of the base from BASE_BUNDLE (BASE_REF in it), with a fresh index
  *   3  only the files of the work tree compared with the base from BASE_BUNDLE
  *   4  the same without the attributes of the work tree: bytes as they are on disk
- * REJECTED: why a result of the first two ways was not accepted, empty where none was made; LEAVE_OUT: names of files whose
+ * FAILURE: what git said in an earlier run that had no result. REJECTED: why a result of the first two ways was not accepted, empty where none was made; LEAVE_OUT: names of files whose
  * changes are left out then. MAX_FILE_BYTES: the largest file a result may hold; larger ones are left out. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
  * as it says, nothing is made and the answer is `unchanged=yes`; else WORK/state holds what it should say next.
  *
