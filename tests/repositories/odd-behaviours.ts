@@ -391,6 +391,13 @@ export const oddBehaviours: readonly Behaviour[] = [
     added: 1,
   },
   {
+    when: 'it closes the directory around its checkout',
+    agent: `echo n > n.txt; ${commit('mine')}; echo l > l.txt; chmod 000 ..`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+  },
+  {
     when: 'it moves its checkout away and begins an empty one',
     agent: `echo n > n.txt; ${commit('mine')}; cd ..; mv repo moved; mkdir repo`,
     tree: 'disk',

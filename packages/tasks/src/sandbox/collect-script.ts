@@ -19,7 +19,7 @@ tab=$(printf '\\t') soh=$(printf '\\001') nl='
 G="$WORK/git"
 # The agent may have closed or replaced the place beside its checkout.
 if [ ! -w "\${WORK%/*}" ] || [ ! -d "\${WORK%/*}" ]; then
-  chmod u+rwx -- "\${WORK%/*}/.." "\${WORK%/*}" 2>/dev/null
+  for place in "\${REPO%/*}" "\${WORK%/*}"; do chmod u+rwx -- "$place" 2>/dev/null; done
   if [ ! -d "\${WORK%/*}" ]; then rm -f -- "\${WORK%/*}"; fi
 fi
 rm -rf -- "$WORK"
@@ -236,6 +236,10 @@ try() {
   INDEX="$WORK/index"
   GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME= IS_AT_BASE=
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
+  # A link to the root directory, say: what lies there is the sandbox, not the work.
+  case "$(cd -- "$WORK" && pwd -P)/" in
+    "$(cd -- "$REPO" && pwd -P | sed 's|/$||')/"*) echo 'fatal: the work tree is gone: its name leads to a directory around it' >&2; return 1 ;;
+  esac
   # Beside a working agent nothing of its is touched.
   if [ -z "\${LAST_STATE:-}" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi
   find_large

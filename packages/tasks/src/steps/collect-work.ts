@@ -50,7 +50,11 @@ export async function collectWork(
   const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle, failure: first.failure }
   const second = await runWays(daemon, `${task.metadata.uid}.collect-files`, again, { signal, timeoutMs })
   if ('commit' in second) return second
-  throw new TaskError('ResultFailed', 'neither the agent’s repository nor its files could be made into commits')
+  const [, why = ''] = /^fatal: (.{1,200})$/m.exec(second.failure) ?? []
+  throw new TaskError(
+    'ResultFailed',
+    `neither the agent’s repository nor its files could be made into commits${why ? ` (${why})` : ''}`,
+  )
 }
 
 /**
