@@ -236,12 +236,14 @@ try() {
   INDEX="$WORK/index"
   GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME= IS_AT_BASE=
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
-  # A link to the root directory, say: what lies there is the sandbox, not the work.
-  case "$(cd -- "$WORK" && pwd -P)/" in
-    "$(cd -- "$REPO" && pwd -P | sed 's|/$||')/"*) echo 'fatal: the work tree is gone: its name leads to a directory around it' >&2; return 1 ;;
-  esac
   # Beside a working agent nothing of its is touched.
   if [ -z "\${LAST_STATE:-}" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi
+  # A link to the root directory, say: what lies there is the sandbox, not the work.
+  if top=$(cd -- "$REPO" 2>/dev/null && pwd -P); then
+    case "$(cd -- "$WORK" && pwd -P)/" in
+      "\${top%/}/"*) echo 'fatal: the work tree is gone: its name leads to a directory around it' >&2; return 1 ;;
+    esac
+  fi
   find_large
   case "$1" in
     1)
