@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Behaviour, behaviours } from './behaviours.js'
+import { oddBehaviours } from './odd-behaviours.js'
 import {
   git,
   keptRefs,
@@ -16,7 +17,7 @@ import {
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
 
 const isFull = process.env.CORRAL_TEST_SIZE === 'full'
-const rows = behaviours.filter(({ isCore }) => isFull || isCore)
+const rows = [...behaviours, ...oddBehaviours].filter(({ isCore }) => isFull || isCore)
 
 let workshop: Workshop
 beforeEach(async () => {

@@ -238,6 +238,28 @@ describe('the steps of a task', () => {
     expect(await repo.git('show', `${task.status?.branch}:greeting.txt`)).toBe('hello')
   })
 
+  it('a filter that waits for ever costs the agent’s settings, not its work', async () => {
+    const filter = "git config filter.slow.clean 'sleep 100000'; echo '*.txt filter=slow' > .gitattributes"
+    task = made({ agent: { name: 'command', command: `${filter}; echo hello > greeting.txt` } })
+    for (const step of [repositoryStep, startAgentStep, followAgentStep]) await does(step)
+
+    const { status } = await does(collectStepWithin({ keptBytes: 1_000_000, repositoryMs: 3_000 }))
+
+    expect(status?.warnings).toMatchObject([
+      { code: 'RepositoryDamaged', message: expect.stringContaining('not done after 3 s') as string },
+    ])
+    await does(pushStep)
+    expect(await repo.show('corral/task-a', 'greeting.txt')).toBe('hello')
+  })
+
+  it('files that conflict with the agent’s branch are named, though the warning has nothing more to say', async () => {
+    const command =
+      'echo one > n.txt; git add n.txt; git commit -qm one; git checkout -q main; echo two > n.txt; echo three > greeting.txt'
+    task = made({ agent: { name: 'command', command } })
+    for (const step of [repositoryStep, startAgentStep, followAgentStep]) await does(step)
+    expect((await does(collectStep)).status?.warnings).toMatchObject([{ code: 'UncommittedKept' }])
+  })
+
   it('a result that was never recorded is not pushed', async () => {
     await expect(does(pushStep)).rejects.toMatchObject({ message: 'the result was not recorded' })
   })

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -42,4 +42,19 @@ it.each([
   const result = spawnSync(process.execPath, [...runtime, entry, ...args], { env, encoding: 'utf8', timeout: 240_000 })
   expect(result.stderr).toMatch(says)
   expect(result.status).toBe(exitCode)
+})
+
+it('says in one line that what it prints goes to a full disk', () => {
+  const full = openSync('/dev/full', 'w')
+  const env = { PATH: process.env.PATH, HOME: home, NO_COLOR: '1' }
+  const runtime = ['--conditions', 'corral-source', '--import', import.meta.resolve('tsx')]
+  const result = spawnSync(process.execPath, [...runtime, entry, 'completion', 'bash'], {
+    env,
+    encoding: 'utf8',
+    timeout: 240_000,
+    stdio: ['ignore', full, 'pipe'],
+  })
+  closeSync(full)
+  expect(result.stderr).toMatch(/^corral: standard output: ENOSPC[^\n]*\n$/)
+  expect(result.status).toBe(1)
 })

@@ -32,11 +32,14 @@ function report(thrown: unknown): number {
   return 1
 }
 
-// A reader such as `head` that has seen enough is no failure.
+// A reader such as `head` that has seen enough is no failure. A full disk is one.
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(process.exitCode ?? 0)
+    if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0)
+    // A platform goes on without what it prints: reading has to work on a full disk.
+    if (process.argv[2] === 'up') return
+    if (stream === process.stdout) process.stderr.write(`${pc.red('corral:')} standard output: ${error.message}\n`)
+    process.exit(1)
   })
 
 void main()

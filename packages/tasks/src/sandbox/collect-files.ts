@@ -12,6 +12,11 @@ real_name() {
   REAL=$1
   case "$1" in *"$soh"*) REAL=$(printf '%s.' "$1" | tr '\\001' '\\n') && REAL=\${REAL%.} ;; esac
 }
+# The same for a directory that is there: its name may have the byte 1 itself.
+nested_name() { # name, the directory it is in
+  real_name "$1"
+  if [ ! -d "$2/$REAL" ] && [ -d "$2/$1" ]; then REAL=$1; fi
+}
 
 # Fills the index with the files below a directory. $1: the function that runs git there, $2: the directory.
 add_files() {
@@ -79,7 +84,7 @@ broken_links() { # directory, its path from the top
 plain_nested() {
   {
     "$1" ls-files --stage -z | as_lines | sed -n "s/^160000 [0-9a-f]* 0$tab//p" | while IFS= read -r path; do
-      real_name "$path"
+      nested_name "$path" "$2"
       # A submodule the base already had stays one, unless its repository is gone and files are left in its place.
       if grep -qxF -- "$3$path" "$WORK/links"; then
         if [ -e "$2/$REAL/.git" ]; then
@@ -97,7 +102,7 @@ plain_nested() {
     fi
   } > "$INDEX.nested"
   while IFS= read -r path <&3; do
-    real_name "$path"
+    nested_name "$path" "$2"
     path=$REAL
     if [ ! -d "$2/$path" ]; then continue; fi
     # What lies in a work tree of this very repository is looked at on its own.

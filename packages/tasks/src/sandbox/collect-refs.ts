@@ -126,7 +126,11 @@ read_work_trees() {
     INNER=$(head -n 1 "$INNER_GIT/gitdir" 2>/dev/null)
     INNER=\${INNER%/.git}
     INNER_HEAD=$(git --git-dir="$INNER_GIT" rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null) || INNER_HEAD=$BASE_COMMIT
-    if [ ! -f "$INNER/.git" ]; then continue; fi
+    if [ ! -f "$INNER/.git" ]; then
+      # Deleted or moved by hand: its files are out of reach, what it has committed is not.
+      printf '%s refs/worktrees/%s\\n' "$INNER_HEAD" "\${INNER_GIT##*/}" >> "$WORK/unnamed"
+      continue
+    fi
     (cd -- "$INNER" && pwd -P) >> "$WORK/places"
     commit=$(state_of_inner)
     printf '%s %s\\n' "$(tree_of "$commit")" "$INNER_HEAD" >> "$WORK/states"
@@ -142,7 +146,8 @@ choose_tip() {
   if has_work "$task"; then
     TIP=$task TIP_NAME="refs/heads/$TASK_BRANCH"
     if has_work "$HEAD_COMMIT" && is_ancestor "$task" "$HEAD_COMMIT"; then TIP=$HEAD_COMMIT TIP_NAME=HEAD; fi
-  elif has_work "$HEAD_COMMIT"; then
+  elif has_work "$HEAD_COMMIT" || { [ -f "$GITDIR/MERGE_HEAD" ] && [ "$HEAD_COMMIT" = "$BASE_COMMIT" ]; }; then
+    # A merge that was begun on the base is the work, not one of the branches that go into it.
     TIP=$HEAD_COMMIT TIP_NAME=HEAD
   else
     for kind in 'heads|worktrees' tags left-behind; do if [ -z "$TIP" ]; then newest_of "$kind"; fi; done
@@ -196,7 +201,8 @@ fates() {
 # Everything the result does not contain stays available as a ref of its own.
 keep_the_rest() { # result
   if [ -n "$IS_AT_BASE" ] && [ ! -s "$WORK/unnamed" ] && [ ! -s "$WORK/others" ]; then return 0; fi
-  beyond "$1" > "$WORK/outside"
+  # Dates that go backwards let git name commits of the base as well: those are part of every result.
+  beyond "$1" | grep -xF -f "$WORK/beyond" > "$WORK/outside"
   fates < "$WORK/refs" | sed 's|refs/heads/||' > "$WORK/fates"
   awk -F "$tab" -v OFS="$tab" '$3 == "work" { print $1, "branches/" $2, $2 }' "$WORK/fates" | keep_all BranchKept
   awk -F "$tab" -v OFS="$tab" '$3 == "unreadable" { print "BranchUnreadable", $2 }' "$WORK/fates" >> "$WORK/warnings"

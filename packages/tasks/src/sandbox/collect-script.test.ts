@@ -113,6 +113,13 @@ describe('what set-up left, looked at in a snapshot', () => {
   })
 })
 
+describe('a checkout that the agent moved away', () => {
+  it.each(['/', '..', '.corral/..'])('the whole sandbox is not taken for it where a link to %s has its name', (to) => {
+    box.agent(`cd ..; mv repo moved; ln -s ${to} repo`)
+    expect(() => box.collect()).toThrow('nothing was collected')
+  })
+})
+
 describe('a pipe where git expects a file', () => {
   it.each([
     '.git/HEAD',

@@ -17,6 +17,11 @@ unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OB
 tab=$(printf '\\t') soh=$(printf '\\001') nl='
 '
 G="$WORK/git"
+# The agent may have closed or replaced the place beside its checkout.
+if [ ! -w "\${WORK%/*}" ] || [ ! -d "\${WORK%/*}" ]; then
+  for place in "\${REPO%/*}" "\${WORK%/*}"; do chmod u+rwx -- "$place" 2>/dev/null; done
+  if [ ! -d "\${WORK%/*}" ]; then rm -f -- "\${WORK%/*}"; fi
+fi
 rm -rf -- "$WORK"
 mkdir -p -- "$WORK" || exit 1
 # A pipe where git expects a file would make it wait until the time is over. No commit can hold one.
@@ -171,7 +176,8 @@ finish() {
   if [ -d "$G/${keptRefs}" ] && [ -n "$(ours for-each-ref --count=1 ${keptRefs})" ]; then
     if ours bundle create --quiet "$WORK/kept.bundle" --glob='${keptRefs}/*' --not "$BASE_COMMIT" \\
       $(cat "$WORK/not" 2>/dev/null) 2>/dev/null; then kept=yes
-    else warn KeptRefsLost ""; fi
+    # A bundle cannot be empty: refs at commits the base has, such as a tag on it, are named by their warning.
+    elif [ -n "$(ours for-each-ref --count=1 --no-merged="$BASE_COMMIT" ${keptRefs})" ]; then warn KeptRefsLost ""; fi
   fi
   printf 'commit=%s\\nchanged=%s\\nkept=%s\\n' "$RESULT" "$changed" "$kept" > "$WORK/answer"
 }
@@ -232,6 +238,12 @@ try() {
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
   # Beside a working agent nothing of its is touched.
   if [ -z "\${LAST_STATE:-}" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi
+  # A link to the root directory, say: what lies there is the sandbox, not the work.
+  if top=$(cd -- "$REPO" 2>/dev/null && pwd -P); then
+    case "$(cd -- "$WORK" && pwd -P)/" in
+      "\${top%/}/"*) echo 'fatal: the work tree is gone: its name leads to a directory around it' >&2; return 1 ;;
+    esac
+  fi
   find_large
   case "$1" in
     1)
@@ -272,7 +284,9 @@ try() {
       ;;
   esac
 }
-reason() { grep -hE '^(fatal|error):' "$WORK"/errors.* 2>/dev/null | head -n 1 | head -c 300; }
+reason() {
+  { printf '%s\\n' "\${FAILURE:-}"; cat "$WORK"/errors.* 2>/dev/null; } | grep -E '^(fatal|error):' | head -n 1 | head -c 300
+}
 
 `
 
@@ -291,7 +305,7 @@ reason() { grep -hE '^(fatal|error):' "$WORK"/errors.* 2>/dev/null | head -n 1 |
  *   2  its objects and commits, on top of the base from BASE_BUNDLE (BASE_REF in it), with a fresh index
  *   3  only the files of the work tree compared with the base from BASE_BUNDLE
  *   4  the same without the attributes of the work tree: bytes as they are on disk
- * REJECTED: why a result of the first two ways was not accepted, empty where none was made; LEAVE_OUT: names of files whose
+ * FAILURE: what git said in an earlier run that had no result. REJECTED: why a result of the first two ways was not accepted, empty where none was made; LEAVE_OUT: names of files whose
  * changes are left out then. MAX_FILE_BYTES: the largest file a result may hold; larger ones are left out. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
  * as it says, nothing is made and the answer is `unchanged=yes`; else WORK/state holds what it should say next.
  *

@@ -25,6 +25,8 @@ export interface CollectRequest {
   committer?: { name: string; email: string }
   /** The base as a bundle inside the sandbox, for every way but the first. */
   baseBundle?: string
+  /** Why an earlier run, of the first way, had no result. */
+  failure?: string
   /** Commits at which a shallow base ends. */
   shallow?: readonly string[]
   /** `lfsFilterScript` as a file inside the sandbox, for a task whose files go to Git LFS. */
@@ -83,6 +85,7 @@ export function collectEnvironment(request: CollectRequest): Record<string, stri
     LAST_STATE: request.lastState ?? '',
     MAX_FILE_BYTES: String(request.rejected?.maxFileBytes ?? maxResultBytes),
     REJECTED: request.rejected?.why ?? '',
+    FAILURE: request.failure ?? '',
     LEAVE_OUT: request.rejected?.leaveOut.join(' ') ?? '',
     AUTHOR_NAME: request.author.name,
     AUTHOR_EMAIL: request.author.email,
@@ -101,13 +104,13 @@ export function isUnchanged(stdout: string): boolean {
   return /^unchanged=yes$/m.test(stdout)
 }
 
-/** The script's answer; undefined when it is none. */
+/** The script's answer; undefined when it is none. The last line may have lost the tab behind a warning about nothing in particular. */
 export function parseCollected(stdout: string): CollectedWork | undefined {
   const commit = /^commit=([0-9a-f]{40}|[0-9a-f]{64})$/m.exec(stdout)?.[1]
   const changed = /^changed=(yes|no)$/m.exec(stdout)?.[1]
   if (!commit || !changed) return undefined
   const warnings = stdout.split('\n').flatMap((line) => {
-    const [, code = '', about = ''] = /^warning=([A-Za-z]{1,50})\t(.*)$/.exec(line) ?? []
+    const [, code = '', about = ''] = /^warning=([A-Za-z]{1,50})(?:\t(.*))?$/.exec(line) ?? []
     return isTaskWarning(code) ? [describe(code, about.trim())] : []
   })
   return { commit, changed: changed === 'yes', kept: /^kept=yes$/m.test(stdout), lfs: lfsIn(stdout), warnings }

@@ -130,7 +130,8 @@ export function openScriptedSandbox(options: {
   }
   const runScript = (more: Partial<CollectRequest>): string | undefined => {
     const result = spawnSync('/bin/sh', ['-c', collectScript], {
-      cwd: box,
+      // The agent may have closed the directory around its checkout.
+      cwd: '/',
       encoding: 'utf8',
       env: { ...env, ...collectEnvironment({ ...request, ...more }) },
       ...user,

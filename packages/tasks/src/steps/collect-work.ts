@@ -27,24 +27,34 @@ export const collectName = 'collect'
 /** The artifact that holds a work tree no commit could be made from. */
 export const archiveName = 'work-tree.tar'
 
+/** Time for all ways of a run together. */
 const timeoutMs = 10 * 60_000
 
 /**
- * Lets the sandbox make bundles of what the agent did: from the agent's repository where that works, else from its files
- * and the base, which is sent in once more. Throws `ResultFailed` when no way works.
+ * Lets the sandbox make bundles of what the agent did: from the agent's repository where that works in the time it has, else
+ * from its files and the base, which is sent in once more. Throws `ResultFailed` when no way works.
  */
-export async function collectWork(context: StepContext, baseCommit: string): Promise<CollectedWork> {
+export async function collectWork(
+  context: StepContext,
+  baseCommit: string,
+  firstTimeoutMs: number = timeoutMs,
+): Promise<CollectedWork> {
   const { task, signal } = context
   const { daemon } = await context.openSandbox()
   const summary = await agentSummary(context.eventLog, task.metadata.uid, signal)
   const request = await collectRequest(context, baseCommit, collectName, summary)
   if (request.lfsFilter) await daemon.writeFile(request.lfsFilter, lfsFilterScript, { mkdirs: true, signal })
-  const first = await runWays(daemon, `${task.metadata.uid}.collect`, request, signal)
-  if (first) return first
-  const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle: await bringBase(context, daemon, request) }
-  const second = await runWays(daemon, `${task.metadata.uid}.collect-files`, again, signal)
-  if (second) return second
-  throw new TaskError('ResultFailed', 'neither the agent’s repository nor its files could be made into commits')
+  const first = await tryWays(daemon, `${task.metadata.uid}.collect`, request, { signal, timeoutMs: firstTimeoutMs })
+  if ('commit' in first) return first
+  const baseBundle = await bringBase(context, daemon, request)
+  const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle, failure: first.failure }
+  const second = await runWays(daemon, `${task.metadata.uid}.collect-files`, again, { signal, timeoutMs })
+  if ('commit' in second) return second
+  const [, why = ''] = /^fatal: (.{1,200})$/m.exec(second.failure) ?? []
+  throw new TaskError(
+    'ResultFailed',
+    `neither the agent’s repository nor its files could be made into commits${why ? ` (${why})` : ''}`,
+  )
 }
 
 /**
@@ -65,7 +75,8 @@ export async function collectFiles(
     baseBundle: await bringBase(context, daemon, request),
     rejected: rejectionOf(error),
   }
-  return runWays(daemon, `${task.metadata.uid}.collect-accepted`, again, signal)
+  const found = await runWays(daemon, `${task.metadata.uid}.collect-accepted`, again, { signal, timeoutMs })
+  return 'commit' in found ? found : undefined
 }
 
 /** Files git reads itself, and refuses some contents of. */
@@ -123,15 +134,42 @@ export async function collectRequest(
   }
 }
 
-/** Undefined when none of the ways worked. */
+interface WithinTime {
+  signal: AbortSignal
+  timeoutMs: number
+}
+
+/** No way worked; what was said about that. */
+interface NothingCollected {
+  failure: string
+}
+
+/**
+ * Runs ways after which others are left: a filter of the agent's configuration may wait for ever, and a run that was killed
+ * for that in an earlier process of ours has no answer.
+ */
+async function tryWays(
+  daemon: DaemonClient,
+  id: string,
+  request: CollectRequest,
+  within: WithinTime,
+): Promise<CollectedWork | NothingCollected> {
+  try {
+    return await runWays(daemon, id, request, within)
+  } catch (error) {
+    if (within.signal.aborted || errorCode(error) !== 'ResultFailed') throw error
+    return { failure: `error: ${(error as Error).message}` }
+  }
+}
+
 async function runWays(
   daemon: DaemonClient,
   id: string,
   request: CollectRequest,
-  signal: AbortSignal,
-): Promise<CollectedWork | undefined> {
-  const { exit, stdout, tail } = await collectOnDisk(daemon, id, request, signal)
-  if (exit.exit_code === nothingCollected) return undefined
+  within: WithinTime,
+): Promise<CollectedWork | NothingCollected> {
+  const { exit, stdout, tail } = await collectOnDisk(daemon, id, request, within)
+  if (exit.exit_code === nothingCollected) return { failure: tail }
   if (exit.exit_code !== 0) throw new TaskError('ResultFailed', `the work could not be committed: ${tail}`)
   const collected = parseCollected(stdout)
   if (!collected) throw new TaskError('ResultRejected', 'the sandbox named no commit')
@@ -149,7 +187,7 @@ async function collectOnDisk(
   daemon: DaemonClient,
   id: string,
   request: CollectRequest,
-  signal: AbortSignal,
+  { signal, timeoutMs: limitMs }: WithinTime,
 ): Promise<CommandResult> {
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? id : `${id}.${number}-disk`
@@ -158,7 +196,7 @@ async function collectOnDisk(
       daemon,
       name,
       { argv: ['/bin/sh', '-c', collectScript], env: collectEnvironment(request) },
-      { signal, isRepeatable: true, timeoutMs, timeoutCode: 'ResultFailed' },
+      { signal, isRepeatable: true, timeoutMs: limitMs, timeoutCode: 'ResultFailed' },
     )
     if (!isDiskFullText(result.tail)) return result
     if (!before?.exit || number === maxFullDisks)

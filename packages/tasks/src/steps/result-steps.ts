@@ -29,13 +29,16 @@ const lostCodes = new Set(['SandboxDeleted', 'SandboxFailed', 'SandboxLost'])
  */
 export const collectStep: Step = collectStepWithin({ keptBytes: quarantineLimits.bundleBytes })
 
-/** The same with another limit for what is kept beside the result. */
+/** The same with other limits. */
 export function collectStepWithin(limits: CollectLimits): Step {
   return (context) => collectOrKeep(context, limits)
 }
 
 interface CollectLimits {
+  /** For what is kept beside the result. */
   keptBytes: number
+  /** For the agent's repository, before its files alone are looked at. */
+  repositoryMs?: number
 }
 
 async function collectOrKeep(context: StepContext, limits: CollectLimits): Promise<StepOutcome> {
@@ -52,8 +55,8 @@ async function collectOrKeep(context: StepContext, limits: CollectLimits): Promi
   }
 }
 
-async function collect(context: StepContext, { keptBytes }: CollectLimits): Promise<StepOutcome> {
-  const collected = await collectWork(context, baseCommitOf(context))
+async function collect(context: StepContext, { keptBytes, repositoryMs }: CollectLimits): Promise<StepOutcome> {
+  const collected = await collectWork(context, baseCommitOf(context), repositoryMs)
   const beside = collected.kept ? await takeBeside(context, keptBytes) : []
   const found = [...collected.warnings, ...beside, ...(await takeArtifacts(context))]
   if (!collected.changed) {
