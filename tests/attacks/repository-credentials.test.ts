@@ -275,6 +275,34 @@ describe('names that would be taken for something else', () => {
     await expect(client.create(AgentTasks, agentTask({ url: '/srv/a' }, { sandbox }))).resolves.toBeDefined()
   })
 
+  it.each(['../../x', '\u001b[2J', 'a/b', '.', ''])(
+    'a check named %j, which no list could show, is refused',
+    async (name) => {
+      const task = agentTask({ url: '/srv/a' }, { checks: [{ name, command: 'true' }] })
+      await expect(client.create(AgentTasks, task)).rejects.toMatchObject({
+        code: 'Invalid',
+        message: expect.stringContaining('spec.checks[0].name: Invalid value'),
+      })
+    },
+  )
+
+  it.each(['../../../etc', 'a\0b', ''])(
+    'a former task with the uid %j, which is part of a path, is refused',
+    async (uid) => {
+      const task = agentTask({ url: '/srv/a' }, { continues: { task: 'a', thread: 'a', uid } })
+      await expect(client.create(AgentTasks, task)).rejects.toMatchObject({
+        code: 'Invalid',
+        message: expect.stringContaining('spec.continues.uid: Invalid value'),
+      })
+    },
+  )
+
+  it('a check and a former task of ordinary names are taken', async () => {
+    const continues = { task: 'a', thread: 'a', uid: '0b9f3c1e-1111-4222-8333-444455556666' }
+    const task = agentTask({ url: '/srv/a' }, { checks: [{ name: 'unit-tests_1.2', command: 'true' }], continues })
+    await expect(client.create(AgentTasks, task)).resolves.toBeDefined()
+  })
+
   it('a label of an ordinary name is kept', async () => {
     const body = { repo: 'https://code.example/a.git', task: 'x', labels: { 'team.example/owner': 'a' } }
     const { id } = JSON.parse((await post(JSON.stringify(body))).text) as { id: string }

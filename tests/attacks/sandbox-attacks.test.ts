@@ -121,6 +121,8 @@ describe.skipIf(!hasBubblewrap || !supervisor).each(variants)(
       { what: 'a mount', attempt: 'mount', around: ['unshare', '--mount'] },
       { what: 'taking /proc away', attempt: 'umount', around: ['unshare', '--mount'] },
       { what: 'a VSOCK socket', attempt: 'vsock', around: [] },
+      { what: 'listening to device events of the host', attempt: 'device-events', around: [] },
+      { what: 'asynchronous requests, of which all share one number', attempt: 'asynchronous-requests', around: [] },
     ])('$what', async ({ attempt, around }) => {
       expect((await inside(`${probe} attempt ${attempt}`)).exitCode).toBe(1)
       if (!isRoot) return
@@ -128,6 +130,10 @@ describe.skipIf(!hasBubblewrap || !supervisor).each(variants)(
       const control = spawnSync(program, args, { encoding: 'utf8' })
       // A kernel without VSOCK refuses it to everybody.
       if (attempt !== 'vsock' || !control.stdout.includes('not supported')) expect(control.status).toBe(0)
+    })
+
+    it('asks for its own routes, which it may', async () => {
+      expect((await inside(`${probe} attempt routes`)).exitCode).toBe(0)
     })
 
     it.skipIf(!isRoot)('a fork bomb stops at its limit and leaves the others alone', async () => {

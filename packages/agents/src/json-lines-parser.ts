@@ -8,6 +8,12 @@ import { OutputJoiner } from './output-joiner.js'
 const maxLineCharacters = 4 * 1024 * 1024
 
 /**
+ * A line that begins like JSON and is none takes ten microseconds, fifty times what others take: a megabyte of them would hold
+ * up every other task for seconds. After so many of them the rest of the output is shown as text and not read.
+ */
+const maxBrokenLines = 5_000
+
+/**
  * Reads agents that print one JSON object per line on standard output. A line that is no JSON object is shown as plain output, and
  * standard error always is. Subclasses say what their lines mean and what a finished run amounts to.
  */
@@ -15,6 +21,9 @@ export abstract class JsonLinesParser implements AgentParser {
   readonly #stdout = new LineSplitter(maxLineCharacters)
   readonly #stderr = new OutputJoiner('stderr')
   #isInsideLongLine = false
+  #brokenLines = 0
+  /** Takes standard output over when the agent has printed too many broken lines. */
+  #plain: OutputJoiner | undefined
   verdict: AgentVerdict
   sessionId: string | undefined
   finalText: string | undefined
@@ -40,13 +49,14 @@ export abstract class JsonLinesParser implements AgentParser {
 
   push(chunk: Uint8Array, stream: OutputStream): AgentEvent[] {
     if (stream === 'stderr') return this.#stderr.push(chunk)
-    return this.#stdout.push(chunk).flatMap((piece) => this.#onPiece(piece))
+    return this.#onPieces(this.#stdout.push(chunk))
   }
 
   end(exit: AgentExit): AgentEvent[] {
     const events = [
-      ...this.#stdout.end().flatMap((piece) => this.#onPiece(piece)),
+      ...this.#onPieces(this.#stdout.end()),
       ...this.onEnd(),
+      ...(this.#plain?.end() ?? []),
       ...this.#stderr.end(),
     ]
     this.verdict = this.judge(exit)
@@ -56,7 +66,17 @@ export abstract class JsonLinesParser implements AgentParser {
   skip(): AgentEvent[] {
     this.#stdout.skip()
     this.#isInsideLongLine = false
-    return this.#stderr.skip()
+    return [...(this.#plain?.skip() ?? []), ...this.#stderr.skip()]
+  }
+
+  #onPieces(pieces: readonly LinePiece[]): AgentEvent[] {
+    const events: AgentEvent[] = []
+    let plain = ''
+    for (const piece of pieces) {
+      if (this.#plain) plain += piece.complete ? `${piece.text}\n` : piece.text
+      else events.push(...this.#onPiece(piece))
+    }
+    return this.#plain && plain !== '' ? [...events, ...this.#plain.push(Buffer.from(plain))] : events
   }
 
   #onPiece(piece: LinePiece): AgentEvent[] {
@@ -67,8 +87,26 @@ export abstract class JsonLinesParser implements AgentParser {
     }
     if (piece.text.trim() === '') return []
     const line = parseJsonObject(piece.text)
-    if (line) return this.onLine(line)
+    if (line) return this.#read(line)
+    if (piece.text.startsWith('{')) this.#brokenLines += 1
+    if (this.#brokenLines > maxBrokenLines) return this.#giveUp()
     return [{ type: 'output', stream: 'stdout', text: `${clipText(piece.text, eventLimits.outputCharacters - 1)}\n` }]
+  }
+
+  /** A line that the parser cannot read is left out: an error here would fail the step, and again each time it is repeated. */
+  #read(line: JsonObject): AgentEvent[] {
+    try {
+      return this.onLine(line)
+    } catch {
+      // Such as values nested deeper than the stack.
+      return [{ type: 'error', message: 'a line of the agent could not be read and is left out' }]
+    }
+  }
+
+  #giveUp(): AgentEvent[] {
+    this.#plain = new OutputJoiner('stdout')
+    const message = `${this.program} printed more than ${maxBrokenLines} lines of broken JSON: the rest is shown as text`
+    return [{ type: 'error', message }]
   }
 }
 

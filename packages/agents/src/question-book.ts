@@ -70,6 +70,14 @@ export class QuestionBook {
   }
 }
 
+/** More than a task has messages. Any code in the sandbox can print such lines, and the record of the task keeps their ids. */
+const maxRead = 1_000
+
+/** Notes that the agent has read a message; once for each. */
+export function noteRead(read: string[], id: string): void {
+  if (read.length < maxRead && !read.includes(id)) read.push(id)
+}
+
 /** A message that the agent took up while it worked. */
 export function readMessage(line: JsonObject): { id: string; events: AgentEvent[] } | undefined {
   const id = asString(line.id)

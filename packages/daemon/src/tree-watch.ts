@@ -48,7 +48,10 @@ class WatchedTree implements TreeWatch {
     this.#watchers.clear()
   }
 
-  /** Watches a directory and what is below it. What is in a new one was made before anybody watched it: it is told. */
+  /**
+   * Watches a directory and what is below it. The entries of a new directory are reported as created: they may have been made
+   * before the watch on it began, and then no event comes for them.
+   */
   async add(inside: string, isNew: boolean): Promise<void> {
     const pending = [inside]
     for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {

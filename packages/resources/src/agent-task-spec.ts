@@ -26,7 +26,10 @@ const MUTABLE_SPEC_FIELDS = ['cancelRequested', 'keepSandbox', 'priority', 'deci
 
 const continuationSchema = z.object({
   task: z.string().describe('Its name.'),
-  uid: z.string().describe('Its uid, under which its record is kept.'),
+  uid: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/)
+    .describe('Its uid, under which its record is kept.'),
   thread: z.string().describe('The name of the first task of the thread.'),
   branch: z.string().exactOptional().describe('The branch its work is on; unset where it changed nothing.'),
   commit: z.string().exactOptional().describe('The last commit of its work.'),

@@ -38,7 +38,12 @@ export const agentSchema = z.object({
 })
 
 export const checkSchema = z.object({
-  name: z.string().min(1).max(63).describe('What it is called; unique in the task.'),
+  // The file with its output has its name; and a name that the task API does not know would make its whole list unreadable.
+  name: z
+    .string()
+    .max(63)
+    .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/)
+    .describe('What it is called; unique in the task.'),
   command: z.string().min(1).describe('Run with /bin/sh at the top of the checkout; exit code 0 is good.'),
   timeoutSeconds: int32().min(1).exactOptional().describe('Time it has; 600 where unset.'),
 })

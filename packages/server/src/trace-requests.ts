@@ -12,8 +12,8 @@ export function traceparentFor(context: Context): string | undefined {
 }
 
 /**
- * A span for every request that changes something, below the caller's own. Reading is not told: pages do it all the time,
- * and streams last for hours. Without anybody who keeps spans, the caller's context is handed on as it is.
+ * A span for every request that changes something, below the caller's own. GET and HEAD get none: pages poll,
+ * and streams last for hours. Without a `SpanSink` the caller's `traceparent` is passed on unchanged.
  */
 export function traceRequests(spans: SpanSink | undefined): MiddlewareHandler {
   return async (context, next) => {

@@ -84,6 +84,12 @@ it.each<{ when: string; ops: unknown; code: string; status: number }>([
     code: 'RequestEntityTooLarge',
     status: 413,
   },
+  {
+    when: 'a list is copied into itself thirty times',
+    ops: Array.from({ length: 30 }, () => ({ op: 'copy', from: '/list', path: '/list/-' })),
+    code: 'RequestEntityTooLarge',
+    status: 413,
+  },
 ])('refuses when $when', ({ ops, code, status }) => {
   expect(() => jsonPatch(target, ops)).toThrow(expect.objectContaining({ code, status }))
 })

@@ -2,6 +2,8 @@ import { KubeError } from '@corral/resources'
 import { isRecord, type JsonRecord, jsonCopy, jsonEqual, setKey } from '../schema/json-value.js'
 
 const MAX_OPERATIONS = 10_000
+/** As much as a request may have. Thirty copies of a document into itself would otherwise make a billion of it. */
+const MAX_COPIED_BYTES = 3 * 1024 * 1024
 
 interface Operation {
   readonly op: string
@@ -23,7 +25,14 @@ interface Place {
 export function jsonPatch(target: unknown, operations: unknown): unknown {
   const list = parseOperations(operations)
   let document = jsonCopy(target)
-  for (const operation of list) document = applyOperation(document, operation)
+  let copiedBytes = 0
+  for (const operation of list) {
+    if (operation.op === 'copy') {
+      copiedBytes += Buffer.byteLength(JSON.stringify(read(document, fromOf(operation))))
+      if (copiedBytes > MAX_COPIED_BYTES) throw tooMuchCopied(copiedBytes)
+    }
+    document = applyOperation(document, operation)
+  }
   return document
 }
 
@@ -156,6 +165,14 @@ function indexOf(list: readonly unknown[], key: string, path: string, last: numb
   const absolute = index < 0 ? index + list.length : index
   if (!(absolute >= 0 && absolute <= last)) throw refused(`Unable to access invalid index in ${path}: ${key}`)
   return absolute
+}
+
+function tooMuchCopied(bytes: number): KubeError {
+  return new KubeError(
+    'RequestEntityTooLarge',
+    `Request entity too large: Unable to complete the copy, the accumulated size increase of copy is ${bytes}, exceeding the limit ${MAX_COPIED_BYTES}`,
+    { status: 413 },
+  )
 }
 
 /** Kubernetes tells the caller nothing about which operation failed; the reason is kept as the cause. */

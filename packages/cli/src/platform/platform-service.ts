@@ -9,7 +9,7 @@ import { createPlatformSettings } from './platform-settings.js'
 import { sandboxProviders } from './sandbox-providers.js'
 import type { TaskPlatformOptions, TaskShared } from './task-platform.js'
 
-/** Secrets that are the platform's own: made by it, and of no use to anybody who looks. */
+/** Secrets that the platform makes and reads itself. Pages do not list them: a user can neither set nor use them. */
 const ownSecrets: ReadonlySet<string> = new Set(['broker-token-secret', 'service-account-key'])
 
 /** What the pages show of this platform. */

@@ -158,7 +158,7 @@ async function clientFor(kubeconfig: string): Promise<KubeClient> {
   return kubeClientFromConfig(await loadKubeConfig(kubeconfig ? { path: kubeconfig } : {}))
 }
 
-/** The names of the Service `corral`, which no DNS outside the cluster gives to anybody else. */
+/** The names of the Service `corral`. Only the cluster's DNS resolves them, so a page of another host cannot use them as its own. */
 function serviceNames(namespace: string): string[] {
   const service = `corral.${namespace}`
   return ['corral', service, `${service}.svc`, `${service}.svc.cluster.local`]

@@ -25,7 +25,10 @@ export interface StoredSettings {
 
 const first: Settings = { provider: 'embedded' }
 
-/** One JSON file, read at every look: another process may have changed it. `unset` is what holds before anybody chose. */
+/**
+ * One JSON file, read again for every request, since another process may have changed it. `unset` is answered while the file
+ * does not exist.
+ */
 export function fileSettingsStore(path: string, unset: Settings = first): SettingsStore {
   const read = async (): Promise<StoredSettings> => {
     const text = await readFile(path, 'utf8').catch(undefinedIfMissing)

@@ -9,7 +9,7 @@ export async function untilIdle(
 ): Promise<void> {
   let quietSince = Date.now()
   while (!signal.aborted && Date.now() - quietSince < idleMs) {
-    // An aborted pause ends the loop, which is all that anybody wants to know.
+    // The pause rejects when `signal` aborts; the condition of the loop ends it then.
     await pause(Math.min(checkMs, idleMs), undefined, { signal }).catch(() => undefined)
     if (isBusy()) quietSince = Date.now()
   }

@@ -114,7 +114,7 @@ export function infoOf({ metadata, spec }: Stored<SandboxClaim>, isPaused: boole
   }
 }
 
-/** The annotation may have been edited by anybody: what is no record of texts counts as none. */
+/** An annotation can be edited with kubectl: values that are no strings are left out, text that is no JSON counts as empty. */
 function parsed(text: string | undefined): Record<string, string> {
   try {
     const value: unknown = JSON.parse(text ?? '{}')

@@ -140,6 +140,13 @@ it.each<{ when: string; step: StepName; error: unknown; failures: number; means:
     means: { condition: 'RepositoryReady', code: 'InvalidTask' },
   },
   {
+    when: 'a check has a name that no file can have',
+    step: 'check',
+    error: new TaskError('BadRequest', 'cannot be the name of a kept file'),
+    failures: 1,
+    means: { condition: 'ChecksDone', code: 'InvalidTask' },
+  },
+  {
     when: 'the remote refuses',
     step: 'push',
     error: new TaskError('PushRefused', 'no'),

@@ -38,6 +38,8 @@ const causeOfCode: Record<string, string> = {
   SandboxDeleted: 'SandboxLost',
   SandboxFailed: 'SandboxLost',
   Invalid: 'InvalidTask',
+  // Of a check's name or a former task's uid, which the task API would have refused: trying again does not help.
+  BadRequest: 'InvalidTask',
   CredentialsInUrl: 'InvalidTask',
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { endpointProvider, findProvider } from '@corral/agents'
 import { silentLogger } from '@corral/ports'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -339,6 +340,12 @@ describe('it refuses', () => {
     expect(response.status).toBe(status)
     expect(await response.json()).toMatchObject({ type: 'error', error: { message: expect.stringMatching(says) } })
     expect(seen).toEqual([])
+  })
+
+  it.each(['//', 'http://[::1'])('the address %s, which is none, before it looks at anything else', async (address) => {
+    const socket = connect(broker.port, '127.0.0.1')
+    socket.end(`GET ${address} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [\s\S]*this is no address/)
   })
 
   it('a refusal for the budget is recorded as what ends the task', async () => {

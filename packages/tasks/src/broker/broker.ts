@@ -101,6 +101,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 
 async function serve(request: IncomingMessage, response: ServerResponse, state: BrokerState): Promise<void> {
   const { options } = state
+  if (!URL.canParse(request.url ?? '/', 'http://broker')) return refuse(response, undefined, 400, 'this is no address')
   const url = new URL(request.url ?? '/', 'http://broker')
   if (url.pathname === '/healthz') return void answerJson(response, 200, { status: 'ok' })
   const uid = options.tokens.verify(tokenOf(request) ?? '')

@@ -30,7 +30,7 @@ export function traceAnnotations(parent: TraceParent | undefined): Record<string
   return parent ? { [traceContextAnnotation]: JSON.stringify({ traceparent: traceparentOf(parent) }) } : {}
 }
 
-/** The span an object was made in. Anybody may have written the annotation: what cannot be read is none. */
+/** The span an object was made in. An annotation can be edited with kubectl: one that cannot be parsed counts as missing. */
 export function traceOf({ metadata }: KubeObject): TraceParent | undefined {
   const text = metadata?.annotations?.[traceContextAnnotation]
   if (!text) return undefined

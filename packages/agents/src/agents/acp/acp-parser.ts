@@ -10,7 +10,7 @@ import {
   toolResultEvent,
 } from '../../json-lines-parser.js'
 import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
-import { QuestionBook, readMessage } from '../../question-book.js'
+import { noteRead, QuestionBook, readMessage } from '../../question-book.js'
 import { questionsOf } from './acp-channel.js'
 
 const maxOpenCalls = 1_000
@@ -74,7 +74,7 @@ export class AcpParser extends JsonLinesParser {
     if (line.corral === 'session') this.sessionId = asString(line.sessionId)
     const said = readMessage(line)
     if (said) {
-      this.read.push(said.id)
+      noteRead(this.read, said.id)
       this.#answer = ''
       return said.events
     }
@@ -123,12 +123,14 @@ export class AcpParser extends JsonLinesParser {
 
   /** Answers come in pieces of a few words, which are joined to paragraphs. */
   #speak(kind: SpeechKind, piece: string): AgentEvent[] {
-    if (kind === 'agent_message_chunk') {
+    if (kind === 'agent_message_chunk' && this.#answer.length < eventLimits.textCharacters) {
       this.#answer = clipText(`${this.#answer}${piece}`, eventLimits.textCharacters)
       this.finalText = this.#answer
     }
     const events = this.#speech && this.#speech.kind !== kind ? this.#endSpeech() : []
-    const paragraphs = `${this.#speech?.text ?? ''}${piece}`.split('\n\n')
+    const before = this.#speech?.text ?? ''
+    // Without a line end there is no new paragraph: looking through all of the text for each letter would take its square.
+    const paragraphs = piece.includes('\n') ? `${before}${piece}`.split('\n\n') : [`${before}${piece}`]
     const rest = paragraphs.pop() ?? ''
     this.#speech = { kind, text: rest }
     events.push(...paragraphs.flatMap((text) => this.#spoken(kind, text)))

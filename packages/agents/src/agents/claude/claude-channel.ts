@@ -26,12 +26,15 @@ export function questionsOf(request: JsonObject): AskedQuestion[] {
   if (id === undefined || id.length > 200 || body?.subtype !== 'can_use_tool') return []
   const input = asObject(body.input) ?? {}
   const callId = asString(body.tool_use_id)
-  const asked = asArray(input.questions).map((entry) => asObject(entry) ?? {})
+  const asked = asArray(input.questions)
+    .slice(0, 20)
+    .map((entry) => asObject(entry) ?? {})
+  const of = new Set(asked.map((each) => each.question)).size
   if (asked.length > 0)
     return asked.map((question) => ({
       ...{ id, kind: 'input', callId },
       text: clipText(asString(question.question) ?? '', eventLimits.summaryCharacters),
-      payload: { input, of: new Set(asked.map((each) => each.question)).size, question: asString(question.question) },
+      payload: { input, of, question: asString(question.question) },
       choices: asArray(question.options)
         .slice(0, 50)
         .map((option, index) => ({

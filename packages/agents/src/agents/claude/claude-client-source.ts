@@ -4,7 +4,7 @@ import { inboxSource } from '../../inbox-source.js'
  * Stands between the daemon and Claude Code inside the sandbox: gives it the prompt and what comes into the inbox on its
  * standard input, prints every line it writes as it came, and lines of its own that carry `corral`. A message counts as read
  * when Claude Code repeats it, which it does when it takes it up. Its input is closed when a turn has ended and nothing
- * waits; what comes after that is not read by anybody, and nothing says it was.
+ * waits; a message that arrives after that is neither read nor reported as read.
  */
 export const claudeClientSource: string = `${inboxSource}
 ${String.raw`

@@ -3,7 +3,7 @@ import type { AgentExit, AgentQuestion, AgentVerdict } from '../../agent-adapter
 import { exitVerdict } from '../../exit-verdict.js'
 import { contentText, JsonLinesParser, messageEvents, toolCallEvent, toolResultEvent } from '../../json-lines-parser.js'
 import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
-import { QuestionBook, readMessage } from '../../question-book.js'
+import { noteRead, QuestionBook, readMessage } from '../../question-book.js'
 import { questionsOf } from './claude-channel.js'
 import { changedPath } from './claude-tools.js'
 
@@ -62,7 +62,7 @@ export class ClaudeParser extends JsonLinesParser {
   #ownLine(line: JsonObject): AgentEvent[] {
     const message = readMessage(line)
     if (!message) return this.#questions.ownLine(line)
-    this.read.push(message.id)
+    noteRead(this.read, message.id)
     return message.events
   }
 
@@ -112,7 +112,8 @@ export class ClaudeParser extends JsonLinesParser {
 
   #finalResult(line: JsonObject): AgentEvent[] {
     this.#result = line
-    this.finalText = asString(line.result) ?? this.finalText
+    const text = asString(line.result)
+    if (text !== undefined) this.finalText = clipText(text, eventLimits.textCharacters)
     const events: AgentEvent[] = []
     const usage = asObject(line.usage)
     if (usage) {
@@ -153,7 +154,12 @@ function claudeVerdict(result: JsonObject | undefined, exit: AgentExit): AgentVe
 }
 
 function failureText(result: JsonObject): string {
-  const text = asString(result.result) ?? asArray(result.errors).map(String).join('; ')
+  const text =
+    asString(result.result) ??
+    asArray(result.errors)
+      .map((error) => (typeof error === 'object' ? '' : String(error)))
+      .filter(Boolean)
+      .join('; ')
   return clipText(text === '' ? 'Claude Code ended with an error' : text, eventLimits.summaryCharacters)
 }
 

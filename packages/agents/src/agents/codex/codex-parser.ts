@@ -13,7 +13,7 @@ import {
   toolResultEvent,
 } from '../../json-lines-parser.js'
 import { asArray, asCount, asObject, asString, type JsonObject } from '../../json-value.js'
-import { QuestionBook, readMessage } from '../../question-book.js'
+import { noteRead, QuestionBook, readMessage } from '../../question-book.js'
 import { execLineOf } from './app-server-lines.js'
 import { questionsOf } from './codex-channel.js'
 
@@ -47,7 +47,7 @@ export class CodexParser extends JsonLinesParser {
     if (line.corral === 'session') this.sessionId = asString(line.sessionId)
     const message = readMessage(line)
     if (message) {
-      this.read.push(message.id)
+      noteRead(this.read, message.id)
       return message.events
     }
     if (line.corral !== 'end') return this.#questions.ownLine(line)

@@ -18,7 +18,10 @@ export interface BrakeLook {
   processes: number
   /** Processes that were not there at the last look; not counted where there are few in all. */
   fresh: number
-  /** As many of them as others have ended: a crowd that only grows is a program that starts up. */
+  /**
+   * The smaller of `fresh` and of the processes that ended since the last look. It stays at 0 while a program only starts
+   * its workers; a program that forks and ends processes without pause raises it.
+   */
   replaced: number
   /** It has as many processes as it may have. */
   isFull: boolean
@@ -51,17 +54,20 @@ export type BrakeAction = { do: 'nothing' } | { do: 'turn'; running: number } | 
 
 /** Fewer than this between two looks is a program that finds its limit, not one that does nothing else. */
 const manyRefused = 20
-/** Fewer than these harm nobody, however often they fork. */
+/** A pod with fewer processes is never slowed down: their forks do not delay the start of programs in other pods. */
 export const crowdedFrom = 100
 const manyReplaced = 10
-/** As many while nothing but its main process may run are started by that, or the others have been woken. */
+/**
+ * So many new processes while only the main process may run: the main process forks, or has sent SIGCONT to the stopped
+ * ones. Turns cannot slow that down, so the whole pod is frozen.
+ */
 const manyFreshAlone = 50
 const strikesBefore = 2
 const leastPatience = 4
 const longestPatience = 40
 const firstPauseMs = 250
 const longestPauseMs = 10_000
-/** One turn in so many is for nobody: what is still at fault then is not one of those that take turns. */
+/** In one of so many turns only the main process runs. If the pod still forks then, stopping the others does not help. */
 const emptyTurnEvery = 8
 
 export const calm: BrakeState = {
@@ -94,7 +100,7 @@ export function brakeStep(
   const wasEmpty = (state.turns - 1) % emptyTurnEvery === 0
   if (wasEmpty && (isRefused || (isCrowd && look.fresh >= manyFreshAlone)))
     return { state: { ...seen, mode: 'frozen', pauseMs: firstPauseMs }, action: { do: 'freeze' } }
-  // Few run at a time, so that one fresh process among a crowd says that it goes on.
+  // Only a few processes run in a turn: a single new one shows that they still fork.
   const isQuiet = wasEmpty || (!isRefused && !(isCrowd && look.fresh > 0))
   if (!isQuiet) {
     const patience = state.running > atOnce ? Math.min(longestPatience, state.patience * 2) : state.patience
@@ -102,7 +108,7 @@ export function brakeStep(
   }
   const quiet = state.quiet + 1
   if (!isCrowd && quiet >= state.patience) return letGo(seen)
-  // All at once they would wake together: twice as many from turn to turn, until it is all of them.
+  // Released all at once, hundreds of processes would fork in the same moment: each quiet turn releases twice as many.
   const running = quiet > state.patience ? state.running * 2 : state.running
   return isCrowd && running >= look.processes ? letGo(seen) : takeTurn({ ...seen, quiet, running })
 }

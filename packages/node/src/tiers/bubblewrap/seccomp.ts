@@ -11,15 +11,19 @@ const killProcess = 0x80000000
 const refuse = (errno: number): number => 0x00050000 | errno
 const EPERM = 1
 const ENOSYS = 38
+const EPROTONOSUPPORT = 93
 const EAFNOSUPPORT = 97
 
 /** Where the kernel puts what a filter may look at. */
-const at = { number: 0, architecture: 4, argument0: 16, argument1: 24 }
+const at = { number: 0, architecture: 4, argument0: 16, argument1: 24, argument2: 32 }
 
 /** Every namespace a clone could ask for: time, mount, cgroup, uts, ipc, user, pid, net. */
 const namespaceFlags = 0x7e020080
-/** Unix, IPv4, IPv6 and netlink. Anything else, VSOCK before all, is not confined by a network namespace. */
-const socketFamilies = [1, 2, 10, 16]
+/** Unix, IPv4 and IPv6, and netlink below. Anything else, VSOCK before all, is not confined by a network namespace. */
+const socketFamilies = [1, 2, 10]
+const netlinkFamily = 16
+/** Links, addresses and routes, and the list of sockets: of the own network namespace. Device events are the host's. */
+const netlinkProtocols = [0, 4]
 /** Pushing input into a terminal, and its console twin. */
 const deniedIoctls = [0x5412, 0x541c]
 
@@ -28,7 +32,9 @@ type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, 
 /**
  * The filter every process of a cell runs under, as classic BPF: a deny list over the kernel's own checks. It refuses
  * new namespaces, the mount family, tracing of the kernel, keys, modules, io_uring and foreign socket families.
- * `clone3` answers ENOSYS because its flags lie in memory a filter cannot read; libc then falls back to `clone`.
+ * `clone3` answers ENOSYS because its flags lie in memory a filter cannot read; libc then falls back to `clone`. So does
+ * `io_setup`: the machine has one number of asynchronous requests for all, and one sandbox could take them from the others;
+ * databases then do without, as on a kernel that was built without it.
  */
 export function seccompProgram(architecture: Architecture): Buffer {
   const table = syscallTables[architecture]
@@ -44,7 +50,9 @@ export function seccompProgram(architecture: Architecture): Buffer {
   for (const number of Object.values(table.denied)) {
     program.push([jumpEqual, 0, 1, number], [answer, 0, 0, refuse(EPERM)])
   }
-  program.push([jumpEqual, 0, 1, table.clone3], [answer, 0, 0, refuse(ENOSYS)])
+  for (const number of [table.clone3, table.ioSetup]) {
+    program.push([jumpEqual, 0, 1, number], [answer, 0, 0, refuse(ENOSYS)])
+  }
   program.push(
     ...whenCall(table.clone, [
       [load, 0, 0, at.argument0],
@@ -54,8 +62,13 @@ export function seccompProgram(architecture: Architecture): Buffer {
     ]),
     ...whenCall(table.socket, [
       [load, 0, 0, at.argument0],
+      [jumpEqual, socketFamilies.length + 2, 0, netlinkFamily],
       ...oneOf(socketFamilies, 1),
       [answer, 0, 0, refuse(EAFNOSUPPORT)],
+      [answer, 0, 0, allow],
+      [load, 0, 0, at.argument2],
+      ...oneOf(netlinkProtocols, 1),
+      [answer, 0, 0, refuse(EPROTONOSUPPORT)],
       [answer, 0, 0, allow],
     ]),
     ...whenCall(table.ioctl, [

@@ -7,6 +7,7 @@ export interface SyscallTable {
   foreignFrom?: number
   clone: number
   clone3: number
+  ioSetup: number
   socket: number
   ioctl: number
   denied: Readonly<Record<string, number>>
@@ -27,6 +28,7 @@ const shared = {
   mount_setattr: 442,
   quotactl_fd: 443,
   lsm_set_self_attr: 460,
+  open_tree_attr: 467,
 } as const
 
 export const syscallTables: Readonly<Record<Architecture, SyscallTable>> = {
@@ -35,6 +37,7 @@ export const syscallTables: Readonly<Record<Architecture, SyscallTable>> = {
     foreignFrom: 0x40000000,
     clone: 56,
     clone3: 435,
+    ioSetup: 206,
     socket: 41,
     ioctl: 16,
     denied: {
@@ -90,6 +93,7 @@ export const syscallTables: Readonly<Record<Architecture, SyscallTable>> = {
     audit: 0xc00000b7,
     clone: 220,
     clone3: 435,
+    ioSetup: 0,
     socket: 198,
     ioctl: 29,
     denied: {
