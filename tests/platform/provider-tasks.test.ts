@@ -136,7 +136,7 @@ describe('tasks whose sandboxes are in another cluster', () => {
     expect((await home.api.untilEnded(id)).status).toBe('CANCELLED')
   })
 
-  it('are those that name no provider, when the platform was started with one', async () => {
+  it('S2-I14 S2-D3: are those that name no provider, when the platform was started with one', async () => {
     await home.stop()
     await home.restart({ args: ['--warm', '0', '--provider', 'staging'] })
     const list = await home.api.request('GET', '/providers')

@@ -242,6 +242,13 @@ describe('a mistake of the client is a 4xx that says what to do', () => {
       says: /limit: must be a number/,
     },
     { what: 'no limit', path: '/tasks?limit=0', status: 422, code: 'Invalid', says: /limit: must be at least 1/ },
+    {
+      what: 'a filter there is none of',
+      path: '/tasks?cursor=x',
+      status: 422,
+      code: 'Invalid',
+      says: /there is no field.*cursor/,
+    },
     { what: 'two limits', path: '/tasks?limit=1&limit=2', status: 422, code: 'Invalid', says: /^limit: / },
     {
       what: 'a status that does not exist',

@@ -60,7 +60,7 @@ export const listTasksRoute = createRoute({
   summary: 'Tasks, newest first',
   security,
   request: {
-    query: z.object({
+    query: z.strictObject({
       status: taskPhaseSchema.optional(),
       group: z.string().max(253).optional(),
       project: projectNameSchema.optional(),
@@ -90,7 +90,7 @@ export const taskEventsRoute = createRoute({
   request: {
     params: id,
     headers: z.object({ 'last-event-id': z.coerce.number().int().min(0).optional() }),
-    query: z.object({
+    query: z.strictObject({
       after: z.coerce.number().int().min(0).optional(),
       follow: z.enum(['true', 'false']).optional(),
     }),
@@ -214,7 +214,7 @@ export const removeTaskRoute = createRoute({
   description:
     'An ended task is gone a moment later. One that still runs answers 409, unless `force=true`: then it is cancelled, its work so far is pushed, and it goes after that.',
   security,
-  request: { params: id, query: z.object({ force: z.enum(['true', 'false']).optional() }) },
+  request: { params: id, query: z.strictObject({ force: z.enum(['true', 'false']).optional() }) },
   responses: { 202: json(taskViewSchema, 'The task as it was.'), ...errors },
 })
 

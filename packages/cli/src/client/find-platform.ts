@@ -16,6 +16,15 @@ export interface FindOptions {
   token?: string | undefined
 }
 
+/** Checked before it is used: a typing error is no platform that does not answer. */
+function addressFrom(url: string): string {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url.replace(/\/+$/, '')
+  throw new CliError(`"${url}" is not the address of a platform`, {
+    exitCode: 2,
+    hint: 'Give one such as http://127.0.0.1:35639, with --url or CORRAL_URL.',
+  })
+}
+
 /** The running platform: named by flags or environment, else the one of the data directory. Undefined when none answers. */
 export async function findPlatform(
   options: FindOptions,
@@ -29,7 +38,7 @@ export async function findPlatform(
         exitCode: 2,
         hint: 'Give the token that `corral up` printed.',
       })
-    return { url: url.replace(/\/+$/, ''), token }
+    return { url: addressFrom(url), token }
   }
   const ready = readReady(directoryOf(options, env))
   return ready && (await answers(ready.url)) ? ready : undefined

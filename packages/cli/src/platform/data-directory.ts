@@ -212,7 +212,13 @@ export interface ReadyRecord {
 export function readReady(directory: DataDirectory): ReadyRecord | undefined {
   try {
     return JSON.parse(readFileSync(directory.readyFile, 'utf8')) as ReadyRecord
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES')
+      throw new CliError(`${directory.path} belongs to another user`, {
+        exitCode: 3,
+        hint: 'Use that platform as its user, or over HTTP with --url and --token; or give a --data-dir of your own.',
+        cause: error,
+      })
     // Absent or torn: nothing is ready.
     return undefined
   }

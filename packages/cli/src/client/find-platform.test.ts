@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { findPlatform } from './find-platform.js'
+
+it.each(['nonsense', 'localhost:8080', 'ftp://files.example.com', 'http://'])(
+  'says that %s is no address, instead of that it does not answer',
+  async (url) => {
+    await expect(findPlatform({ url, token: 'x' }, {})).rejects.toMatchObject({
+      exitCode: 2,
+      message: `"${url}" is not the address of a platform`,
+    })
+  },
+)
+
+it('takes an address with or without a path, and the last slash away', async () => {
+  expect(await findPlatform({ url: 'https://corral.example.com/api/', token: 'x' }, {})).toEqual({
+    url: 'https://corral.example.com/api',
+    token: 'x',
+  })
+})
