@@ -210,7 +210,7 @@ describe('corral env', () => {
     const checked = await platform.corral(['env', 'validate', repo.path, '--json'])
     expect(JSON.parse(checked.stdout)).toMatchObject({
       valid: true,
-      environment: { setup: 'npm ci\ngo mod download', path: ['node_modules/.bin'] },
+      environment: { setup: expect.stringMatching(/^npm ci\ngo mod download\n/), path: ['node_modules/.bin'] },
     })
     const again = await platform.corral(['env', 'init', repo.path])
     expect(again.code).toBe(1)
