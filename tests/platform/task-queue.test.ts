@@ -90,7 +90,7 @@ it('S4-P4.4: of the waiting tasks the one with the highest priority goes first, 
   const ended = await Promise.all([raised, high, plain].map((id) => platform.api.untilEnded(id)))
   const starts = ended.map(({ times }) => Date.parse(times?.provisioning_at ?? ''))
   expect(starts).toEqual([...starts].sort((left, right) => left - right))
-  expect(ended.map(({ priority }) => priority)).toEqual([9, 5, undefined])
+  expect(ended.map(({ priority }) => priority)).toEqual([9, 5, 0])
 })
 
 it('S4-P4.4: a priority that is none is refused and starts nothing', async () => {
