@@ -89,10 +89,10 @@ describe('CRD manifests', () => {
     expect(alpha?.properties).not.toHaveProperty('operatingMode')
   })
 
-  it('make a task immutable but for cancelRequested, keepSandbox, decision, messages and answers', () => {
+  it('make a task immutable but for cancelRequested, keepSandbox, priority, decision, messages and answers', () => {
     const schema = crd('cluster', 'agenttasks').spec.versions.map(specSchema)[0]
     const immutable = schema?.['x-kubernetes-validations']?.map((rule) => rule.message?.split(' ')[0]).sort()
-    const mutable = ['cancelRequested', 'keepSandbox', 'decision', 'messages', 'answers']
+    const mutable = ['cancelRequested', 'keepSandbox', 'priority', 'decision', 'messages', 'answers']
     expect(immutable).toEqual(
       Object.keys(schema?.properties ?? {})
         .filter((name) => !mutable.includes(name))
