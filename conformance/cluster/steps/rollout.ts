@@ -1,5 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { runCorral, waitUntil } from '@corral/testing'
 import type { Cluster } from '../harness/cluster.js'
 import type { Step } from '../harness/report.js'
@@ -222,7 +224,7 @@ export function uninstallSteps(cluster: Cluster, helm: Helm): Step[] {
       },
     },
     {
-      title: 'where the server is gone first, corral server drain lets the namespace go',
+      title: 'where the server is gone first, corral server drain lets all that corral install made go, the kinds too',
       async run() {
         await cluster.connect()
         const repo = await cluster.repository()
@@ -242,7 +244,21 @@ export function uninstallSteps(cluster: Cluster, helm: Helm): Step[] {
         ]
         const { code, stdout, stderr } = await runCorral(drain, { env: { ...process.env }, timeoutMs: 240_000 })
         equal(code, 0, `${stdout}${stderr}`)
-        await kubectl('delete', 'namespace', namespace, '--timeout=240s')
+        const installed = ['install', '--kubeconfig', cluster.kubeconfig, '--namespace', namespace, '--dry-run']
+        const objects = await runCorral(installed, { env: { ...process.env, HOME: cluster.directory } })
+        equal(objects.code, 0, objects.stderr)
+        const file = join(cluster.directory, 'installed.yaml')
+        writeFileSync(file, objects.stdout)
+        await kubectl('delete', '--ignore-not-found', '--timeout=240s', '-f', file)
+        match((await cluster.call('get', 'namespace', namespace)).stderr, /NotFound/)
+        const left = await kubectl('get', 'clusterroles,clusterrolebindings,crds', '-o', 'name')
+        equal(
+          left
+            .split('\n')
+            .filter((line) => /corral/.test(line))
+            .join(),
+          '',
+        )
         return undefined
       },
     },
