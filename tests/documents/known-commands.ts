@@ -28,7 +28,8 @@ export function problemOf(words: readonly string[], root: string, { whole }: { w
   if (program === 'kubectl')
     return rest
       .find(
-        (word, index) => /^(-f|--filename|--patch-file)$/.test(rest[index - 1] ?? '') && !existsSync(join(root, word)),
+        (word, index) =>
+          /^(-f|--filename|--patch-file)$/.test(rest[index - 1] ?? '') && word !== '-' && !existsSync(join(root, word)),
       )
       ?.concat(' does not exist')
   return undefined
