@@ -161,7 +161,7 @@ async function createOnce(
 
 /**
  * Lets a request that makes something come to its answer when its caller gives up: cut off on its way it may be carried out
- * all the same, and nobody would know of what it made. The caller's own signal ends what comes next.
+ * all the same, and what it made would stay behind. The caller's own signal ends what comes next.
  */
 async function outlasting<T>(
   signal: AbortSignal | undefined,

@@ -55,7 +55,7 @@ export function addSandboxCommand(program: Command): void {
     .option('--ttl <duration>', 'end it by itself after this long', parseDurationSeconds)
     .action(
       async (name: string | undefined, options: SandboxOptions & { pool: string; template?: string; ttl?: number }) => {
-        // Of a variable that is not set: a sandbox under a name nobody knows would go unnoticed.
+        // A variable that is not set: the sandbox would get a made-up name that the script does not know.
         if (name === '') throw new CliError('the name of a sandbox must not be empty', { exitCode: 2 })
         await using client = await sandboxClient(options)
         const created = await client.sandboxes.create({

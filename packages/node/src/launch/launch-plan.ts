@@ -42,7 +42,7 @@ export interface LaunchInput {
 /** Where HOME lies inside every pod. */
 export const homeDirectory = '/home/agent'
 /**
- * The last two are on nobody's PATH by themselves: where Go's own installation goes, and where programs go that package managers
+ * Without the last two these programs would not be found: where Go's own installation goes, and where programs go that package managers
  * install for one user.
  */
 const systemPath = [

@@ -10,7 +10,7 @@ const probeTimeoutMs = 10_000
 const maxProbeBytes = 64 * 1024
 /** A container without a readiness probe is Ready before the program in it listens. */
 const startsWithinMs = 15_000
-/** The same where nobody named a runtime: what runs nothing at all should be told so soon. */
+/** The same where the caller named no runtime: a pod without one is to be found out soon. */
 const mayStartWithinMs = 5_000
 const askAgainMs = 50
 
