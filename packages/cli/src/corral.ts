@@ -1,6 +1,7 @@
 import { CorralError } from '@corral/protocol'
 import { CommanderError } from 'commander'
 import { CliError, cliErrorOf } from './cli-error.js'
+import { clusterHint } from './output/cluster-hint.js'
 import { pc } from './output/colors.js'
 import { buildProgram } from './program.js'
 
@@ -12,21 +13,17 @@ async function main(): Promise<void> {
   }
 }
 
-/** The next move without a cluster to talk to. The packages that find this out do not know this command line. */
-const clusterHint = 'Start a platform with `corral up`, name its --data-dir, or give a cluster with --kubeconfig.'
-
 /** One line and the next move; a stack only for what should not happen. */
 function report(thrown: unknown): number {
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
   const error = thrown instanceof CorralError ? cliErrorOf(thrown) : thrown
   const { message, code, ...known } = error as { message?: string; hint?: string; code?: string }
-  const cause = (thrown as { code?: string }).code
-  const hasNoCluster = cause === 'KubeConfigNotFound' || cause === 'KubeConfigInvalid'
+  const ofCluster = clusterHint(thrown)
   // Before the hint of the error table, which does not know this command line.
-  const hint = hasNoCluster ? clusterHint : known.hint
+  const hint = ofCluster ?? known.hint
   if (error instanceof CliError || code !== undefined) {
     process.stderr.write(`${pc.red('corral:')} ${message}\n${hint ? `${pc.yellow('hint:')} ${hint}\n` : ''}`)
-    return hasNoCluster ? 3 : error instanceof CliError ? error.exitCode : 1
+    return ofCluster ? 3 : error instanceof CliError ? error.exitCode : 1
   }
   process.stderr.write(`${pc.red('corral:')} ${error instanceof Error ? error.stack : String(error)}\n`)
   return 1

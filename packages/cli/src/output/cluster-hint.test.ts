@@ -1,0 +1,18 @@
+import { KubeError } from '@corral/resources'
+import { expect, it } from 'vitest'
+import { clusterHint } from './cluster-hint.js'
+
+it.each<[sentence: string, thrown: unknown, hint: RegExp | undefined]>([
+  ['a kubeconfig that is not there', Object.assign(new Error('x'), { code: 'KubeConfigNotFound' }), /corral up/],
+  ['a server that refuses connections', new KubeError('ConnectionLost', 'x'), /No API server answers.*--context/],
+  ['a server that does not answer', new KubeError('Timeout', 'x'), /does not answer in time/],
+  ['a certificate of another authority', new KubeError('CertificateInvalid', 'x'), /certificate-authority/],
+  ['credentials that ended', new KubeError('Unauthorized', 'x'), /Sign in again/],
+  ['a right that is missing', new KubeError('Forbidden', 'x'), /lacks that right/],
+  ['an object that is not there', new KubeError('NotFound', 'x'), undefined],
+  ['a connection that is none to a cluster', Object.assign(new Error('x'), { code: 'ConnectionLost' }), undefined],
+  ['a mistake in the program', new TypeError('x'), undefined],
+])('%s', (_, thrown, hint) => {
+  if (hint) expect(clusterHint(thrown)).toMatch(hint)
+  else expect(clusterHint(thrown)).toBeUndefined()
+})
