@@ -1,3 +1,4 @@
+import { isFullSize } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Cell, NetworkReport } from '../../packages/node/src/isolation/isolation.js'
 import {
@@ -15,7 +16,7 @@ const variants: { variant: Variant; isHere: boolean }[] = [
 ]
 
 const guardMs = 240_000
-const names = process.env.CORRAL_TEST_SIZE === 'full' ? 2000 : 200
+const names = isFullSize ? 2000 : 200
 
 /** Asks the pod's resolver for names given as lists of labels; says how each was answered: an address, or a code. */
 const asking = (questions: readonly (readonly string[])[]): string => `node -e '

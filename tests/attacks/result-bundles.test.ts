@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bubblewrapIsolation } from '@corral/node'
+import { isFullSize } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type Confine,
@@ -339,7 +340,7 @@ describe.each(confinements())('what a sandbox sends as its result, read by git $
 function confinements(): { name: string; confine: Confine; rows: typeof attacks }[] {
   const direct = { name: 'with limits of the process', confine: unconfined, rows: attacks }
   if (!hasNamespaces()) return [direct]
-  const rows = process.env.CORRAL_TEST_SIZE === 'full' ? attacks : attacks.slice(0, 3)
+  const rows = isFullSize ? attacks : attacks.slice(0, 3)
   return [direct, { name: 'in namespaces of its own', confine: inNamespaces, rows }]
 }
 

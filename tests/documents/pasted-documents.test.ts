@@ -5,6 +5,7 @@ import {
   findKubectl,
   type HostSnapshot,
   hostSnapshot,
+  isFullSize,
   leftoversOf,
   type TemporaryDirectory,
   temporaryDirectory,
@@ -18,10 +19,9 @@ import { before, beforeHelp, missingFor, placeholders, standIns } from './stand-
 
 const root = join(import.meta.dirname, '../..')
 const used = new Set<object>()
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 /** What a new user reads first; the rest in full size, as CI runs it. */
 const pages = pagesToPaste(root)
-  .filter((page) => isFull || page === 'README.md')
+  .filter((page) => isFullSize || page === 'README.md')
   .filter((page) => {
     const missing = missingFor(page)
     if (missing.length > 0) process.stderr.write(`${page} is left out: this machine has no ${missing.join(', ')}\n`)
@@ -64,7 +64,7 @@ describe.skipIf(findKubectl() === undefined)('printed commands, pasted (needs ku
     expect(failuresOf(pasted)).toEqual([])
   })
 
-  if (isFull) {
+  if (isFullSize) {
     it('examples of --help and what hints tell to do, in a repository, with a platform that runs', async () => {
       const groups = new Map<string, PrintedCommand[]>()
       for (const each of [...helpExamples(), ...pasteable(printedHints(root))]) {

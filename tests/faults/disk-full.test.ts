@@ -1,3 +1,4 @@
+import { isFullSize } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type End, type FaultBench, openFaultBench, problemsOf, type Stage, stages } from './fault-bench.js'
 
@@ -5,7 +6,7 @@ import { type End, type FaultBench, openFaultBench, problemsOf, type Stage, stag
 vi.setConfig({ testTimeout: 1_800_000, hookTimeout: 600_000 })
 
 const mayMount = process.getuid?.() === 0 && process.platform === 'linux'
-const cells: readonly Stage[] = process.env.CORRAL_TEST_SIZE === 'full' ? stages : ['pushing']
+const cells: readonly Stage[] = isFullSize ? stages : ['pushing']
 
 /** What a user gets whose task was at this stage: never less than was on disk, and a name for what went wrong. */
 function possibleEnds(stage: Stage): End[] {

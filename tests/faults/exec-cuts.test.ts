@@ -6,10 +6,10 @@ import { AgentSandboxClient, type SandboxHandle } from '@corral/agent-sandbox-sd
 import { createDaemon, type Daemon, type DaemonServer, serveDaemon } from '@corral/daemon'
 import { inProcessKubeClient } from '@corral/kube'
 import { silentLogger, systemClock } from '@corral/ports'
+import { isFullSize } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
-const execs = isFull ? 1_000 : 40
+const execs = isFullSize ? 1_000 : 40
 const sandboxPath = '/apis/agents.x-k8s.io/v1beta1/namespaces/default/sandboxes/box'
 const podPath = '/api/v1/namespaces/default/pods/box'
 

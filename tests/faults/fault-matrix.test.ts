@@ -1,3 +1,4 @@
+import { isFullSize } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import {
   expectedEnd,
@@ -29,20 +30,16 @@ const freshMs: number[] = []
 
 /** Each fault once at the stage where most is at stake, and the rest of the ways into them. */
 const few: [Fault, Stage][] = [
-  ['SIGTERM', 'claiming'],
   ['SIGTERM', 'agent running'],
   ['main and cradle', 'queued'],
-  ['cradle', 'set-up'],
   ['cradle', 'agent running'],
   ['daemon', 'set-up'],
   ['bwrap', 'agent running'],
-  ['main and cradle', 'waiting'],
   ['remote away', 'pushing'],
 ]
 const all = faults.flatMap((fault) => stages.map((stage): [Fault, Stage] => [fault, stage]))
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 /** In the small size the task of the next row is the fresh one that must succeed. */
-const cells = isFull ? all : few
+const cells = isFullSize ? all : few
 
 describe('whatever dies, nothing that was on disk is lost and nothing runs twice', () => {
   it.each(cells)('%s dies under a task that is %s', async (fault, stage) => {
@@ -54,7 +51,7 @@ describe('whatever dies, nothing that was on disk is lost and nothing runs twice
     bench.server.setAway(false)
     expect(await problemsOf(bench, await bench.platform.api.untilEnded(id), [promised])).toEqual([])
 
-    if (isFull || cells.at(-1)?.join() === [fault, stage].join()) {
+    if (isFullSize || cells.at(-1)?.join() === [fault, stage].join()) {
       const beganAt = performance.now()
       const fresh = await bench.platform.api.untilEnded(await bench.create())
       freshMs.push(performance.now() - beganAt)

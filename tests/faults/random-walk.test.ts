@@ -1,3 +1,4 @@
+import { isFullSize } from '@corral/testing'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import {
   type End,
@@ -13,8 +14,7 @@ import {
 // Real processes on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 3_600_000, hookTimeout: 600_000 })
 
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
-const size = isFull ? { rounds: 200, tasks: 10 } : { rounds: 1, tasks: 3 }
+const size = isFullSize ? { rounds: 200, tasks: 10 } : { rounds: 1, tasks: 3 }
 /** Told by a failure, so that the same walk can be taken again. */
 const seed = Number(process.env.CORRAL_TEST_SEED ?? Date.now() % 1_000_000)
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { AgentTasks, Events } from '@corral/resources'
 import {
   gitRepository,
+  isFullSize,
   type PlatformProcess,
   startPlatformProcess,
   type TemporaryDirectory,
@@ -94,33 +95,35 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
   })
 
-  it('of the whole platform by other files: a start says how much is missing and what takes the space', async () => {
-    await startOn('.', '64m', '0711')
-    expect(await platform.stop()).toBe(0)
-    const filler = join(platform.dataDir, 'mirrors', 'filler')
-    expect(() => writeFileSync(filler, Buffer.alloc(70 * 2 ** 20))).toThrow('ENOSPC')
-    rmSync(join(platform.dataDir, 'reserve'), { force: true })
-    expect(() => writeFileSync(`${filler}-2`, Buffer.alloc(10 * 2 ** 20))).toThrow('ENOSPC')
-    await expect(platform.restart()).rejects.toThrow(/the disk of .* is full: 0\.\d MiB free, a start needs/)
-    expect(platform.output()).toMatch(/Free space on that disk; the data directory holds mirrors \d+ MiB/)
-    rmSync(filler)
-    rmSync(`${filler}-2`)
-    await platform.restart()
-    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
-  })
+  if (isFullSize)
+    it('of the whole platform by other files: a start says how much is missing and what takes the space', async () => {
+      await startOn('.', '64m', '0711')
+      expect(await platform.stop()).toBe(0)
+      const filler = join(platform.dataDir, 'mirrors', 'filler')
+      expect(() => writeFileSync(filler, Buffer.alloc(70 * 2 ** 20))).toThrow('ENOSPC')
+      rmSync(join(platform.dataDir, 'reserve'), { force: true })
+      expect(() => writeFileSync(`${filler}-2`, Buffer.alloc(10 * 2 ** 20))).toThrow('ENOSPC')
+      await expect(platform.restart()).rejects.toThrow(/the disk of .* is full: 0\.\d MiB free, a start needs/)
+      expect(platform.output()).toMatch(/Free space on that disk; the data directory holds mirrors \d+ MiB/)
+      rmSync(filler)
+      rmSync(`${filler}-2`)
+      await platform.restart()
+      expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+    })
 
-  it('of the sandboxes ends the task as DiskFull; the platform goes on', async () => {
-    await startOn('pods', '24m', '0711')
-    const full = await run('head -c 60000000 /dev/urandom > big.bin')
-    expect({ ...full.cause, status: full.status }).toMatchObject({ status: 'FAILED', code: 'DiskFull' })
-    expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
-    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
-  })
+  if (isFullSize)
+    it('of the sandboxes ends the task as DiskFull; the platform goes on', async () => {
+      await startOn('pods', '24m', '0711')
+      const full = await run('head -c 60000000 /dev/urandom > big.bin')
+      expect({ ...full.cause, status: full.status }).toMatchObject({ status: 'FAILED', code: 'DiskFull' })
+      expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
+      expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+    })
 
   const onlySandboxes = { of: 'the sandboxes', part: 'pods', size: '24m', fills: 'head -c 60000000 /dev/urandom > big' }
   it.each([
     { of: 'the whole platform', part: '.', size: '220m', fills: 'head -c 400000000 /dev/zero > big; sleep 600' },
-    ...(process.env.CORRAL_TEST_SIZE === 'full' ? [onlySandboxes] : []),
+    ...(isFullSize ? [onlySandboxes] : []),
   ])('of $of, met by an environment’s build: DiskFull, nothing is left of it, the next build works', async (disk) => {
     await startOn(disk.part, disk.size, '0711')
     const repo = await gitRepository(join(scratch.path, 'built'), {
@@ -144,37 +147,39 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     expect(events).toContain(disk.part === '.' ? 'set up already: snapshot' : 'cross-device link')
   })
 
-  it('of the sandboxes is said of the pod that waits for room, which starts once there is some', async () => {
-    await startOn('pods', '24m', '0711')
-    const filler = join(mounted!, 'filler')
-    const fill = (): void => expect(() => writeFileSync(filler, Buffer.alloc(25 * 2 ** 20))).toThrow('ENOSPC')
-    fill()
-    const id = await create('echo small > small.txt')
-    const kube = await platform.kube()
-    await waitUntil('an event says it', async () => {
-      const { items } = await kube.list(Events, { namespace: 'corral' })
-      return items.some(
-        ({ reason, message }) => reason === 'FailedCreatePodSandBox' && /disk.*full/.test(message ?? ''),
-      )
+  if (isFullSize)
+    it('of the sandboxes is said of the pod that waits for room, which starts once there is some', async () => {
+      await startOn('pods', '24m', '0711')
+      const filler = join(mounted!, 'filler')
+      const fill = (): void => expect(() => writeFileSync(filler, Buffer.alloc(25 * 2 ** 20))).toThrow('ENOSPC')
+      fill()
+      const id = await create('echo small > small.txt')
+      const kube = await platform.kube()
+      await waitUntil('an event says it', async () => {
+        const { items } = await kube.list(Events, { namespace: 'corral' })
+        return items.some(
+          ({ reason, message }) => reason === 'FailedCreatePodSandBox' && /disk.*full/.test(message ?? ''),
+        )
+      })
+      rmSync(filler)
+      expect(await platform.api.untilEnded(id)).toMatchObject({ status: 'SUCCEEDED' })
+      fill()
+      await create('sleep 60')
+      expect(await platform.stop()).toBe(0)
     })
-    rmSync(filler)
-    expect(await platform.api.untilEnded(id)).toMatchObject({ status: 'SUCCEEDED' })
-    fill()
-    await create('sleep 60')
-    expect(await platform.stop()).toBe(0)
-  })
 
-  it('of the task records ends the task as DiskFull, with its record; the platform goes on', async () => {
-    await startOn('tasks', '2m', '0700')
-    const full = await run('head -c 8000000 /dev/urandom | base64; echo done > done.txt')
-    expect(full).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' } })
-    expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
-    const { metadata } = await (await platform.kube()).get(AgentTasks, { namespace: 'corral', name: full.id })
-    const directory = join(platform.dataDir, 'tasks', metadata.uid)
-    // Where not even the last event found room, who follows is let go all the same.
-    truncateSync(join(directory, 'events.ndjson'))
-    expect(await platform.api.allEvents(full.id, { follow: true })).toEqual([])
-    rmSync(directory, { recursive: true })
-    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
-  })
+  if (isFullSize)
+    it('of the task records ends the task as DiskFull, with its record; the platform goes on', async () => {
+      await startOn('tasks', '2m', '0700')
+      const full = await run('head -c 8000000 /dev/urandom | base64; echo done > done.txt')
+      expect(full).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' } })
+      expect((await platform.api.request('GET', '/readyz')).status).toBe(200)
+      const { metadata } = await (await platform.kube()).get(AgentTasks, { namespace: 'corral', name: full.id })
+      const directory = join(platform.dataDir, 'tasks', metadata.uid)
+      // Where not even the last event found room, who follows is let go all the same.
+      truncateSync(join(directory, 'events.ndjson'))
+      expect(await platform.api.allEvents(full.id, { follow: true })).toEqual([])
+      rmSync(directory, { recursive: true })
+      expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+    })
 })

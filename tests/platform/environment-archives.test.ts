@@ -8,6 +8,7 @@ import {
   corralProgram,
   type GitFixture,
   gitRepository,
+  isFullSize,
   type TaskApi,
   type TemporaryDirectory,
   taskApi,
@@ -124,39 +125,42 @@ echo cached > ~/cache/module/file; chmod 444 ~/cache/module/file; chmod 555 ~/ca
     expect(later.said).not.toContain('new')
   })
 
-  it('is found again by a server that was killed and started anew', async () => {
-    server.child.kill('SIGKILL')
-    await server.ended
-    await startServer()
-    const later = await run(repo, look)
-    expect([stampIn(later.said), later.setup], later.all).toEqual([stampIn(first.said), ''])
-  })
-
-  it('is brought up to date in the task where lock files differ, and built anew', async () => {
-    writeFileSync(join(repo.path, 'package-lock.json'), '{"n": 2}')
-    await repo.git('commit', '-qam', 'another lock file')
-    const updated = await run(repo, `${look}; cat deps/updated`)
-    expect(updated.setup).toContain('{"n": 2}')
-    expect(stampIn(updated.said)).toBe(stampIn(first.said))
-    await waitUntil('the second snapshot', async () => (await environments())[0]?.snapshots.length === 2)
-    const fresh = await run(repo, `${look}; ls deps`)
-    expect(fresh.setup).toBe('')
-    expect([stampIn(fresh.said) === stampIn(first.said), fresh.said.includes('updated')]).toEqual([false, false])
-  })
-
-  it('with a directory that cannot be read is set up in every task, which names it', async () => {
-    const closed = `${install}; mkdir deps/closed; chmod 000 deps/closed`
-    const other = await gitRepository(at('closed'), {
-      ...ignoring,
-      '.corral/environment.yaml': environmentFile(closed),
+  if (isFullSize)
+    it('is found again by a server that was killed and started anew', async () => {
+      server.child.kill('SIGKILL')
+      await server.ended
+      await startServer()
+      const later = await run(repo, look)
+      expect([stampIn(later.said), later.setup], later.all).toEqual([stampIn(first.said), ''])
     })
-    const { task, setup, all } = await run(other, look)
-    expect(task, all).toMatchObject({ status: 'SUCCEEDED', outcome: 'no_changes' })
-    expect(setup).toContain('installing')
-    expect(task.warnings).toContainEqual(
-      expect.objectContaining({ code: 'SnapshotNotUsed', message: expect.stringContaining('/repo/deps/closed') }),
-    )
-  })
+
+  if (isFullSize)
+    it('is brought up to date in the task where lock files differ, and built anew', async () => {
+      writeFileSync(join(repo.path, 'package-lock.json'), '{"n": 2}')
+      await repo.git('commit', '-qam', 'another lock file')
+      const updated = await run(repo, `${look}; cat deps/updated`)
+      expect(updated.setup).toContain('{"n": 2}')
+      expect(stampIn(updated.said)).toBe(stampIn(first.said))
+      await waitUntil('the second snapshot', async () => (await environments())[0]?.snapshots.length === 2)
+      const fresh = await run(repo, `${look}; ls deps`)
+      expect(fresh.setup).toBe('')
+      expect([stampIn(fresh.said) === stampIn(first.said), fresh.said.includes('updated')]).toEqual([false, false])
+    })
+
+  if (isFullSize)
+    it('with a directory that cannot be read is set up in every task, which names it', async () => {
+      const closed = `${install}; mkdir deps/closed; chmod 000 deps/closed`
+      const other = await gitRepository(at('closed'), {
+        ...ignoring,
+        '.corral/environment.yaml': environmentFile(closed),
+      })
+      const { task, setup, all } = await run(other, look)
+      expect(task, all).toMatchObject({ status: 'SUCCEEDED', outcome: 'no_changes' })
+      expect(setup).toContain('installing')
+      expect(task.warnings).toContainEqual(
+        expect.objectContaining({ code: 'SnapshotNotUsed', message: expect.stringContaining('/repo/deps/closed') }),
+      )
+    })
 
   it('whose set-up fails says what it can reach here', async () => {
     const broken = await gitRepository(at('broken'), { '.corral/environment.yaml': environmentFile('exit 7') })
@@ -165,34 +169,39 @@ echo cached > ~/cache/module/file; chmod 444 ~/cache/module/file; chmod 555 ~/ca
     expect(task.cause?.hint).toContain('this cluster has no package mirror')
   })
 
-  it('that cannot be kept is set up in every task, which says why', async () => {
-    server.child.kill('SIGTERM')
-    await server.ended
-    await startServer('--snapshot-budget', '1K')
-    const other = await gitRepository(at('other'), {
-      ...ignoring,
-      '.corral/environment.yaml': environmentFile(install),
+  if (isFullSize)
+    it('that cannot be kept is set up in every task, which says why', async () => {
+      server.child.kill('SIGTERM')
+      await server.ended
+      await startServer('--snapshot-budget', '1K')
+      const other = await gitRepository(at('other'), {
+        ...ignoring,
+        '.corral/environment.yaml': environmentFile(install),
+      })
+      for (const round of [1, 2]) {
+        const task = await run(other, look)
+        expect(task.task, task.all).toMatchObject({ status: 'SUCCEEDED', outcome: 'no_changes' })
+        expect(task.setup, `round ${round}`).toContain('installing')
+        expect(task.task.warnings).toContainEqual(
+          expect.objectContaining({ code: 'SnapshotNotUsed', message: expect.stringContaining('--snapshot-budget') }),
+        )
+      }
     })
-    for (const round of [1, 2]) {
-      const task = await run(other, look)
-      expect(task.task, task.all).toMatchObject({ status: 'SUCCEEDED', outcome: 'no_changes' })
-      expect(task.setup, `round ${round}`).toContain('installing')
-      expect(task.task.warnings).toContainEqual(
-        expect.objectContaining({ code: 'SnapshotNotUsed', message: expect.stringContaining('--snapshot-budget') }),
-      )
-    }
-  })
 
-  it('is not built at all where nothing may be kept', async () => {
-    server.child.kill('SIGTERM')
-    await server.ended
-    await startServer('--snapshot-budget', '0')
-    const other = await gitRepository(at('none'), { ...ignoring, '.corral/environment.yaml': environmentFile(install) })
-    const task = await run(other, look)
-    expect([task.task.status, task.task.warnings ?? []], task.all).toEqual(['SUCCEEDED', []])
-    expect(task.setup).toContain('installing')
-    expect((await environments()).filter((each) => each.repo === other.path)).toEqual([])
-  })
+  if (isFullSize)
+    it('is not built at all where nothing may be kept', async () => {
+      server.child.kill('SIGTERM')
+      await server.ended
+      await startServer('--snapshot-budget', '0')
+      const other = await gitRepository(at('none'), {
+        ...ignoring,
+        '.corral/environment.yaml': environmentFile(install),
+      })
+      const task = await run(other, look)
+      expect([task.task.status, task.task.warnings ?? []], task.all).toEqual(['SUCCEEDED', []])
+      expect(task.setup).toContain('installing')
+      expect((await environments()).filter((each) => each.repo === other.path)).toEqual([])
+    })
 })
 
 function freePort(): Promise<number> {

@@ -5,6 +5,7 @@ import { Environments } from '@corral/resources'
 import {
   type GitFixture,
   gitRepository,
+  isFullSize,
   type PlatformProcess,
   startPlatformProcess,
   type TemporaryDirectory,
@@ -107,32 +108,39 @@ describe('an environment', () => {
     expect(fresh.said).not.toContain('updated')
   })
 
-  it('of a set-up that removes .git ends the task and says so', async () => {
-    const repo = await repository({ '.corral/environment.yaml': file('rm -rf .git; mkdir deps') })
-    const { task, all } = await run(repo, 'true')
-    expect(task, all).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
-    expect(task.cause?.message).toBe('set-up removed .git of the repository')
-  })
+  if (isFullSize)
+    it('of a set-up that removes .git ends the task and says so', async () => {
+      const repo = await repository({ '.corral/environment.yaml': file('rm -rf .git; mkdir deps') })
+      const { task, all } = await run(repo, 'true')
+      expect(task, all).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
+      expect(task.cause?.message).toBe('set-up removed .git of the repository')
+    })
 
-  it('belongs to its branch: what another branch built is not seen', async () => {
-    const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(install) })
-    await repo.git('branch', 'other')
-    const main = await run(repo, look)
-    const other = await run(repo, look, { base_branch: 'other' })
-    expect(stampIn(other.said)).toBeDefined()
-    expect(stampIn(other.said)).not.toBe(stampIn(main.said))
-  })
+  if (isFullSize)
+    it('belongs to its branch: what another branch built is not seen', async () => {
+      const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(install) })
+      await repo.git('branch', 'other')
+      const main = await run(repo, look)
+      const other = await run(repo, look, { base_branch: 'other' })
+      expect(stampIn(other.said)).toBeDefined()
+      expect(stampIn(other.said)).not.toBe(stampIn(main.said))
+    })
 
-  it.each<{ how: string; request: Partial<CreateTaskRequest>; says: string }>([
-    { how: 'brings its own set-up', request: { setup: 'echo mine; mkdir deps; echo mine > deps/stamp' }, says: 'mine' },
-    { how: 'says so', request: { use_snapshot: false }, says: 'installing' },
-  ])('a task that $how is set up from nothing', async ({ request, says }) => {
-    const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(install) })
-    const { task, setup } = await run(repo, 'cat deps/stamp', request)
-    expect(task).toMatchObject({ status: 'SUCCEEDED' })
-    expect(setup).toContain(says)
-    expect(await environments(repo)).toEqual([])
-  })
+  if (isFullSize)
+    it.each<{ how: string; request: Partial<CreateTaskRequest>; says: string }>([
+      {
+        how: 'brings its own set-up',
+        request: { setup: 'echo mine; mkdir deps; echo mine > deps/stamp' },
+        says: 'mine',
+      },
+      { how: 'says so', request: { use_snapshot: false }, says: 'installing' },
+    ])('a task that $how is set up from nothing', async ({ request, says }) => {
+      const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(install) })
+      const { task, setup } = await run(repo, 'cat deps/stamp', request)
+      expect(task).toMatchObject({ status: 'SUCCEEDED' })
+      expect(setup).toContain(says)
+      expect(await environments(repo)).toEqual([])
+    })
 
   it('whose set-up fails fails the task with its last lines, and can be looked at', async () => {
     const repo = await repository({ '.corral/setup': 'echo some words; touch ~/left-behind; exit 7\n' })
@@ -150,27 +158,28 @@ describe('an environment', () => {
     expect((await run(repo, 'true')).task).toMatchObject({ status: 'SUCCEEDED' })
   })
 
-  it('that leaves a secret or somebody else’s file is kept from nobody but not as a snapshot', async () => {
-    const value = 'hunter2-very-secret'
-    const repo = await repository({
-      ...ignoring,
-      '.corral/environment.yaml': file(
-        'echo "$TOKEN" > ~/.npmrc; mkdir deps',
-        'secrets: [{name: npm-left, env: TOKEN}]\n',
-      ),
+  if (isFullSize)
+    it('that leaves a secret or somebody else’s file is kept from nobody but not as a snapshot', async () => {
+      const value = 'hunter2-very-secret'
+      const repo = await repository({
+        ...ignoring,
+        '.corral/environment.yaml': file(
+          'echo "$TOKEN" > ~/.npmrc; mkdir deps',
+          'secrets: [{name: npm-left, env: TOKEN}]\n',
+        ),
+      })
+      await platform.corral(['secret', 'set', 'npm-left', '--data-dir', platform.dataDir], { stdin: value })
+      await corral(['env', 'grant', repo.path, '--secret', 'npm-left'])
+      for (const round of [1, 2]) {
+        const { task, all } = await run(repo, 'cat ~/.npmrc | wc -c; ls -d deps')
+        expect(task, `round ${round}`).toMatchObject({ status: 'SUCCEEDED' })
+        expect(JSON.stringify(task.warnings)).toContain('SecretFound: /home/agent/.npmrc')
+        expect(all).not.toContain(value)
+      }
+      expect(await environments(repo)).toMatchObject([
+        { built: false, build: { number: 1, cause: { code: 'SnapshotRefused' } } },
+      ])
     })
-    await platform.corral(['secret', 'set', 'npm-left', '--data-dir', platform.dataDir], { stdin: value })
-    await corral(['env', 'grant', repo.path, '--secret', 'npm-left'])
-    for (const round of [1, 2]) {
-      const { task, all } = await run(repo, 'cat ~/.npmrc | wc -c; ls -d deps')
-      expect(task, `round ${round}`).toMatchObject({ status: 'SUCCEEDED' })
-      expect(JSON.stringify(task.warnings)).toContain('SecretFound: /home/agent/.npmrc')
-      expect(all).not.toContain(value)
-    }
-    expect(await environments(repo)).toMatchObject([
-      { built: false, build: { number: 1, cause: { code: 'SnapshotRefused' } } },
-    ])
-  })
 })
 
 describe('no task’s work reaches a snapshot', () => {
@@ -206,22 +215,23 @@ describe('no task’s work reaches a snapshot', () => {
     expect(again.setup).toBe('')
   })
 
-  it('set-id bits, sockets and overlay marks that a build leaves are gone in tasks', async () => {
-    const script = [
-      'mkdir deps; cp /bin/true deps/tool; chmod 6755 deps/tool',
-      'python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'deps/socket\')"',
-      "mkdir deps/hidden; touch deps/hidden/file; python3 -c \"import os; os.setxattr('deps/hidden', 'user.overlay.opaque', b'y')\" || true",
-    ].join('\n')
-    const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(script) })
-    await run(repo, 'true')
-    const { task, said } = await run(
-      repo,
-      'stat -c %a deps/tool; ls deps deps/hidden; getfattr -d deps/hidden 2>/dev/null || true',
-    )
-    expect(task, said).toMatchObject({ status: 'SUCCEEDED' })
-    expect(said).toMatch(/755[\s\S]*hidden[\s\S]*file/)
-    expect(said).not.toMatch(/6755|socket|opaque/)
-  })
+  if (isFullSize)
+    it('set-id bits, sockets and overlay marks that a build leaves are gone in tasks', async () => {
+      const script = [
+        'mkdir deps; cp /bin/true deps/tool; chmod 6755 deps/tool',
+        'python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'deps/socket\')"',
+        "mkdir deps/hidden; touch deps/hidden/file; python3 -c \"import os; os.setxattr('deps/hidden', 'user.overlay.opaque', b'y')\" || true",
+      ].join('\n')
+      const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(script) })
+      await run(repo, 'true')
+      const { task, said } = await run(
+        repo,
+        'stat -c %a deps/tool; ls deps deps/hidden; getfattr -d deps/hidden 2>/dev/null || true',
+      )
+      expect(task, said).toMatchObject({ status: 'SUCCEEDED' })
+      expect(said).toMatch(/755[\s\S]*hidden[\s\S]*file/)
+      expect(said).not.toMatch(/6755|socket|opaque/)
+    })
 })
 
 describe('corral env', () => {
@@ -252,11 +262,12 @@ describe('corral env', () => {
     expect((await run(repo, look)).setup).toContain('installing')
   })
 
-  it('builds nothing where there is no set-up, names the part to build, and offers no shell', async () => {
-    const parts = 'version: 1\nparts: {web: {path: web, setup: mkdir deps}}\n'
-    const repo = await repository({ 'web/a.txt': '', '.corral/environment.yaml': parts })
-    const built = await corral(['env', 'build', repo.path])
-    expect(built).toMatchObject({ code: 1, stderr: expect.stringContaining('corral env build . --part web') })
-    expect(built.stderr).not.toContain('env shell')
-  })
+  if (isFullSize)
+    it('builds nothing where there is no set-up, names the part to build, and offers no shell', async () => {
+      const parts = 'version: 1\nparts: {web: {path: web, setup: mkdir deps}}\n'
+      const repo = await repository({ 'web/a.txt': '', '.corral/environment.yaml': parts })
+      const built = await corral(['env', 'build', repo.path])
+      expect(built).toMatchObject({ code: 1, stderr: expect.stringContaining('corral env build . --part web') })
+      expect(built.stderr).not.toContain('env shell')
+    })
 })

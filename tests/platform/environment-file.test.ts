@@ -3,6 +3,7 @@ import type { CreateTaskRequest, TaskView } from '@corral/protocol'
 import {
   type GitFixture,
   gitRepository,
+  isFullSize,
   type PlatformProcess,
   startPlatformProcess,
   type TemporaryDirectory,
@@ -106,19 +107,20 @@ describe('.corral/environment.yaml', () => {
     expect(await run(repo.path, 'true')).toMatchObject({ cause: { code: 'EnvironmentNotGranted' } })
   })
 
-  it('asks for more memory, is refused with the command to run, and is held to what it asked for', async () => {
-    const asks = 'version: 1\nresources: {memory: 5Gi}\n'
-    const repo = await repository({ '.corral/environment.yaml': asks })
-    const refused = await run(repo.path, 'true')
-    expect(refused).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentNotGranted' } })
-    const command = `env grant ${repo.path} --memory 5Gi`
-    expect(refused.cause?.hint).toContain(`corral ${command}`)
-    await platform.corral([...command.split(' '), '--data-dir', platform.dataDir])
-    const granted = await run(repo.path, 'true')
-    expect(granted).toMatchObject({ status: 'SUCCEEDED' })
-    const { events } = await eventsOf(granted)
-    expect(events).toContainEqual(expect.objectContaining({ detail: 'limits: memory=5Gi' }))
-  })
+  if (isFullSize)
+    it('asks for more memory, is refused with the command to run, and is held to what it asked for', async () => {
+      const asks = 'version: 1\nresources: {memory: 5Gi}\n'
+      const repo = await repository({ '.corral/environment.yaml': asks })
+      const refused = await run(repo.path, 'true')
+      expect(refused).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentNotGranted' } })
+      const command = `env grant ${repo.path} --memory 5Gi`
+      expect(refused.cause?.hint).toContain(`corral ${command}`)
+      await platform.corral([...command.split(' '), '--data-dir', platform.dataDir])
+      const granted = await run(repo.path, 'true')
+      expect(granted).toMatchObject({ status: 'SUCCEEDED' })
+      const { events } = await eventsOf(granted)
+      expect(events).toContainEqual(expect.objectContaining({ detail: 'limits: memory=5Gi' }))
+    })
 
   it.each([
     { of: 'memory', asks: 'memory: 256Mi', command: 'head -c 600M /dev/zero | tail -c 600M', code: 'OutOfMemory' },
@@ -130,15 +132,16 @@ describe('.corral/environment.yaml', () => {
     expect(task.cause?.message).toContain(asks.split(': ')[1])
   })
 
-  it('a build that takes more disk than it may ends as such, and leaves no snapshot', async () => {
-    const greedy = 'version: 1\nsetup: head -c 300M /dev/urandom > big; sleep 300\nresources: {disk: 64Mi}\n'
-    const repo = await repository({ '.corral/environment.yaml': greedy })
-    const task = await run(repo.path, 'true')
-    expect(task, JSON.stringify(task.cause)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskLimit' } })
-    const { stdout } = await platform.corral(['env', 'list', '--json', '--data-dir', platform.dataDir])
-    const { environments } = JSON.parse(stdout) as { environments: { repo: string; snapshots: unknown[] }[] }
-    expect(environments.find((each) => each.repo === repo.path)).toMatchObject({ snapshots: [] })
-  })
+  if (isFullSize)
+    it('a build that takes more disk than it may ends as such, and leaves no snapshot', async () => {
+      const greedy = 'version: 1\nsetup: head -c 300M /dev/urandom > big; sleep 300\nresources: {disk: 64Mi}\n'
+      const repo = await repository({ '.corral/environment.yaml': greedy })
+      const task = await run(repo.path, 'true')
+      expect(task, JSON.stringify(task.cause)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskLimit' } })
+      const { stdout } = await platform.corral(['env', 'list', '--json', '--data-dir', platform.dataDir])
+      const { environments } = JSON.parse(stdout) as { environments: { repo: string; snapshots: unknown[] }[] }
+      expect(environments.find((each) => each.repo === repo.path)).toMatchObject({ snapshots: [] })
+    })
 
   it('more than the machine has is told as such', async () => {
     const repo = await repository({ '.corral/environment.yaml': 'version: 1\nresources: {cpu: 900}\n' })
@@ -147,35 +150,40 @@ describe('.corral/environment.yaml', () => {
     expect(task.cause?.message).toContain('cpu 900 is more than the')
   })
 
-  it('names an image: refused until it was granted, then told to import it, then the root of task and build', async () => {
-    const image = 'version: 1\nimage: tiny:1\nsetup: cat /etc/marker > ~/seen\n'
-    const repo = await repository({ '.corral/environment.yaml': image })
-    const at = ['--data-dir', platform.dataDir]
-    const refused = await run(repo.path, 'true')
-    expect(refused).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentNotGranted' } })
-    expect(refused.cause?.hint).toContain(`corral env grant ${repo.path} --image tiny:1`)
-    await platform.corral(['env', 'grant', repo.path, '--image', 'tiny:1', ...at])
-    const missing = await run(repo.path, 'true')
-    expect(missing).toMatchObject({ status: 'FAILED', cause: { code: 'ToolMissing' } })
-    expect(missing.cause?.hint).toContain('corral image import tiny:1')
-    const bare = tinyRoot(join(scratch.path, 'bare'), { programs: ['sh', 'mkdir'], marker: 'bare' })
-    expect((await platform.corral(['image', 'import', 'tiny:1', bare, ...at])).stderr).toContain('tasks need bash, git')
-    const unable = await run(repo.path, 'true')
-    expect(unable).toMatchObject({ status: 'FAILED', cause: { code: 'ToolMissing' } })
-    expect(unable.cause?.message).toContain('the image tiny:1 cannot run a task: it has no bash, no git')
-    expect(unable.cause?.hint).toContain('corral image build tiny:1 --debian')
-    const archive = tinyRoot(scratch.path, { programs: inTinyRoot, librariesOf: ['node'], marker: 'tiny root' })
-    expect(await platform.corral(['image', 'import', 'tiny:1', archive, '--replace', ...at])).toMatchObject({ code: 0 })
-    expect((await platform.corral(['image', 'list', ...at])).stdout).toContain('tiny:1')
-    const task = await run(repo.path, 'cat ~/seen /etc/marker; ls /usr/bin | wc -l; echo done > made.txt')
-    const { events, said } = await eventsOf(task)
-    expect(task, JSON.stringify([task.cause, said])).toMatchObject({ status: 'SUCCEEDED' })
-    expect(said).toContain(`tiny roottiny root${inTinyRoot.length}`)
-    const details = events.flatMap((event) => (event.type === 'stage' ? [event.detail ?? ''] : []))
-    expect(details).toContainEqual(expect.stringMatching(/^set up already: snapshot/))
-    expect(details).toContain('root file system: tiny:1')
-    expect(await platform.corral(['image', 'rm', 'tiny:1', ...at])).toMatchObject({ code: 0 })
-  })
+  if (isFullSize)
+    it('names an image: refused until it was granted, then told to import it, then the root of task and build', async () => {
+      const image = 'version: 1\nimage: tiny:1\nsetup: cat /etc/marker > ~/seen\n'
+      const repo = await repository({ '.corral/environment.yaml': image })
+      const at = ['--data-dir', platform.dataDir]
+      const refused = await run(repo.path, 'true')
+      expect(refused).toMatchObject({ status: 'FAILED', cause: { code: 'EnvironmentNotGranted' } })
+      expect(refused.cause?.hint).toContain(`corral env grant ${repo.path} --image tiny:1`)
+      await platform.corral(['env', 'grant', repo.path, '--image', 'tiny:1', ...at])
+      const missing = await run(repo.path, 'true')
+      expect(missing).toMatchObject({ status: 'FAILED', cause: { code: 'ToolMissing' } })
+      expect(missing.cause?.hint).toContain('corral image import tiny:1')
+      const bare = tinyRoot(join(scratch.path, 'bare'), { programs: ['sh', 'mkdir'], marker: 'bare' })
+      expect((await platform.corral(['image', 'import', 'tiny:1', bare, ...at])).stderr).toContain(
+        'tasks need bash, git',
+      )
+      const unable = await run(repo.path, 'true')
+      expect(unable).toMatchObject({ status: 'FAILED', cause: { code: 'ToolMissing' } })
+      expect(unable.cause?.message).toContain('the image tiny:1 cannot run a task: it has no bash, no git')
+      expect(unable.cause?.hint).toContain('corral image build tiny:1 --debian')
+      const archive = tinyRoot(scratch.path, { programs: inTinyRoot, librariesOf: ['node'], marker: 'tiny root' })
+      expect(await platform.corral(['image', 'import', 'tiny:1', archive, '--replace', ...at])).toMatchObject({
+        code: 0,
+      })
+      expect((await platform.corral(['image', 'list', ...at])).stdout).toContain('tiny:1')
+      const task = await run(repo.path, 'cat ~/seen /etc/marker; ls /usr/bin | wc -l; echo done > made.txt')
+      const { events, said } = await eventsOf(task)
+      expect(task, JSON.stringify([task.cause, said])).toMatchObject({ status: 'SUCCEEDED' })
+      expect(said).toContain(`tiny roottiny root${inTinyRoot.length}`)
+      const details = events.flatMap((event) => (event.type === 'stage' ? [event.detail ?? ''] : []))
+      expect(details).toContainEqual(expect.stringMatching(/^set up already: snapshot/))
+      expect(details).toContain('root file system: tiny:1')
+      expect(await platform.corral(['image', 'rm', 'tiny:1', ...at])).toMatchObject({ code: 0 })
+    })
 
   it('of an agent’s own commit counts for nobody: a follow-up has the one of the base', async () => {
     const repo = await repository({ '.corral/environment.yaml': 'version: 1\nenv: {FROM: base}\n' })

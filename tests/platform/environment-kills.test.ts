@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Environment, Environments, SandboxClaims, type Stored, snapshotAnnotation } from '@corral/resources'
 import {
   gitRepository,
+  isFullSize,
   type PlatformProcess,
   startPlatformProcess,
   type TemporaryDirectory,
@@ -21,8 +22,6 @@ afterAll(async () => {
   await platform?.[Symbol.asyncDispose]()
   await scratch?.[Symbol.asyncDispose]()
 })
-
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 
 async function environmentOf(repo: string): Promise<Stored<Environment> | undefined> {
   const kube = await platform.kube()
@@ -75,7 +74,7 @@ const rows: Row[] = [
 
 describe('kill -9', () => {
   let count = 0
-  it.each(rows.filter(({ full }) => isFull || !full))(
+  it.each(rows.filter(({ full }) => isFullSize || !full))(
     'when $when: the task ends well, with one environment that later tasks get',
     async ({ moment, victim }) => {
       const repo = await gitRepository(join(scratch.path, `repo-${++count}`), {
@@ -106,17 +105,18 @@ describe('kill -9', () => {
     },
   )
 
-  it('while an environment is removed leaves nothing of it', async () => {
-    const repo = await gitRepository(join(scratch.path, 'pruned'), { '.corral/setup': 'touch ~/x\n' })
-    const request = { repo: repo.path, task: 'Look', agent: { name: 'command' as const, command: 'true' } }
-    expect(await platform.api.run(request)).toMatchObject({ status: 'SUCCEEDED' })
-    const { name } = (await environmentOf(repo.path))!.metadata
-    const kube = await platform.kube()
-    await kube.delete(Environments, { namespace: 'corral', name })
-    await platform.kill9()
-    await platform.restart()
-    await waitUntil('it to be gone', async () => (await environmentOf(repo.path)) === undefined)
-    expect(readdirSync(join(platform.dataDir, 'snapshots')).filter((each) => each.includes(name))).toEqual([])
-    expect(await platform.api.run(request)).toMatchObject({ status: 'SUCCEEDED' })
-  })
+  if (isFullSize)
+    it('while an environment is removed leaves nothing of it', async () => {
+      const repo = await gitRepository(join(scratch.path, 'pruned'), { '.corral/setup': 'touch ~/x\n' })
+      const request = { repo: repo.path, task: 'Look', agent: { name: 'command' as const, command: 'true' } }
+      expect(await platform.api.run(request)).toMatchObject({ status: 'SUCCEEDED' })
+      const { name } = (await environmentOf(repo.path))!.metadata
+      const kube = await platform.kube()
+      await kube.delete(Environments, { namespace: 'corral', name })
+      await platform.kill9()
+      await platform.restart()
+      await waitUntil('it to be gone', async () => (await environmentOf(repo.path)) === undefined)
+      expect(readdirSync(join(platform.dataDir, 'snapshots')).filter((each) => each.includes(name))).toEqual([])
+      expect(await platform.api.run(request)).toMatchObject({ status: 'SUCCEEDED' })
+    })
 })

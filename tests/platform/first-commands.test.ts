@@ -5,6 +5,7 @@ import {
   corralProgram,
   type GitFixture,
   gitRepository,
+  isFullSize,
   type ProgramResult,
   processesOf,
   runCorral,
@@ -166,54 +167,55 @@ it('completes commands and options in bash', () => {
   expect(complete('task', 'list', '--sta')).toBe('--status')
 })
 
-describe('`down` on a terminal', () => {
-  /** Runs it on a terminal of its own (util-linux `script`), and answers its question with these keys. */
-  const answered = async (
-    keys: string,
-    onWaiting = async (): Promise<void> => {},
-  ): Promise<[string, number | null]> => {
-    const words = [process.execPath, corralProgram, 'down'].map((word) => `'${word}'`).join(' ')
-    const terminal = spawn('script', ['-qfec', words, '/dev/null'], { env: environment(), cwd: repo.path })
-    let said = ''
-    terminal.stdout.on('data', (chunk: Buffer) => {
-      const before = said
-      said += chunk.toString()
-      const isNew = (text: string): boolean => said.includes(text) && !before.includes(text)
-      if (isNew('[w/l/c/N] ')) terminal.stdin.write(keys)
-      if (isNew('waiting for 1 task')) void onWaiting()
-    })
-    const code = await new Promise<number | null>((resolve) => terminal.once('close', resolve))
-    return [said.replaceAll('\r', ''), code]
-  }
-  const isUp = async (): Promise<boolean> => (await corral(['status'])).code === 0
-
-  it('offers to wait, leave or cancel, and does nothing without a choice', async () => {
-    const id = idOf(await corral(['task', 'create', 'x', '--command', 'sleep 600']))
-    for (const keys of ['\n', 'q\n', '\u0003', '\u0004']) {
-      const [said, code] = await answered(keys)
-      expect([said, code]).toEqual([expect.stringMatching(/\nnothing was ended\n$/), 0])
-      expect(said).toContain(`1 task not ended:\n  ${id}`)
+if (isFullSize)
+  describe('`down` on a terminal', () => {
+    /** Runs it on a terminal of its own (util-linux `script`), and answers its question with these keys. */
+    const answered = async (
+      keys: string,
+      onWaiting = async (): Promise<void> => {},
+    ): Promise<[string, number | null]> => {
+      const words = [process.execPath, corralProgram, 'down'].map((word) => `'${word}'`).join(' ')
+      const terminal = spawn('script', ['-qfec', words, '/dev/null'], { env: environment(), cwd: repo.path })
+      let said = ''
+      terminal.stdout.on('data', (chunk: Buffer) => {
+        const before = said
+        said += chunk.toString()
+        const isNew = (text: string): boolean => said.includes(text) && !before.includes(text)
+        if (isNew('[w/l/c/N] ')) terminal.stdin.write(keys)
+        if (isNew('waiting for 1 task')) void onWaiting()
+      })
+      const code = await new Promise<number | null>((resolve) => terminal.once('close', resolve))
+      return [said.replaceAll('\r', ''), code]
     }
-    expect(await isUp()).toBe(true)
+    const isUp = async (): Promise<boolean> => (await corral(['status'])).code === 0
 
-    expect((await answered('l\n'))[0]).toMatch(
-      /the platform has ended; 1 task goes on, `corral up` continues with it\n$/,
-    )
-    expect(await isUp()).toBe(false)
-    expect((await corral(['up', '-d', '--warm', '1'])).code).toBe(0)
-    expect((await corral(['task', 'get', id, '--json'])).stdout).toMatch(/"status": ?"RUNNING"/)
+    it('offers to wait, leave or cancel, and does nothing without a choice', async () => {
+      const id = idOf(await corral(['task', 'create', 'x', '--command', 'sleep 600']))
+      for (const keys of ['\n', 'q\n', '\u0003', '\u0004']) {
+        const [said, code] = await answered(keys)
+        expect([said, code]).toEqual([expect.stringMatching(/\nnothing was ended\n$/), 0])
+        expect(said).toContain(`1 task not ended:\n  ${id}`)
+      }
+      expect(await isUp()).toBe(true)
 
-    const endIt = async (): Promise<void> => void (await corral(['task', 'cancel', id]))
-    expect((await answered('w\n', endIt))[0]).toMatch(/waiting for 1 task\nthe platform has ended\n$/)
-    expect((await corral(['up', '-d', '--warm', '1'])).code).toBe(0)
-    expect((await corral(['task', 'get', id, '--json'])).stdout).toMatch(/"status": ?"CANCELLED"/)
+      expect((await answered('l\n'))[0]).toMatch(
+        /the platform has ended; 1 task goes on, `corral up` continues with it\n$/,
+      )
+      expect(await isUp()).toBe(false)
+      expect((await corral(['up', '-d', '--warm', '1'])).code).toBe(0)
+      expect((await corral(['task', 'get', id, '--json'])).stdout).toMatch(/"status": ?"RUNNING"/)
 
-    const other = idOf(await corral(['task', 'create', 'x', '--command', 'sleep 600']))
-    expect((await answered('c\n'))[0]).toMatch(/waiting for 1 task\nthe platform has ended\n$/)
-    expect((await corral(['up', '-d', '--warm', '1'])).code).toBe(0)
-    expect((await corral(['task', 'get', other, '--json'])).stdout).toMatch(/"status": ?"CANCELLED"/)
+      const endIt = async (): Promise<void> => void (await corral(['task', 'cancel', id]))
+      expect((await answered('w\n', endIt))[0]).toMatch(/waiting for 1 task\nthe platform has ended\n$/)
+      expect((await corral(['up', '-d', '--warm', '1'])).code).toBe(0)
+      expect((await corral(['task', 'get', id, '--json'])).stdout).toMatch(/"status": ?"CANCELLED"/)
+
+      const other = idOf(await corral(['task', 'create', 'x', '--command', 'sleep 600']))
+      expect((await answered('c\n'))[0]).toMatch(/waiting for 1 task\nthe platform has ended\n$/)
+      expect((await corral(['up', '-d', '--warm', '1'])).code).toBe(0)
+      expect((await corral(['task', 'get', other, '--json'])).stdout).toMatch(/"status": ?"CANCELLED"/)
+    })
   })
-})
 
 it('`down` says what runs and asks to be told what becomes of it', async () => {
   const id = idOf(await corral(['task', 'create', 'x', '--command', 'sleep 600']))

@@ -1,6 +1,13 @@
 import { join } from 'node:path'
 import type { CreateTaskRequest, TaskMessageRequest, TaskView } from '@corral/protocol'
-import { type GitFixture, gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
+import {
+  type GitFixture,
+  gitRepository,
+  isFullSize,
+  type PlatformProcess,
+  startPlatformProcess,
+  waitUntil,
+} from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let platform: PlatformProcess
@@ -49,33 +56,35 @@ describe('a message to an ended task', () => {
     expect(await platform.api.get(one.id)).toEqual(one)
   })
 
-  it('a second one to the same task gets a branch of its own, from the same commit', async () => {
-    const repo = await repository()
-    const one = await first(repo)
-    const [left, right] = await Promise.all([send(one.id, { task: 'left' }), send(one.id, { task: 'right' })])
-    expect([left.status, right.status]).toEqual(['SUCCEEDED', 'SUCCEEDED'])
-    const branches = [left.branch, right.branch].sort()
-    expect(branches).toContain(one.branch)
-    expect(new Set(branches).size).toBe(2)
-    expect(await repo.show(left.branch!, 'said.txt')).toBe('one\nleft')
-    expect(await repo.show(right.branch!, 'said.txt')).toBe('one\nright')
-  })
+  if (isFullSize)
+    it('a second one to the same task gets a branch of its own, from the same commit', async () => {
+      const repo = await repository()
+      const one = await first(repo)
+      const [left, right] = await Promise.all([send(one.id, { task: 'left' }), send(one.id, { task: 'right' })])
+      expect([left.status, right.status]).toEqual(['SUCCEEDED', 'SUCCEEDED'])
+      const branches = [left.branch, right.branch].sort()
+      expect(branches).toContain(one.branch)
+      expect(new Set(branches).size).toBe(2)
+      expect(await repo.show(left.branch!, 'said.txt')).toBe('one\nleft')
+      expect(await repo.show(right.branch!, 'said.txt')).toBe('one\nright')
+    })
 
-  it('goes on after a task that changed nothing, from where the thread stands', async () => {
-    const quiet = { name: 'command', command: `if [ "$CORRAL_PROMPT" = quiet ]; then exit 0; fi; ${addsLine}` }
-    const repo = await repository()
-    const begun = await platform.api.run({ repo: repo.path, task: 'quiet', agent: quiet })
-    expect(begun.outcome).toBe('no_changes')
-    const went = await send(begun.id, { task: 'loud' })
-    expect(went).toMatchObject({ outcome: 'changes', branch: `corral/${begun.id}`, base_commit: begun.base_commit })
-    const silent = await send(went.id, { task: 'quiet' })
-    expect(silent).toMatchObject({ outcome: 'no_changes', base_commit: went.commit })
-    const again = await send(silent.id, { task: 'louder' })
-    expect(again).toMatchObject({ outcome: 'changes', branch: went.branch, base_commit: went.commit })
-    expect(await repo.show(went.branch!, 'said.txt')).toBe('loud\nlouder')
-  })
+  if (isFullSize)
+    it('goes on after a task that changed nothing, from where the thread stands', async () => {
+      const quiet = { name: 'command', command: `if [ "$CORRAL_PROMPT" = quiet ]; then exit 0; fi; ${addsLine}` }
+      const repo = await repository()
+      const begun = await platform.api.run({ repo: repo.path, task: 'quiet', agent: quiet })
+      expect(begun.outcome).toBe('no_changes')
+      const went = await send(begun.id, { task: 'loud' })
+      expect(went).toMatchObject({ outcome: 'changes', branch: `corral/${begun.id}`, base_commit: begun.base_commit })
+      const silent = await send(went.id, { task: 'quiet' })
+      expect(silent).toMatchObject({ outcome: 'no_changes', base_commit: went.commit })
+      const again = await send(silent.id, { task: 'louder' })
+      expect(again).toMatchObject({ outcome: 'changes', branch: went.branch, base_commit: went.commit })
+      expect(await repo.show(went.branch!, 'said.txt')).toBe('loud\nlouder')
+    })
 
-  it.each<{ when: string; change(repo: GitFixture, one: TaskView): Promise<unknown>; holds: string }>([
+  const changes: { when: string; change(repo: GitFixture, one: TaskView): Promise<unknown>; holds: string }[] = [
     {
       when: 'the base branch moved',
       change: (repo) => repo.git('commit', '-q', '--allow-empty', '-m', 'moved'),
@@ -96,7 +105,8 @@ describe('a message to an ended task', () => {
       },
       holds: 'one\ntwo',
     },
-  ])('works when $when', async ({ change, holds }) => {
+  ]
+  it.each(changes.slice(isFullSize ? 0 : -1))('works when $when', async ({ change, holds }) => {
     const repo = await repository()
     const one = await first(repo)
     await change(repo, one)
@@ -106,17 +116,18 @@ describe('a message to an ended task', () => {
     expect(await repo.show(one.branch!, 'said.txt')).toBe(holds)
   })
 
-  it('is refused before the agent runs where its branch was replaced by other work', async () => {
-    const repo = await repository()
-    const one = await first(repo)
-    await repo.git('commit', '-q', '--allow-empty', '-m', 'elsewhere')
-    await repo.git('branch', '-f', one.branch!, 'HEAD')
-    const two = await send(one.id, { task: 'two' })
-    expect(two).toMatchObject({ status: 'FAILED', cause: { code: 'BranchExists' } })
-    expect(two.times?.running_at).toBeUndefined()
-    const own = await send(one.id, { task: 'two', new_branch: 'mine' })
-    expect(own).toMatchObject({ status: 'SUCCEEDED', branch: 'mine', base_commit: one.commit })
-  })
+  if (isFullSize)
+    it('is refused before the agent runs where its branch was replaced by other work', async () => {
+      const repo = await repository()
+      const one = await first(repo)
+      await repo.git('commit', '-q', '--allow-empty', '-m', 'elsewhere')
+      await repo.git('branch', '-f', one.branch!, 'HEAD')
+      const two = await send(one.id, { task: 'two' })
+      expect(two).toMatchObject({ status: 'FAILED', cause: { code: 'BranchExists' } })
+      expect(two.times?.running_at).toBeUndefined()
+      const own = await send(one.id, { task: 'two', new_branch: 'mine' })
+      expect(own).toMatchObject({ status: 'SUCCEEDED', branch: 'mine', base_commit: one.commit })
+    })
 
   it('can be retried, and the same key answers the same task', async () => {
     const repo = await repository()
@@ -164,7 +175,7 @@ describe('a message to an ended task', () => {
     expect(await repo.show(one.branch!, 'said.txt')).toBe('one\ntwo\n\nthree')
   })
 
-  const length = process.env.CORRAL_TEST_SIZE === 'full' ? 30 : 3
+  const length = isFullSize ? 30 : 3
   it(`a thread of ${length} follow-ups keeps its branch`, async () => {
     const repo = await repository()
     let last = await first(repo)

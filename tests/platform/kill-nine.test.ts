@@ -7,6 +7,7 @@ import {
   type GitFixture,
   type GitServer,
   hangMs,
+  isFullSize,
   type PlatformProcess,
   startGitServer,
   startPlatformProcess,
@@ -90,27 +91,26 @@ const isOld = (name: string): boolean => known.has(name)
 const command = 'echo run >> runs.txt; echo working; sleep 0.4; cat /tmp/setups >> runs.txt'
 const setup = 'echo preparing; sleep 0.3; echo set-up >> /tmp/setups'
 
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
 const moments: { when: string; moment: Moment; isFullOnly?: boolean }[] = [
   { when: 'it was admitted', moment: recorded('Admitted'), isFullOnly: true },
   { when: 'its claim was made', moment: claimed },
   { when: 'its sandbox was ready', moment: recorded('SandboxReady'), isFullOnly: true },
-  { when: 'the remote was being read', moment: asked(/^POST .*git-upload-pack$/) },
+  { when: 'the remote was being read', moment: asked(/^POST .*git-upload-pack$/), isFullOnly: true },
   { when: 'the repository was in', moment: recorded('RepositoryReady'), isFullOnly: true },
-  { when: 'its set-up was running', moment: printed('preparing') },
+  { when: 'its set-up was running', moment: printed('preparing'), isFullOnly: true },
   { when: 'its set-up was done', moment: recorded('SetupDone'), isFullOnly: true },
   { when: 'the agent was started', moment: recorded('AgentStarted'), isFullOnly: true },
   { when: 'the agent was running', moment: printed('working') },
   { when: 'the agent had finished', moment: recorded('AgentFinished'), isFullOnly: true },
   { when: 'the result was out of the sandbox', moment: resultOut },
-  { when: 'the result was accepted', moment: recorded('ResultCollected') },
+  { when: 'the result was accepted', moment: recorded('ResultCollected'), isFullOnly: true },
   { when: 'the push had landed and nobody knew', moment: asked(/^POST .*git-receive-pack$/) },
   { when: 'the push was recorded', moment: recorded('Pushed'), isFullOnly: true },
   { when: 'the end was recorded', moment: recorded('Succeeded') },
 ]
 
 describe('after kill -9 of the platform the task goes on and happens once', () => {
-  it.each(moments.filter(({ isFullOnly }) => isFull || !isFullOnly))('$when', async ({ moment }) => {
+  it.each(moments.filter(({ isFullOnly }) => isFullSize || !isFullOnly))('$when', async ({ moment }) => {
     const over = new AbortController()
     current = undefined
     const reached = moment(anySignal([over.signal, AbortSignal.timeout(hangMs)]))

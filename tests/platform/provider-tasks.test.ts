@@ -4,6 +4,7 @@ import type { CreateTaskRequest } from '@corral/protocol'
 import { Namespaces, Pods, SandboxClaims, SandboxTemplates } from '@corral/resources'
 import {
   gitRepository,
+  isFullSize,
   type PlatformProcess,
   type ScriptedModel,
   startPlatformProcess,
@@ -155,39 +156,40 @@ describe('tasks whose sandboxes are in another cluster', () => {
     expect(own.sandbox?.provider).toBeUndefined()
   })
 
-  it('are those that name none from the next start on, once the cluster was chosen under Settings', async () => {
-    await home.stop()
-    // Where the contexts of a user are.
-    mkdirSync(join(home.home, '.kube'))
-    copyFileSync(cluster.kubeconfig, join(home.home, '.kube', 'config'))
-    await home.restart()
-    const { json: choices } = await home.api.request('GET', '/kubernetes/contexts')
-    const [{ name: context }] = (choices as { contexts: [{ name: string }] }).contexts
-    const body = { provider: 'kubernetes', context, namespace: 'agents' }
-    const chosen = await home.api.request('PATCH', '/settings', { body })
-    expect(chosen).toMatchObject({ status: 200, json: { ...body, active: { provider: 'embedded' } } })
-    const { sandbox: _, ...plain } = await request(askModel)
-    const before = await home.api.run({ ...plain, agent: { name: 'command', command: 'touch here' } })
-    expect(before).toMatchObject({ status: 'SUCCEEDED' })
-    expect(before.sandbox?.provider).toBeUndefined()
+  if (isFullSize)
+    it('are those that name none from the next start on, once the cluster was chosen under Settings', async () => {
+      await home.stop()
+      // Where the contexts of a user are.
+      mkdirSync(join(home.home, '.kube'))
+      copyFileSync(cluster.kubeconfig, join(home.home, '.kube', 'config'))
+      await home.restart()
+      const { json: choices } = await home.api.request('GET', '/kubernetes/contexts')
+      const [{ name: context }] = (choices as { contexts: [{ name: string }] }).contexts
+      const body = { provider: 'kubernetes', context, namespace: 'agents' }
+      const chosen = await home.api.request('PATCH', '/settings', { body })
+      expect(chosen).toMatchObject({ status: 200, json: { ...body, active: { provider: 'embedded' } } })
+      const { sandbox: _, ...plain } = await request(askModel)
+      const before = await home.api.run({ ...plain, agent: { name: 'command', command: 'touch here' } })
+      expect(before).toMatchObject({ status: 'SUCCEEDED' })
+      expect(before.sandbox?.provider).toBeUndefined()
 
-    await home.stop()
-    await home.restart()
-    const { json: settings } = await home.api.request('GET', '/settings')
-    expect(settings).toMatchObject({ ...body, active: { provider: 'kubernetes', context, namespace: 'agents' } })
-    const after = await home.api.run(plain)
-    expect(after).toMatchObject({ status: 'SUCCEEDED', sandbox: { provider: 'kubernetes' } })
-    const { json: shown } = await home.api.request('GET', '/pools')
-    expect(shown, 'the pools of the cluster in use').toMatchObject({ pools: [{ name: 'corral-tasks' }] })
-    const there = await cluster.kube()
-    const template = await there.get(SandboxTemplates, { namespace: 'agents', name: 'corral-tasks' })
-    const { securityContext, containers } = template.spec.podTemplate.spec
-    expect(containers[0]?.image, 'a cluster has our images by their version').toMatch(/^corral\/daemon:\d/)
-    expect([securityContext?.runAsNonRoot, containers[0]?.securityContext?.allowPrivilegeEscalation]).toEqual([
-      true,
-      false,
-    ])
-    const own = await home.api.run(await request('touch here', atHome))
-    expect(own.sandbox?.provider).toBeUndefined()
-  })
+      await home.stop()
+      await home.restart()
+      const { json: settings } = await home.api.request('GET', '/settings')
+      expect(settings).toMatchObject({ ...body, active: { provider: 'kubernetes', context, namespace: 'agents' } })
+      const after = await home.api.run(plain)
+      expect(after).toMatchObject({ status: 'SUCCEEDED', sandbox: { provider: 'kubernetes' } })
+      const { json: shown } = await home.api.request('GET', '/pools')
+      expect(shown, 'the pools of the cluster in use').toMatchObject({ pools: [{ name: 'corral-tasks' }] })
+      const there = await cluster.kube()
+      const template = await there.get(SandboxTemplates, { namespace: 'agents', name: 'corral-tasks' })
+      const { securityContext, containers } = template.spec.podTemplate.spec
+      expect(containers[0]?.image, 'a cluster has our images by their version').toMatch(/^corral\/daemon:\d/)
+      expect([securityContext?.runAsNonRoot, containers[0]?.securityContext?.allowPrivilegeEscalation]).toEqual([
+        true,
+        false,
+      ])
+      const own = await home.api.run(await request('touch here', atHome))
+      expect(own.sandbox?.provider).toBeUndefined()
+    })
 })

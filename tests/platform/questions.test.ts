@@ -1,6 +1,13 @@
 import { join } from 'node:path'
 import type { TaskView } from '@corral/protocol'
-import { type GitFixture, gitRepository, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
+import {
+  type GitFixture,
+  gitRepository,
+  isFullSize,
+  type PlatformProcess,
+  startPlatformProcess,
+  waitUntil,
+} from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askingAgent, askingAgentSource } from './asking-agent.js'
 
@@ -105,35 +112,37 @@ describe('a task whose agent asks', () => {
     expect(await eventsOf(id, 'answer')).toHaveLength(2)
   })
 
-  it('expires with its cause and keeps its work', async () => {
-    const repo = await repository()
-    const id = await create(repo, 'ask', { question_expiry_seconds: 1 })
-    const ended = await platform.api.untilEnded(id)
-    expect(ended).toMatchObject({
-      status: 'FAILED',
-      cause: { code: 'QuestionExpired', message: expect.stringContaining('Write chosen.txt') },
-      questions: [{ outcome: 'expired' }],
+  if (isFullSize)
+    it('expires with its cause and keeps its work', async () => {
+      const repo = await repository()
+      const id = await create(repo, 'ask', { question_expiry_seconds: 1 })
+      const ended = await platform.api.untilEnded(id)
+      expect(ended).toMatchObject({
+        status: 'FAILED',
+        cause: { code: 'QuestionExpired', message: expect.stringContaining('Write chosen.txt') },
+        questions: [{ outcome: 'expired' }],
+      })
+      expect(await repo.show(ended.branch!, 'told.txt')).toBe('ask')
+      expect(await answer(id, { question: 'q1', option: 'yes' })).toMatchObject({
+        status: 409,
+        json: { error: { code: 'QuestionExpired' } },
+      })
     })
-    expect(await repo.show(ended.branch!, 'told.txt')).toBe('ask')
-    expect(await answer(id, { question: 'q1', option: 'yes' })).toMatchObject({
-      status: 409,
-      json: { error: { code: 'QuestionExpired' } },
-    })
-  })
 
-  it('is cancelled while it waits', async () => {
-    const id = await create(await repository(), 'ask')
-    await untilAsked(id)
-    expect((await platform.corral(['task', 'cancel', id])).code).toBe(0)
-    expect(await platform.api.untilEnded(id)).toMatchObject({
-      status: 'CANCELLED',
-      questions: [{ outcome: 'withdrawn' }],
+  if (isFullSize)
+    it('is cancelled while it waits', async () => {
+      const id = await create(await repository(), 'ask')
+      await untilAsked(id)
+      expect((await platform.corral(['task', 'cancel', id])).code).toBe(0)
+      expect(await platform.api.untilEnded(id)).toMatchObject({
+        status: 'CANCELLED',
+        questions: [{ outcome: 'withdrawn' }],
+      })
+      expect(await answer(id, { question: 'q1', option: 'yes' })).toMatchObject({
+        status: 409,
+        json: { error: { code: 'QuestionWithdrawn' } },
+      })
     })
-    expect(await answer(id, { question: 'q1', option: 'yes' })).toMatchObject({
-      status: 409,
-      json: { error: { code: 'QuestionWithdrawn' } },
-    })
-  })
 
   it('asks nothing where nobody said so, and is refused for an agent that cannot ask', async () => {
     const repo = await repository()

@@ -7,6 +7,7 @@ import {
   type GitFixture,
   type GitServer,
   gitRepository,
+  isFullSize,
   type PlatformProcess,
   startGitServer,
   startPlatformProcess,
@@ -81,27 +82,28 @@ describe('retry', () => {
     expect(await platform.api.get(first.id)).toEqual(first)
   })
 
-  it('of a push to a branch that was taken meanwhile goes to another one', async () => {
-    const repo = await gitRepository(join(scratch.path, `repo-${++count}`))
-    const taken = 'echo x > x.txt; until [ -e go ]; do sleep 0.1; done; rm go'
-    const id = await platform.api.create(request(repo.path, taken, { new_branch: 'wanted', files: [] }))
-    const { sandbox } = await platform.api.untilPhase(id, 'RUNNING')
-    await repo.git('checkout', '-q', '-b', 'wanted')
-    await repo.git('commit', '-q', '--allow-empty', '-m', 'somebody else')
-    await repo.git('checkout', '-q', 'main')
-    await platform.corral(['sandbox', 'exec', sandbox?.name ?? '', '--', 'touch', '/workspace/repo/go'])
-    const first = await platform.api.untilEnded(id)
-    expect(first).toMatchObject({ status: 'FAILED', cause: { code: 'BranchExists' } })
-    const again = await retry(id)
-    expect(again).toMatchObject({ status: 'FAILED', cause: { code: 'BranchExists' }, retry_from: 'push' })
-    const { code, stdout } = await platform.corral(['task', 'retry', id, '--branch', 'mine', '--json'])
-    expect(code).toBe(0)
-    const second = await platform.api.untilEnded((JSON.parse(stdout) as { id: string }).id)
-    expect(second).toMatchObject({ status: 'SUCCEEDED', branch: 'mine', commit: first.commit })
-    expect(await repo.show('mine', 'x.txt')).toBe('x')
-  })
+  if (isFullSize)
+    it('of a push to a branch that was taken meanwhile goes to another one', async () => {
+      const repo = await gitRepository(join(scratch.path, `repo-${++count}`))
+      const taken = 'echo x > x.txt; until [ -e go ]; do sleep 0.1; done; rm go'
+      const id = await platform.api.create(request(repo.path, taken, { new_branch: 'wanted', files: [] }))
+      const { sandbox } = await platform.api.untilPhase(id, 'RUNNING')
+      await repo.git('checkout', '-q', '-b', 'wanted')
+      await repo.git('commit', '-q', '--allow-empty', '-m', 'somebody else')
+      await repo.git('checkout', '-q', 'main')
+      await platform.corral(['sandbox', 'exec', sandbox?.name ?? '', '--', 'touch', '/workspace/repo/go'])
+      const first = await platform.api.untilEnded(id)
+      expect(first).toMatchObject({ status: 'FAILED', cause: { code: 'BranchExists' } })
+      const again = await retry(id)
+      expect(again).toMatchObject({ status: 'FAILED', cause: { code: 'BranchExists' }, retry_from: 'push' })
+      const { code, stdout } = await platform.corral(['task', 'retry', id, '--branch', 'mine', '--json'])
+      expect(code).toBe(0)
+      const second = await platform.api.untilEnded((JSON.parse(stdout) as { id: string }).id)
+      expect(second).toMatchObject({ status: 'SUCCEEDED', branch: 'mine', commit: first.commit })
+      expect(await repo.show('mine', 'x.txt')).toBe('x')
+    })
 
-  it.each(process.env.CORRAL_TEST_SIZE === 'full' ? ['local', 'https'] : ['local'])(
+  it.each(isFullSize ? ['local', 'https'] : ['local'])(
     'of a failed agent replaces what it had pushed to its branch (%s)',
     async (kind) => {
       const fixture = kind === 'local' ? await gitRepository(join(scratch.path, `repo-${++count}`)) : await remote()
@@ -180,16 +182,17 @@ describe('a sandbox that is lost with its disk', () => {
     expect(await fixture.git('rev-parse', `${second.branch}~1`)).toBe(first.commit)
   })
 
-  it('of a task without checkpoints costs its work, and says so', async () => {
-    const fixture = await remote()
-    const id = await platform.api.create(request(urlOf(fixture), 'echo x > x; sleep 600', { checkpoint_seconds: 0 }))
-    const { sandbox } = await platform.api.untilPhase(id, 'RUNNING')
-    const kube = await platform.kube()
-    await kube.delete(Sandboxes, { namespace: 'corral', name: sandbox?.name ?? '' })
-    const task = await platform.api.untilEnded(id)
-    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'SandboxLost' } })
-    expect(task.outcome).toBeUndefined()
-  })
+  if (isFullSize)
+    it('of a task without checkpoints costs its work, and says so', async () => {
+      const fixture = await remote()
+      const id = await platform.api.create(request(urlOf(fixture), 'echo x > x; sleep 600', { checkpoint_seconds: 0 }))
+      const { sandbox } = await platform.api.untilPhase(id, 'RUNNING')
+      const kube = await platform.kube()
+      await kube.delete(Sandboxes, { namespace: 'corral', name: sandbox?.name ?? '' })
+      const task = await platform.api.untilEnded(id)
+      expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'SandboxLost' } })
+      expect(task.outcome).toBeUndefined()
+    })
 
   const checkpointOf = (uid: string): string => join(platform.dataDir, 'tasks', uid, 'checkpoints', 'result.bundle')
 })

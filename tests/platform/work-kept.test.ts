@@ -7,6 +7,7 @@ import {
   type GitFixture,
   gitRepository,
   hangMs,
+  isFullSize,
   type PlatformProcess,
   startPlatformProcess,
   waitUntil,
@@ -85,7 +86,7 @@ describe('work that cannot become a branch', () => {
     await waitUntil('the sandbox is given back', async () => !(await claimOf(task)))
   })
 
-  if (process.env.CORRAL_TEST_SIZE === 'full')
+  if (isFullSize)
     it('is pushed without a file that made its history too large, which is in an archive with the commits', async () => {
       const large = 'head -c 540M /dev/urandom > disk.img'
       const task = await run(

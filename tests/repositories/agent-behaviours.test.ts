@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isFullSize } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Behaviour, behaviours } from './behaviours.js'
 import { oddBehaviours } from './odd-behaviours.js'
@@ -16,8 +17,7 @@ import {
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
 
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
-const rows = [...behaviours, ...oddBehaviours].filter(({ isCore }) => isFull || isCore)
+const rows = [...behaviours, ...oddBehaviours].filter(({ isCore }) => isFullSize || isCore)
 
 let workshop: Workshop
 beforeEach(async () => {

@@ -53,7 +53,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'it commits, then changes more',
-    isCore: true,
     agent: `echo new > n.txt; ${commit('mine')}; echo again >> n.txt`,
     tree: 'disk',
     history: 'HEAD',
@@ -100,7 +99,6 @@ export const behaviours: readonly Behaviour[] = [
   { when: 'it deletes every file', agent: 'git rm -rq .', tree: 'disk', added: 1 },
   {
     when: 'it writes names git has to quote',
-    isCore: true,
     agent: `mkdir -p 'späte räume'; echo 1 > 'späte räume/ein "zitat".txt'; echo 2 > "$(printf 'tab\\there')"; echo 3 > "$(printf 'line\\nbreak')"; echo 4 > "$(printf 'latin\\344')"; echo 5 > '-dash'; echo 6 > 'back\\slash'; echo 7 > ' '`,
     tree: 'disk',
     added: 1,
@@ -217,7 +215,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'it works on two branches',
-    isCore: true,
     agent: `git checkout -qb other; echo o > o.txt; ${commit('other')}; git checkout -q corral/x; echo n > n.txt; ${commit('mine')}`,
     tree: 'disk',
     history: 'corral/x',
@@ -269,7 +266,6 @@ export const behaviours: readonly Behaviour[] = [
   { when: 'it looks at an old commit and stays there', agent: 'git checkout -q HEAD~2', tree: 'nothing', added: 0 },
   {
     when: 'it has commits on its branch and loose files on the base',
-    isCore: true,
     agent: `echo one > n.txt; ${commit('mine')}; git checkout -q main; echo loose > loose.txt`,
     tree: { rev: 'corral/x', plus: ['loose.txt'] },
     history: 'corral/x',
@@ -413,7 +409,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'its work tree lies inside the checkout',
-    isCore: true,
     agent: `git worktree add -q .claude/worktrees/x -b wt; cd .claude/worktrees/x; echo w > w.txt; ${commit('wt')}; echo l > l.txt`,
     tree: { disk: '.claude/worktrees/x' },
     history: 'wt',
@@ -490,7 +485,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'it makes pages on a branch without the base and leaves its changes uncommitted',
-    isCore: true,
     agent: `git checkout -q --orphan pages; git rm -rfq .; echo p > p.html; ${commit('pages')}; git checkout -q corral/x; echo n > n.txt`,
     tree: 'disk',
     added: 1,
@@ -632,7 +626,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'it breaks the index',
-    isCore: true,
     agent: 'echo new > n.txt; rm a.txt; echo broken > .git/index',
     tree: 'disk',
     added: 1,
@@ -712,7 +705,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'a sparse checkout leaves files out, and it deletes others it told git not to look at',
-    isCore: true,
     agent:
       'git sparse-checkout set dir/deep 2>/dev/null; git update-index --skip-worktree a.txt dir/deep/c.txt; rm a.txt dir/deep/c.txt',
     tree: { rev: 'HEAD', without: ['a.txt', 'dir/deep/c.txt'] },
@@ -754,7 +746,6 @@ export const behaviours: readonly Behaviour[] = [
   // Settings and permissions in the way.
   {
     when: 'it tells git to ignore case, modes and links',
-    isCore: true,
     agent: `for key in ignorecase:true filemode:false symlinks:false checkStat:minimal trustctime:false ignoreStat:true; do git config core.\${key%:*} \${key#*:}; done; mv a.txt A.txt; chmod -x run.sh; rm link; printf file > link; touch -r dir/b.txt ../ref; printf "owt\\n" > dir/b.txt; touch -r ../ref dir/b.txt`,
     tree: 'disk',
     added: 1,
@@ -789,7 +780,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'directories may be listed and not entered',
-    isCore: true,
     agent: 'echo changed > dir/b.txt; mkdir new; echo x > new/x; chmod 444 dir new; echo n > n.txt',
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
@@ -810,7 +800,6 @@ export const behaviours: readonly Behaviour[] = [
   },
   {
     when: 'its directories are deeper than a path may be long',
-    isCore: true,
     agent: `d=$(printf '%0200d' 0); p=$d; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do p=$p/$d; done; mkdir -p $p ../x/$p; echo deep > ../x/$p/f; mv ../x/$d $p/; echo n > n.txt`,
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
+import { isFullSize } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { git, keptRefs, openWorkshop, type Snapshot, snapshotOfDisk, type Workshop } from './round-trip.js'
 import { largeSources, ordinaryWork, type Source, sources } from './sources.js'
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
 
-const isFull = process.env.CORRAL_TEST_SIZE === 'full'
-const rows = isFull ? [...sources, ...largeSources] : sources.filter(({ isCore }) => isCore)
+const rows = isFullSize ? [...sources, ...largeSources] : sources.filter(({ isCore }) => isCore)
 
 // One for each source: the large ones are gone before the next is made.
 let workshop: Workshop
@@ -44,7 +44,7 @@ describe.each(rows)('when $when', (row) => {
     expect(between.length - commits.length).toBeLessThanOrEqual(1)
     expect(withoutBelow(checkedOut(reader, pushed), row.submodules)).toEqual(files)
     if (row.isDescribed) expect(described).toBe(git(reader, 'describe', '--tags', '--always', base))
-    if (!isFull) expect(git(reader, 'fsck', '--connectivity-only')).not.toMatch(/missing|broken/)
+    if (!isFullSize) expect(git(reader, 'fsck', '--connectivity-only')).not.toMatch(/missing|broken/)
   })
 })
 

@@ -8,7 +8,8 @@ import { afterAll, expect, it } from 'vitest'
 const home = mkdtempSync(join(tmpdir(), 'corral-usage-'))
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-const entry = fileURLToPath(new URL('./corral.ts', import.meta.url))
+// As set-up has built it: from its sources each start takes seconds.
+const program = fileURLToPath(new URL('../dist/bundle/corral.js', import.meta.url))
 
 it.each([
   {
@@ -38,8 +39,7 @@ it.each([
   },
 ])('names the thing and the next move when $when', ({ args, exitCode, says }) => {
   const env = { PATH: process.env.PATH, HOME: home, CORRAL_DATA_DIR: join(home, 'data'), NO_COLOR: '1' }
-  const runtime = ['--conditions', 'corral-source', '--import', import.meta.resolve('tsx')]
-  const result = spawnSync(process.execPath, [...runtime, entry, ...args], { env, encoding: 'utf8', timeout: 240_000 })
+  const result = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8', timeout: 240_000 })
   expect(result.stderr).toMatch(says)
   expect(result.status).toBe(exitCode)
 })
@@ -47,8 +47,7 @@ it.each([
 it('says in one line that what it prints goes to a full disk', () => {
   const full = openSync('/dev/full', 'w')
   const env = { PATH: process.env.PATH, HOME: home, NO_COLOR: '1' }
-  const runtime = ['--conditions', 'corral-source', '--import', import.meta.resolve('tsx')]
-  const result = spawnSync(process.execPath, [...runtime, entry, 'completion', 'bash'], {
+  const result = spawnSync(process.execPath, [program, 'completion', 'bash'], {
     env,
     encoding: 'utf8',
     timeout: 240_000,

@@ -39,4 +39,5 @@ export {
 export { type TemporaryDirectory, temporaryDirectory } from './platform/temporary-directory.js'
 export { type ReceivedSpan, startTraceCollector, type TraceCollector } from './platform/trace-collector.js'
 export { hangMs, type WaitOptions, waitUntil } from './platform/wait-until.js'
+export { isFullSize } from './size.js'
 export { tinyRoot } from './tiny-root.js'
