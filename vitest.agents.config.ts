@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** Tests that run real agent command lines; they are installed once into a cache outside the tree. */
@@ -6,7 +7,10 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['corral-source'], externalConditions: ['corral-source'] } },
   test: {
     include: ['tests/agents/**/*.test.ts'],
+    globalSetup: 'tests/agents/install-agents.ts',
     pool: 'forks',
+    // Twice the cores: agents wait for their model half of their time.
+    maxWorkers: Math.max(4, availableParallelism()),
     testTimeout: 600_000,
     hookTimeout: 900_000,
     expect: { poll: { timeout: 240_000 } },

@@ -14,7 +14,7 @@ import {
 } from '@corral/testing'
 import { expect } from 'vitest'
 import { type AgentScript, agentScripts, editAndCommit } from './agent-scripts.js'
-import { installIntoCache, provideAgents } from './installed-agents.js'
+import { provideAgents } from './installed-agents.js'
 import { mcpServerSource } from './mcp-server-source.js'
 
 const keys: Readonly<Record<string, string>> = {
@@ -31,7 +31,6 @@ export interface AgentTable extends AsyncDisposable {
 }
 
 export async function startAgentTable(): Promise<AgentTable> {
-  await installIntoCache(...agentScripts.map(({ agent }) => agent))
   const brain = await startScriptedModel([])
   const env = Object.fromEntries(agentScripts.map(({ baseUrlVariable }) => [baseUrlVariable, brain.url]))
   const platform = await startPlatformProcess({ env })

@@ -8,7 +8,7 @@ import {
 } from '@corral/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { agentScripts, editAndCommit } from './agent-scripts.js'
-import { installIntoCache, provideAgents } from './installed-agents.js'
+import { provideAgents } from './installed-agents.js'
 
 const keys: Readonly<Record<string, string>> = {
   anthropic: `sk-ant-api03-${'corral-check-key'.repeat(3)}-AA`,
@@ -20,7 +20,6 @@ let brain: ScriptedModel
 let platform: PlatformProcess
 
 beforeAll(async () => {
-  await installIntoCache(...agentScripts.map(({ agent }) => agent))
   brain = await startScriptedModel([])
   const env = Object.fromEntries(agentScripts.map(({ baseUrlVariable }) => [baseUrlVariable, brain.url]))
   platform = await startPlatformProcess({ env })

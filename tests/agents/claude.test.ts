@@ -11,7 +11,7 @@ import {
   startScriptedModel,
 } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { installIntoCache, pinnedVersions, provideAgents } from './installed-agents.js'
+import { pinnedVersions, provideAgents } from './installed-agents.js'
 
 const key = `sk-ant-api03-${'corral-test-key'.repeat(3)}-AA`
 const model = 'claude-sonnet-4-5-20250929'
@@ -35,7 +35,6 @@ let platform: PlatformProcess
 let count = 0
 
 beforeAll(async () => {
-  await installIntoCache('claude')
   brain = await startScriptedModel(script)
   platform = await startPlatformProcess({
     env: { ANTHROPIC_BASE_URL: brain.url },

@@ -11,7 +11,7 @@ import {
 } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type AgentScript, agentScripts, editAndCommit } from './agent-scripts.js'
-import { installIntoCache, provideAgents } from './installed-agents.js'
+import { provideAgents } from './installed-agents.js'
 
 const keys: Readonly<Record<string, string>> = {
   anthropic: `sk-ant-api03-${'corral-test-key'.repeat(3)}-AA`,
@@ -24,7 +24,6 @@ let platform: PlatformProcess
 let count = 0
 
 beforeAll(async () => {
-  await installIntoCache(...agentScripts.map(({ agent }) => agent))
   brain = await startScriptedModel([])
   const env = Object.fromEntries(agentScripts.map(({ baseUrlVariable }) => [baseUrlVariable, brain.url]))
   platform = await startPlatformProcess({ env })

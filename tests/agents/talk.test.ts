@@ -9,7 +9,7 @@ import {
   waitUntil,
 } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { installIntoCache, provideAgents } from './installed-agents.js'
+import { provideAgents } from './installed-agents.js'
 
 const model = 'claude-sonnet-4-5-20250929'
 const question = {
@@ -29,7 +29,6 @@ const script: ModelBlock[][] = [
 let brain: ScriptedModel
 let platform: PlatformProcess
 beforeAll(async () => {
-  await installIntoCache('claude')
   brain = await startScriptedModel(script)
   platform = await startPlatformProcess({ env: { ANTHROPIC_BASE_URL: brain.url, ANTHROPIC_API_KEY: 'sk-test' } })
   await provideAgents(platform.dataDir)
