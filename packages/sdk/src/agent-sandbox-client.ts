@@ -4,7 +4,7 @@ import { ClaimCollection } from './claim-collection.js'
 import { type ConnectionOptions, checkConnection } from './connection/connection-options.js'
 import { ExitCleanup } from './exit-cleanup.js'
 import { type ClusterHealth, checkHealth } from './health-check.js'
-import { servedVersion } from './older-api.js'
+import { VersionQuestion } from './older-api.js'
 import { type ClusterScope, ResourceCollection } from './resource-collection.js'
 import { PlainPods } from './runtime/plain-pods.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
@@ -57,7 +57,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   readonly warmPools: WarmPoolCollection
   readonly #options: AgentSandboxClientOptions
   readonly #telemetry = new Telemetry()
-  #client: Promise<KubeClient> | undefined
+  #opened: Promise<{ kube: KubeClient; version: VersionQuestion | undefined }> | undefined
   #isClosed = false
 
   constructor(options: AgentSandboxClientOptions = {}) {
@@ -107,10 +107,10 @@ export class AgentSandboxClient implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#options.client) return
     this.#isClosed = true
-    if (!this.#client) return
+    if (!this.#opened) return
     // A configuration that never loaded has nothing to close.
-    const client = await this.#client.catch(() => undefined)
-    await client?.close()
+    const opened = await this.#opened.catch(() => undefined)
+    await opened?.kube.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -119,14 +119,15 @@ export class AgentSandboxClient implements AsyncDisposable {
 
   async #kube(askWithinMs?: number): Promise<KubeClient> {
     if (this.#isClosed) throw new SandboxError('Aborted', 'this client was closed', { hint: 'Make a new one.' })
-    this.#client ??= this.#open(askWithinMs)
-    return this.#client
+    this.#opened ??= this.#open()
+    const { kube, version } = await this.#opened
+    return version ? version.client(askWithinMs) : kube
   }
 
-  async #open(askWithinMs: number | undefined): Promise<KubeClient> {
+  async #open(): Promise<{ kube: KubeClient; version: VersionQuestion | undefined }> {
     const { client, kubeConfig, kubeconfigPath, context, skipTLSVerify, fetch } = this.#options
     await this.#telemetry.load()
-    if (client) return client
+    if (client) return { kube: client, version: undefined }
     const access =
       kubeConfig ??
       (await loadKubeConfig({
@@ -137,6 +138,6 @@ export class AgentSandboxClient implements AsyncDisposable {
       skipTLSVerify ? { ...access, tls: { ...access.tls, rejectUnauthorized: false } } : access,
       fetch ? { fetch } : {},
     )
-    return servedVersion(kube, askWithinMs)
+    return { kube, version: new VersionQuestion(kube) }
   }
 }

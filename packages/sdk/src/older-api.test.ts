@@ -1,6 +1,7 @@
+import { KubeError } from '@corral/resources'
 import { beforeEach, expect, it } from 'vitest'
 import { AgentSandboxClient } from './agent-sandbox-client.js'
-import { servedVersion } from './older-api.js'
+import { VersionQuestion } from './older-api.js'
 import { TestCluster } from './test-cluster.test-suite.js'
 
 const extensions = '/apis/extensions.agents.x-k8s.io/v1alpha1/namespaces/default'
@@ -20,7 +21,10 @@ let client: AgentSandboxClient
 
 beforeEach(async () => {
   cluster = new OlderCluster()
-  client = new AgentSandboxClient({ client: await servedVersion(cluster.client()), namespace: 'default' })
+  client = new AgentSandboxClient({
+    client: await new VersionQuestion(cluster.client()).client(),
+    namespace: 'default',
+  })
 })
 
 it('a cluster that serves v1alpha1 alone is spoken to in it', async () => {
@@ -51,5 +55,26 @@ it('a cluster that serves v1alpha1 alone is spoken to in it', async () => {
 
 it('a cluster that serves v1beta1 is spoken to as it is', async () => {
   const kube = new TestCluster().client()
-  expect(await servedVersion(kube)).toBe(kube)
+  expect(await new VersionQuestion(kube).client()).toBe(kube)
+})
+
+it('a cluster that could not be asked at first is asked again, and once it has answered no more', async () => {
+  let asked = 0
+  const away = new OlderCluster()
+  const answer = away.handle.bind(away)
+  let isAway = true
+  away.handle = async (request) => {
+    asked += 1
+    if (isAway) throw new KubeError('ConnectionLost', 'connect ECONNREFUSED')
+    return answer(request)
+  }
+  const kube = away.client()
+  const question = new VersionQuestion(kube)
+  expect(await question.client()).toBe(kube)
+  isAway = false
+  const older = await question.client()
+  expect(older).not.toBe(kube)
+  const soFar = asked
+  expect(await question.client()).toBe(older)
+  expect(asked).toBe(soFar)
 })

@@ -11,15 +11,39 @@ import {
 } from '@corral/resources'
 import { timeSignal } from './time-limit.js'
 
-/** The question comes before the first call of a client, which has its own limits. */
+/** The question comes before the first call of a client, which has its own limits; asked again, it has less time. */
 const askWithinMs = 5_000
+const askAgainWithinMs = 1_000
 const groups = ['agents.x-k8s.io', 'extensions.agents.x-k8s.io'] as const
 
 /**
- * The client itself, or where the cluster serves Agent Sandbox as v1alpha1 only one that speaks that version and shows
- * v1beta1: controllers before 1.0. A cluster that cannot be asked is taken for a newer one; its answer to the call tells.
+ * Which version of Agent Sandbox a cluster serves, asked once. A cluster that cannot be asked is taken for a newer one in
+ * that call, whose own answer tells what is wrong, and asked again in the next.
  */
-export async function servedVersion(kube: KubeClient, withinMs: number = askWithinMs): Promise<KubeClient> {
+export class VersionQuestion {
+  readonly #kube: KubeClient
+  #answer: Promise<KubeClient | undefined> | undefined
+  #hasFailed = false
+
+  constructor(kube: KubeClient) {
+    this.#kube = kube
+  }
+
+  async client(withinMs: number = askWithinMs): Promise<KubeClient> {
+    this.#answer ??= servedVersion(this.#kube, this.#hasFailed ? Math.min(withinMs, askAgainWithinMs) : withinMs)
+    const answered = await this.#answer
+    if (answered) return answered
+    this.#hasFailed = true
+    this.#answer = undefined
+    return this.#kube
+  }
+}
+
+/**
+ * The client itself, or where the cluster serves Agent Sandbox as v1alpha1 only one that speaks that version and shows
+ * v1beta1: controllers before 1.0. Undefined where the cluster cannot be asked.
+ */
+async function servedVersion(kube: KubeClient, withinMs: number): Promise<KubeClient | undefined> {
   const signal = timeSignal(withinMs)
   const serves = async (version: string): Promise<boolean> => {
     const answers = await Promise.all(groups.map((group) => kube.raw(`/apis/${group}/${version}`, { signal })))
@@ -28,7 +52,7 @@ export async function servedVersion(kube: KubeClient, withinMs: number = askWith
   try {
     return (await serves('v1beta1')) || !(await serves('v1alpha1')) ? kube : alphaClient(kube)
   } catch {
-    return kube
+    return undefined
   }
 }
 
