@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { corralProgram, type PlatformProcess, startPlatformProcess } from '@corral/testing'
+import { corralProgram, type PlatformProcess, startPlatformProcess, waitUntil } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 let platform: PlatformProcess
@@ -38,6 +38,38 @@ describe('a sandbox goes by the name its user gave', () => {
     const gone = await platform.corral(['sandbox', 'exec', 'nowhere', '--', 'true'])
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no sandbox "nowhere"') })
   })
+})
+
+it('`sandbox forward` tells all its ports in one JSON document, leads to them, and ends with Ctrl-C', async () => {
+  expect(await platform.corral(['sandbox', 'create', 'served'])).toMatchObject({ code: 0 })
+  const server = `for (const p of [3001, 3002]) require("http").createServer((_, r) => r.end("port " + p)).listen(p)`
+  const inside = ['sandbox', 'exec', 'served', '--', 'sh', '-c', `nohup node -e '${server}' >/dev/null 2>&1 &`]
+  expect(await platform.corral(inside)).toMatchObject({ code: 0 })
+  const args = ['sandbox', 'forward', 'served', '3001', '3002', '--json', '--data-dir', platform.dataDir]
+  const forward = spawn(process.execPath, [corralProgram, ...args], { env: platform.environment() })
+  const said = text(forward.stdout)
+  let printed = ''
+  forward.stdout.on('data', (chunk) => {
+    printed += String(chunk)
+  })
+  type Document = { name: string; ports: { address: string; local: number; remote: number }[] }
+  const { name, ports } = await waitUntil('it tells its ports', () => {
+    try {
+      return JSON.parse(printed) as Document
+    } catch {
+      return undefined
+    }
+  })
+  expect([name, ports.map(({ remote }) => remote)]).toEqual(['served', [3001, 3002]])
+  for (const { address, local, remote } of ports)
+    await waitUntil(`port ${remote} answers`, async () => {
+      const answer = await fetch(`http://${address}:${local}/`).catch(() => undefined)
+      return (await answer?.text()) === `port ${remote}`
+    })
+  forward.kill('SIGINT')
+  const [code] = (await once(forward, 'exit')) as [number]
+  expect(code).toBe(0)
+  expect(JSON.parse(await said)).toEqual({ name, ports })
 })
 
 describe('standard input without a terminal', () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { environmentFileSchema } from './environment-file.js'
 import { issueWords } from './issue-words.js'
 import { createTaskRequestSchema } from './task-api.js'
 
@@ -60,4 +61,9 @@ it.each<{ when: string; value: unknown; says: string[] }>([
   const { error } = createTaskRequestSchema.safeParse(value)
   expect(issueWords(error?.issues ?? [], 'body')).toEqual(says)
   expect(says.join()).not.toMatch(/expected|invalid input|too (small|big)/i)
+})
+
+it('a number that was written as text is asked for as a number', () => {
+  const { error } = environmentFileSchema.safeParse({ version: '1' })
+  expect(issueWords(error?.issues ?? [], 'file')).toEqual(['version: must be the number 1'])
 })

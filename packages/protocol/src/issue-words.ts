@@ -126,5 +126,7 @@ function sizeWord(origin: string): string | undefined {
 
 function oneOf(values: readonly unknown[]): string {
   const words = values.map(String)
-  return words.length === 1 ? `${words[0]}` : `one of ${words.join(', ')}`
+  // Of "1" and 1 only the latter is right, and both are shown as 1.
+  if (words.length === 1) return typeof values[0] === 'number' ? `the number ${words[0]}` : `${words[0]}`
+  return `one of ${words.join(', ')}`
 }

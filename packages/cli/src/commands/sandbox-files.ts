@@ -46,16 +46,17 @@ export function addSandboxUse(sandbox: Command, withCluster: (command: Command) 
       await using client = await open(options)
       const handle = await client.sandboxes.get(await findSandbox(client, name))
       const listeners = []
+      const bound: { address: string; local: number; remote: number }[] = []
       try {
         for (const { local, remote } of wanted) {
           const listener = await handle.ports.forward(remote, { localPort: local, host: options.address })
           listeners.push(listener)
-          print(
-            { local: listener.port, remote },
-            options,
-            () => `${listener.host}:${listener.port} -> ${name}:${remote}`,
-          )
+          bound.push({ address: listener.host, local: listener.port, remote })
         }
+        // One document, once every port is reached.
+        print({ name, ports: bound }, options, () =>
+          bound.map(({ address, local, remote }) => `${address}:${local} -> ${name}:${remote}`).join('\n'),
+        )
         const ended = Promise.race(listeners.map((listener) => listener.ended))
         const reason = await Promise.race([ended, untilStopSignal()])
         if (reason instanceof Error) throw reason
