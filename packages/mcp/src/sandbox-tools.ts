@@ -3,6 +3,7 @@ import { CorralError } from '@corral/protocol'
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import type { McpSession } from './session.js'
+import { toolInput } from './tool-input.js'
 import { type Cancellable, toolResult } from './tool-result.js'
 
 const sandboxName = z.string().min(1).describe('the name that create_sandbox answered')
@@ -37,7 +38,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       title: 'Create a sandbox',
       description:
         'Claims an isolated machine to run commands in. It ends with this session, or after shutdown_after_seconds.',
-      inputSchema: z.object({
+      inputSchema: toolInput({
         warmpool: z.string().min(1).default('default').describe('the SandboxWarmPool to claim from'),
         namespace: z.string().min(1).optional(),
         sandbox_ready_timeout: z.int().min(1).max(3600).default(180).describe('seconds'),
@@ -69,7 +70,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     {
       title: 'Delete a sandbox',
       description: 'Ends the sandbox and everything in it.',
-      inputSchema: z.object({ sandbox_claim_name: sandboxName }),
+      inputSchema: toolInput({ sandbox_claim_name: sandboxName }),
       annotations: { destructiveHint: true },
     },
     (input) =>
@@ -83,7 +84,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     'list_sandboxes',
     {
       title: 'Sandboxes of this session',
-      inputSchema: z.object({}),
+      inputSchema: toolInput({}),
       outputSchema: z.object({ sandbox_claim_names: z.array(z.string()) }),
       annotations: { readOnlyHint: true },
     },
@@ -96,7 +97,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       title: 'Run a command',
       description:
         'Runs a shell command in the sandbox and answers its output. A command that fails is an answer, not an error.',
-      inputSchema: z.object({ sandbox_claim_name: sandboxName, command: z.string().min(1), timeout }),
+      inputSchema: toolInput({ sandbox_claim_name: sandboxName, command: z.string().min(1), timeout }),
       outputSchema: z.object({ exit_code: z.number(), stdout: z.string(), stderr: z.string() }),
     },
     (input, { mcpReq }) =>
@@ -112,7 +113,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     'upload_file',
     {
       title: 'Write a file',
-      inputSchema: z.object({
+      inputSchema: toolInput({
         sandbox_claim_name: sandboxName,
         path,
         content: z.string().describe('text, or base64 with binary'),
@@ -133,7 +134,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     'download_file',
     {
       title: 'Read a file',
-      inputSchema: z.object({ sandbox_claim_name: sandboxName, path, binary: z.boolean().default(false), timeout }),
+      inputSchema: toolInput({ sandbox_claim_name: sandboxName, path, binary: z.boolean().default(false), timeout }),
       outputSchema: z.object({ content: z.string(), bytes_read: z.number() }),
       annotations: { readOnlyHint: true },
     },
@@ -149,7 +150,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     'list_files',
     {
       title: 'List a directory',
-      inputSchema: z.object({
+      inputSchema: toolInput({
         sandbox_claim_name: sandboxName,
         path,
         max_entries: z.int().min(1).max(10_000).default(1000),
@@ -173,7 +174,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     'file_exists',
     {
       title: 'Whether a file exists',
-      inputSchema: z.object({ sandbox_claim_name: sandboxName, path, timeout }),
+      inputSchema: toolInput({ sandbox_claim_name: sandboxName, path, timeout }),
       outputSchema: z.object({ exists: z.boolean() }),
       annotations: { readOnlyHint: true },
     },

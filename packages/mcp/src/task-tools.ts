@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { isFinalPhase, type TasksClient, type TaskView } from '@corral/protocol'
 import type { McpServer } from '@modelcontextprotocol/server'
 import * as z from 'zod'
+import { toolInput } from './tool-input.js'
 import { toolResult } from './tool-result.js'
 
 const taskId = z.string().min(1).describe('the id that create_task answered')
@@ -18,7 +19,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
       title: 'Start a coding agent on a repository',
       description:
         'A sandbox is claimed, the repository checked out, the agent works, and its commits are pushed as a branch. Answers at once; follow with wait_task.',
-      inputSchema: z.object({
+      inputSchema: toolInput({
         repo: z.string().min(1).optional().describe('URL or path of the git repository; not needed with a project'),
         project: z.string().min(1).optional().describe('a project, which gives what is not said here'),
         task: z.string().min(1).describe('what the agent is to do'),
@@ -49,7 +50,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
     'get_task',
     {
       title: 'Where a task stands',
-      inputSchema: z.object({ id: taskId }),
+      inputSchema: toolInput({ id: taskId }),
       annotations: { readOnlyHint: true },
     },
     ({ id }) => toolResult(async () => summary(await tasks.get(id))),
@@ -59,7 +60,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
     'list_tasks',
     {
       title: 'Latest tasks',
-      inputSchema: z.object({ limit: z.int().min(1).max(100).default(20) }),
+      inputSchema: toolInput({ limit: z.int().min(1).max(100).default(20) }),
       annotations: { readOnlyHint: true },
     },
     ({ limit }) => toolResult(async () => ({ tasks: (await tasks.list({ limit })).tasks.map(summary) })),
@@ -71,7 +72,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
       title: 'Wait for a task',
       description:
         'Waits until the task has ended, asks something, or the time is over, and answers where it stands then.',
-      inputSchema: z.object({ id: taskId, timeout: z.int().min(1).max(600).default(60).describe('seconds') }),
+      inputSchema: toolInput({ id: taskId, timeout: z.int().min(1).max(600).default(60).describe('seconds') }),
       annotations: { readOnlyHint: true },
     },
     ({ id, timeout }, { mcpReq }) =>
@@ -94,7 +95,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
       title: 'Go on from a task',
       description:
         'To an ended task: a follow-up on the same branch with the memory of the agent. To one that runs: told to its agent where that can take it (`steered`), else a follow-up at its end (`queued`).',
-      inputSchema: z.object({ id: taskId, task: z.string().min(1).describe('what to do next') }),
+      inputSchema: toolInput({ id: taskId, task: z.string().min(1).describe('what to do next') }),
     },
     ({ id, task }) => toolResult(async () => ({ ...(await tasks.send(id, { task })) })),
   )
@@ -104,7 +105,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
     {
       title: 'Answer a question of the agent',
       description: 'The task is WAITING_INPUT until then; get_task shows its questions with their ids and options.',
-      inputSchema: z.object({
+      inputSchema: toolInput({
         id: taskId,
         question: z.string().min(1).describe('id of the question'),
         option: z.string().min(1).optional().describe('id of one of its options'),
@@ -118,7 +119,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
     'cancel_task',
     {
       title: 'Cancel a task',
-      inputSchema: z.object({ id: taskId }),
+      inputSchema: toolInput({ id: taskId }),
       annotations: { destructiveHint: true },
     },
     ({ id }) => toolResult(async () => summary(await tasks.cancel(id))),
@@ -129,7 +130,7 @@ export function addTaskTools(server: McpServer, tasks: TasksClient): void {
     {
       title: 'What a task changed',
       description: 'The patch, cut after 200,000 characters.',
-      inputSchema: z.object({ id: taskId }),
+      inputSchema: toolInput({ id: taskId }),
       outputSchema: z.object({ diff: z.string(), truncated: z.boolean() }),
       annotations: { readOnlyHint: true },
     },
