@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import {
   askedEgress,
@@ -16,7 +16,13 @@ import { tasksClient } from '../client/tasks.js'
 import { type DetectedPart, detectParts } from '../environment/detect-parts.js'
 import { type DetectedSetup, detectMake, detectSetup } from '../environment/detect-setup.js'
 import { environmentFileText } from '../environment/environment-text.js'
-import { beginningOf, presentFiles, readLocalEnvironment, unusable } from '../environment/local-environment.js'
+import {
+  beginningOf,
+  environmentText,
+  presentFiles,
+  readLocalEnvironment,
+  unusable,
+} from '../environment/local-environment.js'
 import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print, say } from './common.js'
@@ -286,7 +292,7 @@ async function readRequest(file: string, part?: string): Promise<EnvironmentRequ
     throw new CliError(`there is no ${file}`, { hint: 'Write one with `corral env init`, or name the file.' })
   const { parseEnvironmentFile } = await import('@corral/tasks')
   try {
-    return parseEnvironmentFile(readFileSync(file, 'utf8'), file, part)
+    return parseEnvironmentFile(environmentText(file), file, part)
   } catch (error) {
     throw unusable(error)
   }

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, lstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type EnvironmentRequest, environmentFilePath, maxEnvironmentFileBytes } from '@corral/protocol'
 import type { WantedTool } from '@corral/tasks'
@@ -23,7 +23,7 @@ export async function readLocalEnvironment(directory: string, part?: string): Pr
   const own = join(root, environmentFilePath)
   try {
     const found = existsSync(own)
-      ? { source: own, request: parseEnvironmentFile(readFileSync(own, 'utf8'), own, part), leftOut: [] }
+      ? { source: own, request: parseEnvironmentFile(environmentText(own), own, part), leftOut: [] }
       : readForeignEnvironment(presentFiles(root, foreignFiles))
     if (!found) return undefined
     const inPart = found.request.directory
@@ -32,6 +32,15 @@ export async function readLocalEnvironment(directory: string, part?: string): Pr
   } catch (error) {
     throw unusable(error)
   }
+}
+
+/** The text of an environment file. Tasks read it from a commit and follow no links there. */
+export function environmentText(path: string): string {
+  const stat = lstatSync(path)
+  if (stat.isFile()) return readFileSync(path, 'utf8')
+  throw new CliError(`${path} is ${stat.isSymbolicLink() ? 'a symbolic link' : 'no file'}; only a plain file is read`, {
+    hint: 'Put the file itself in its place.',
+  })
 }
 
 export function unusable(error: unknown): unknown {

@@ -369,6 +369,10 @@ async function readEnvironmentFile(
     })
   if (!file) return {}
   if ('text' in file) return { environmentFile: { text: file.text, commit } }
+  if ('other' in file)
+    throw new TaskError('EnvironmentInvalid', `${path} is ${file.other}; only a plain file is read`, {
+      hint: 'Commit the file itself in its place.',
+    })
   throw new TaskError(
     'EnvironmentInvalid',
     `${path} has ${file.sizeBytes} bytes; ${maxEnvironmentFileBytes} are the most`,
