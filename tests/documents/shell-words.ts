@@ -15,10 +15,8 @@ export function shellWords(statements: readonly string[]): string[][][] {
   try {
     for (const name of recorded) {
       mkdirSync(dirname(join(directory, name)), { recursive: true })
-      writeFileSync(
-        join(directory, name),
-        `#!/bin/sh\nprintf '%s\\0' "${name}" "$@" >> '${log}'\nprintf '\\n\\0' >> '${log}'\n`,
-      )
+      // One write a call: the programs of a pipe write at once.
+      writeFileSync(join(directory, name), `#!/bin/sh\nprintf '%s\\0' "${name}" "$@" '\n' >> '${log}'\n`)
       chmodSync(join(directory, name), 0o755)
     }
     return statements.map((text) => {
