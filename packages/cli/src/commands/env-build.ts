@@ -245,7 +245,9 @@ async function test(given: string, options: BuildOptions): Promise<void> {
         .join('\n'),
     )
     if (rows.length > 0) return rows.join('\n')
-    return view.cause ? `${view.cause.code}: ${view.cause.message}` : 'there is nothing to check: name commands under `checks` in .corral/environment.yaml'
+    return view.cause
+      ? `${view.cause.code}: ${view.cause.message}`
+      : 'there is nothing to check: name commands under `checks` in .corral/environment.yaml'
   })
 }
 
