@@ -108,12 +108,17 @@ it('`corral run` on a terminal asks what to say next, and goes on in the same th
     shown += text
   })
   const ended = once(child, 'exit')
+  child.stdin.on('error', (error) => {
+    shown += `\n[standard input: ${error.message}]`
+  })
   const prompts = (): number => shown.split('follow-up (empty to end): ').length - 1
   await waitUntil('it asks', () => prompts() === 1)
   child.stdin.write('second thing\n')
   await waitUntil('it asks again', () => prompts() === 2)
+  expect(child.exitCode, shown).toBeNull()
   child.stdin.write('\n')
   expect((await ended)[0], shown).toBe(0)
+  expect(shown).not.toContain('[standard input')
   const branches = await repo.git('branch', '--list', 'corral/*', '--format=%(refname:short)')
   expect(branches.split('\n')).toHaveLength(1)
   expect(await repo.show(branches, 'said.txt')).toBe('first thing\nsecond thing')

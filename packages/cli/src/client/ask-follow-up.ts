@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import type { TaskView } from '@corral/protocol'
-import { letGo } from './terminal.js'
+import { letGo, takeUp } from './terminal.js'
 
 export interface FollowUpSituation {
   isTerminal: boolean
@@ -20,6 +20,7 @@ export const askFollowUp = (): Promise<string | undefined> => ask('\nfollow-up (
 
 /** Asks on the terminal; undefined for an empty line, the end of input or an interrupt. */
 export async function ask(question: string, output: NodeJS.WriteStream = process.stdout): Promise<string | undefined> {
+  takeUp(process.stdin)
   const lines = createInterface({ input: process.stdin, output })
   const left = new AbortController()
   lines.once('close', () => left.abort())

@@ -42,6 +42,7 @@ export async function attachTerminal(process_: ExecProcess, options: AttachOptio
       stderr.write(`corral: standard input cannot be read: ${message}\n`)
       process_.endStdin()
     }
+    takeUp(stdin)
     stdin.on('data', onData).once('end', onEnd).once('error', onError)
     restore.push(() => {
       stdin.off('data', onData).off('end', onEnd).off('error', onError)
@@ -98,6 +99,11 @@ export class TextSink extends Writable {
   get text(): string {
     return Buffer.concat(this.#chunks).toString('utf8')
   }
+}
+
+/** Before standard input is read again after `letGo`: without it the process ends while it waits for an answer. */
+export function takeUp(input: NodeJS.ReadableStream & { ref?: () => unknown }): void {
+  input.ref?.()
 }
 
 /**

@@ -421,6 +421,34 @@ it('never tells a sandbox the key, not even in errors', async () => {
   expect(recorded()[0]).toMatchObject({ status: 0, error: expect.stringContaining('it refuses connections') })
 })
 
+describe('a connection that the provider closes', () => {
+  const hangUp: Answer = (request) => void request.socket.destroy()
+
+  it('while a request is on its way over one that was kept costs nothing: it is sent again', async () => {
+    answers = [whole, hangUp, whole]
+    expect(await (await call()).text()).toBe(start + end)
+    const response = await call()
+    expect([response.status, await response.text()]).toEqual([200, start + end])
+    expect(seen.map(({ body }) => body)).toEqual(Array.from({ length: 3 }, () => '{"model":"claude-x"}'))
+    expect(calls.map(({ status }) => status)).toEqual([200, 200])
+  })
+
+  it('under a request that opened it ends the call: the provider may have taken it', async () => {
+    answers = [hangUp, whole]
+    const response = await call()
+    expect(response.status).toBe(502)
+    expect(await response.text()).toContain('could not be reached')
+    expect(seen).toHaveLength(1)
+  })
+
+  it('twice ends the call', async () => {
+    answers = [whole, hangUp, hangUp, whole]
+    await (await call()).text()
+    expect((await call()).status).toBe(502)
+    expect(seen).toHaveLength(3)
+  })
+})
+
 it('a token names one task and no other', () => {
   expect(tokens.verify(tokens.issue('uid-1'))).toBe('uid-1')
   expect(tokens.verify(tokens.issue('uid-1').replace('uid-1', 'uid-2'))).toBeUndefined()

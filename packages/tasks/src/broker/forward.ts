@@ -69,7 +69,7 @@ export async function forward(call: ForwardedCall): Promise<FinishedCall> {
   const startedMs = call.now()
   const waitUntilMs = startedMs + call.patience.maxWaitMs
   for (let retries = 0; ; retries += 1) {
-    const reply = await send(call, retries === 0 ? undefined : call.body.replay())
+    const reply = await reach(call, retries === 0 ? undefined : call.body.replay())
     const errorBody = mayBeBusy(reply) ? await readBody(reply) : undefined
     if (errorBody === undefined) {
       const counted = await passOn(call, reply, startedMs)
@@ -95,14 +95,39 @@ export async function forward(call: ForwardedCall): Promise<FinishedCall> {
   }
 }
 
-function send(call: ForwardedCall, body: Buffer | undefined): Promise<IncomingMessage> {
-  const { target, request, response, agents } = call
+/** A kept connection that the provider closed before it answered; the request may not have reached it. */
+class StaleConnectionError extends Error {}
+
+/**
+ * Providers close connections that are quiet, and one may be closed while a request is on its way. Such a request is sent
+ * once more, over a connection of its own. One that a new connection broke off under is not: it may be under way there.
+ */
+async function reach(call: ForwardedCall, body: Buffer | undefined): Promise<IncomingMessage> {
+  try {
+    return await send(call, body, call.agents)
+  } catch (error) {
+    if (!(error instanceof StaleConnectionError)) throw error
+    // The connection that broke off took the request's flow with it.
+    call.request.resume()
+    const isWhole = await call.body.complete
+    const again = isWhole && !call.response.destroyed ? call.body.replay() : undefined
+    if (!again) throw error.cause
+    return send(call, again, undefined)
+  }
+}
+
+function send(
+  call: ForwardedCall,
+  body: Buffer | undefined,
+  agents: UpstreamAgents | undefined,
+): Promise<IncomingMessage> {
+  const { target, request, response } = call
   const isTls = target.protocol === 'https:'
   return new Promise((resolve, reject) => {
     const options = { method: request.method ?? 'GET', headers: call.headers, timeout: silenceMs }
     const upstream: ClientRequest = isTls
-      ? httpsRequest(target, { ...options, agent: agents.https })
-      : httpRequest(target, { ...options, agent: agents.http })
+      ? httpsRequest(target, { ...options, agent: agents?.https ?? false })
+      : httpRequest(target, { ...options, agent: agents?.http ?? false })
     // Nothing was answered yet: there is nothing to count, so the call is given up with the agent's connection.
     const onGone = (): void => void upstream.destroy(new Error('the agent hung up'))
     response.once('close', onGone)
@@ -110,9 +135,10 @@ function send(call: ForwardedCall, body: Buffer | undefined): Promise<IncomingMe
       response.off('close', onGone)
       resolve(reply)
     })
-    upstream.on('error', (error) => {
+    upstream.on('error', (error: NodeJS.ErrnoException) => {
       response.off('close', onGone)
-      reject(error)
+      const isStale = upstream.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+      reject(isStale ? new StaleConnectionError('the provider closed the connection', { cause: error }) : error)
     })
     upstream.on('timeout', () => upstream.destroy(new Error('the model provider sent nothing for ten minutes')))
     if (body) upstream.end(body)
