@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { run, type StubCluster, startStubCluster } from './stub-cluster.js'
@@ -17,12 +19,15 @@ const kubectls = versions.map((version) => {
 describe.each(kubectls)('kubectl $version', ({ version, path }) => {
   let cluster: StubCluster
   let env: NodeJS.ProcessEnv
+  let home: string
   beforeAll(async () => {
     cluster = await startStubCluster()
-    env = { PATH: process.env.PATH, HOME: '/nonexistent', KUBECONFIG: cluster.kubeconfig, KUBECACHEDIR: '/nonexistent' }
+    home = mkdtempSync(join(tmpdir(), 'corral-kubectl-'))
+    env = { PATH: process.env.PATH, HOME: home, KUBECONFIG: cluster.kubeconfig }
   })
   afterAll(async () => {
     await cluster[Symbol.asyncDispose]()
+    rmSync(home, { recursive: true, force: true })
   })
   const kubectl = (args: string[], input?: Uint8Array | string) =>
     run(path ?? '', args, input === undefined ? { env } : { env, input })

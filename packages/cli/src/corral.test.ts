@@ -24,6 +24,30 @@ it.each([
     exitCode: 2,
     says: /--zz[\s\S]*`corral task get --help`/,
   },
+  {
+    when: 'an option has an empty value',
+    args: ['run', 'hi', '--branch', ''],
+    exitCode: 2,
+    says: /--branch is empty\nhint: Give it a value/,
+  },
+  {
+    when: 'one of several values is empty',
+    args: ['run', 'hi', '--allow', 'a.example:443', '--allow', ''],
+    exitCode: 2,
+    says: /--allow is empty/,
+  },
+  {
+    when: 'there is no time',
+    args: ['run', 'hi', '--timeout', '0'],
+    exitCode: 2,
+    says: /--timeout[\s\S]*a duration above zero/,
+  },
+  {
+    when: 'no tokens may be used',
+    args: ['run', 'hi', '--max-tokens', '0'],
+    exitCode: 2,
+    says: /--max-tokens[\s\S]*a whole number above zero/,
+  },
   { when: 'a command is unknown', args: ['frobnicate'], exitCode: 2, says: /frobnicate[\s\S]*`corral --help`/ },
   {
     when: 'there is no cluster',

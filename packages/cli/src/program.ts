@@ -1,5 +1,6 @@
 import { defaultAgentName, findAgent } from '@corral/agents'
 import { Command } from 'commander'
+import { CliError } from './cli-error.js'
 import { addAgentCommand } from './commands/agent.js'
 import { addCompletionCommand } from './commands/completion.js'
 import { addControllerCommand } from './commands/controller.js'
@@ -42,6 +43,7 @@ export function buildProgram(): Command {
     .description('Runs coding agents on tasks, each in its own sandbox, on this machine or in a Kubernetes cluster.')
     .version(version)
     .exitOverride()
+    .hook('preAction', (_, command) => refuseEmptyOptions(command))
     .addHelpText(
       'after',
       `
@@ -100,4 +102,16 @@ With a coding agent:
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`(see \`${name} --help\`)`)
   for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
+}
+
+/** An option with an empty value is most often a variable of a script that was not set; taken for none it would do the wrong thing. */
+function refuseEmptyOptions(command: Command): void {
+  for (const option of command.options) {
+    const name = option.attributeName()
+    if (command.getOptionValueSource(name) !== 'cli' || ![command.getOptionValue(name)].flat().includes('')) continue
+    throw new CliError(`${option.long ?? option.short} is empty`, {
+      exitCode: 2,
+      hint: 'Give it a value, or leave the option out.',
+    })
+  }
 }

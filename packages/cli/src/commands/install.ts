@@ -12,7 +12,7 @@ import {
 } from '../install/install-objects.js'
 import { defaultValues, type InstallValues } from '../install/install-values.js'
 import { installManifests } from '../install/manifests.js'
-import { parseCount, parseDurationSeconds } from '../output/parse-duration.js'
+import { parseCount, parseTimeSeconds } from '../output/parse-duration.js'
 import { examples, say } from './common.js'
 
 interface InstallOptions {
@@ -52,7 +52,7 @@ export function addInstallCommand(program: Command): void {
     .option('--dry-run', 'print the objects as YAML and what would become of them; change nothing')
     .option('-y, --yes', 'do not ask')
     .option('--no-wait', 'do not wait until everything runs')
-    .option('--timeout <duration>', 'how long to wait', parseDurationSeconds, 300)
+    .option('--timeout <duration>', 'how long to wait', parseTimeSeconds, 300)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

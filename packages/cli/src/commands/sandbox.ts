@@ -4,7 +4,7 @@ import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
 import { findSandbox, noSandbox, sandboxRows } from '../client/sandbox-names.js'
 import { attachTerminal, TextSink } from '../client/terminal.js'
-import { parseDurationSeconds } from '../output/parse-duration.js'
+import { parseTimeSeconds } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
 import { age, dataDirOption, examples, print } from './common.js'
 import { addSandboxUse } from './sandbox-files.js'
@@ -52,7 +52,7 @@ export function addSandboxCommand(program: Command): void {
     .summary('claim a sandbox and wait until it is ready')
     .option('--pool <name>', 'pool to claim from', 'default')
     .option('--template <name>', 'template instead of a pool')
-    .option('--ttl <duration>', 'end it by itself after this long', parseDurationSeconds)
+    .option('--ttl <duration>', 'end it by itself after this long', parseTimeSeconds)
     .action(
       async (name: string | undefined, options: SandboxOptions & { pool: string; template?: string; ttl?: number }) => {
         // A variable that is not set: the sandbox would get a made-up name that the script does not know.

@@ -14,7 +14,13 @@ import {
 import { highestPriority, lowestPriority } from '@corral/resources/task-words'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { CliError } from '../cli-error.js'
-import { parseAmount, parseCount, parseDurationSeconds, parsePriority } from '../output/parse-duration.js'
+import {
+  parseAmount,
+  parseDurationSeconds,
+  parseNumber,
+  parsePriority,
+  parseTimeSeconds,
+} from '../output/parse-duration.js'
 import { identityFrom } from '../platform/identity-option.js'
 import { attemptsOf, parseAttempts } from './attempt-options.js'
 import { checksRequest, parseRounds } from './check-options.js'
@@ -90,7 +96,7 @@ export function withTask(command: Command): Command {
       collect,
     )
     .option('--check <[name=]cmd>', 'run this after the agent; what fails goes back to it; may be repeated', collect)
-    .option('--check-timeout <duration>', 'time each check has (default: 10m)', parseDurationSeconds)
+    .option('--check-timeout <duration>', 'time each check has (default: 10m)', parseTimeSeconds)
     .option('--check-rounds <n>', 'how often the agent is sent back with what failed (default: 2)', parseRounds)
     .option('--no-push-failed', 'do not push a branch whose checks still fail')
     .option('--artifact <path>', 'keep this file or directory of the checkout with the task; may be repeated', collect)
@@ -123,7 +129,7 @@ export function withTask(command: Command): Command {
       'give the agent the tools of this MCP server: a command line inside the sandbox, or an address that --allow grants; may be repeated',
       collect,
     )
-    .option('--max-tokens <n>', 'end the agent before it uses more tokens than this', parseCount)
+    .option('--max-tokens <n>', 'end the agent before it uses more tokens than this', parseNumber)
     .option('--max-cost <usd>', 'end the agent before it spends more US dollars than this', parseAmount)
     .option('--branch <name>', 'branch for the work (default: corral/<task id>)')
     .option('--base <name>', 'branch to start from (default: the repository’s default branch)')
@@ -133,7 +139,7 @@ export function withTask(command: Command): Command {
       parseSubmodules,
     )
     .option('--lfs', 'bring the contents of Git LFS files in and store the agent’s with it, with your credentials')
-    .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseDurationSeconds)
+    .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseTimeSeconds)
     .option(
       '--priority <n>',
       `among waiting tasks the highest goes first (default: 0, from ${lowestPriority} to ${highestPriority})`,

@@ -12,7 +12,7 @@ import { requirePlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
 import { checkWords } from '../output/check-text.js'
 import { describeEnd, exitCodeOf } from '../output/event-printer.js'
-import { parseCount } from '../output/parse-duration.js'
+import { parseCount, parseNumber } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
 import { age, type CommonOptions, examples, print, say, withPlatform } from './common.js'
 import { followTask } from './run.js'
@@ -57,7 +57,7 @@ export function addTaskCommand(program: Command): Command {
     .option('--status <phase>', `only these: ${taskPhases.join(', ')}`, parsePhase)
     .option('--group <name>', 'only attempts of this group')
     .option('--project <name>', 'only tasks of this project')
-    .option('--limit <n>', 'at most this many', parseCount)
+    .option('--limit <n>', 'at most this many', parseNumber)
     .action(
       async (options: CommonOptions & { status?: TaskPhase; group?: string; project?: string; limit?: number }) => {
         const client = await connect(options)

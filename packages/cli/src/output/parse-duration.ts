@@ -12,6 +12,13 @@ export function parseDurationSeconds(text: string): number {
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (unitSeconds[unit ?? 's'] ?? 1), 0)
 }
 
+/** A duration of at least a second: nothing would be done in less. */
+export function parseTimeSeconds(text: string): number {
+  const seconds = parseDurationSeconds(text)
+  if (seconds === 0) throw new InvalidArgumentError('Give a duration above zero, such as 90s, 30m or 1h30m.')
+  return seconds
+}
+
 export function parsePort(text: string): number {
   const port = Number(text)
   if (!/^\d+$/.test(text) || port > 65_535)
@@ -22,6 +29,13 @@ export function parsePort(text: string): number {
 export function parseCount(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
   return Number(text)
+}
+
+/** A number of things of which there is at least one. */
+export function parseNumber(text: string): number {
+  const count = parseCount(text)
+  if (count === 0) throw new InvalidArgumentError('Give a whole number above zero.')
+  return count
 }
 
 /** Commander takes a word after an option that needs one as its value, also `-5`. */

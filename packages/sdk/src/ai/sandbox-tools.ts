@@ -82,5 +82,5 @@ export function sandboxTools(sandbox: SandboxHandle, options: SandboxToolsOption
 function withoutMiddle(text: string, most: number): string {
   if (text.length <= most) return text
   const half = Math.floor(most / 2)
-  return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(-half)}`
+  return `${text.slice(0, half)}\n[${text.length - 2 * half} characters left out]\n${text.slice(text.length - half)}`
 }
