@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
 import { requirePlatform } from '../client/find-platform.js'
+import { tasksClient } from '../client/tasks.js'
 import { type CommonOptions, examples, print, withPlatform } from './common.js'
 
 /** `corral open`: the web interface of the running platform. */
@@ -14,6 +15,8 @@ export function addOpenCommand(program: Command): void {
     .addHelpText('after', examples('corral open', 'corral open --print', 'corral open ID'))
     .action(async (task: string | undefined, options: CommonOptions & { print?: boolean }) => {
       const platform = await requirePlatform(options)
+      // A page that says "not found" would come too late, in a browser.
+      if (task) await tasksClient(platform).get(task)
       const { loginLink } = await import('@corral/server')
       const link = `${loginLink(platform.url, platform.token)}${task ? `,/tasks/${encodeURIComponent(task)}` : ''}`
       const isOpened = !options.print && !options.json && (await startBrowser(link))

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ConnectionCheck, SandboxProviderSettings } from '@corral/protocol'
 import type { ProviderStore } from '@corral/tasks'
@@ -60,6 +61,8 @@ export function addProviderCommand(program: Command): void {
       if (ownNames.has(name))
         throw new CliError(`"${name}" is the platform's own`, { exitCode: 2, hint: 'Choose another name.' })
       const settings = settingsOf(name, options)
+      if (settings.kubeconfig !== undefined && !existsSync(settings.kubeconfig))
+        throw new CliError(`there is no kubeconfig ${settings.kubeconfig}`, { exitCode: 2 })
       await (await storeOf(options)).put(settings).catch(wrongUsage)
       print(settings, options, () => `added the provider "${name}"; look at it with \`corral provider check ${name}\``)
     })

@@ -34,9 +34,7 @@ export function addSecretCommand(program: Command): void {
   common(secret.command('list'))
     .summary('names of the secrets that are kept')
     .action(async (options: SecretOptions) => {
-      const names = (await (await storeOf(options)).list()).filter(
-        (name) => name !== 'broker-token-secret' && name !== 'service-account-key',
-      )
+      const names = await (await storeOf(options)).list()
       print({ secrets: names }, options, () => names.join('\n') || 'no secrets')
     })
   common(secret.command('rm').argument('<name>'))

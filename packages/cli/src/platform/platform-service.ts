@@ -1,5 +1,5 @@
 import { agentAdapters } from '@corral/agents'
-import { type AgentInfo, CorralError, type SecretInfo } from '@corral/protocol'
+import type { AgentInfo, SecretInfo } from '@corral/protocol'
 import { clusterView, type PlatformService } from '@corral/server'
 import { fileSecretStore, type ModelProviders, type SandboxPlaces, taskLabel } from '@corral/tasks'
 import { installedAgents } from '../installed-agents.js'
@@ -8,9 +8,6 @@ import { platformNamespace } from './names.js'
 import { createPlatformSettings } from './platform-settings.js'
 import { sandboxProviders } from './sandbox-providers.js'
 import type { TaskPlatformOptions, TaskShared } from './task-platform.js'
-
-/** Secrets that the platform makes and reads itself. Pages do not list them: a user can neither set nor use them. */
-const ownSecrets: ReadonlySet<string> = new Set(['broker-token-secret', 'service-account-key'])
 
 /** What the pages show of this platform. */
 export function createPlatformService(
@@ -25,18 +22,14 @@ export function createPlatformService(
     agents: () => agentInfos(options, providers),
     async secrets() {
       const wanted = (await providers.list()).map(({ secret, title }) => ({ name: secret, title: `Key of ${title}` }))
-      const names = (await secrets.list()).filter((name) => !ownSecrets.has(name))
+      const names = await secrets.list()
       const all = new Map<string, SecretInfo>()
       for (const { name, title } of wanted) all.set(name, { name, title, is_set: names.includes(name) })
       for (const name of names) if (!all.has(name)) all.set(name, { name, is_set: true })
       return [...all.values()]
     },
-    async setSecret(name, value) {
-      refuseOwn(name)
-      await secrets.set(name, value)
-    },
+    setSecret: (name, value) => secrets.set(name, value),
     async removeSecret(name) {
-      refuseOwn(name)
       await secrets.remove(name)
     },
     settings: createPlatformSettings(options),
@@ -59,10 +52,6 @@ function viewInUse(own: ClusterView, places: SandboxPlaces): ClusterView {
     resizePool: async (name, replicas) => (await inUse()).resizePool(name, replicas),
     object: async (kind, name) => (kind === 'agenttask' || kind === 'project' ? own : await inUse()).object(kind, name),
   }
-}
-
-function refuseOwn(name: string): void {
-  if (ownSecrets.has(name)) throw new CorralError('Forbidden', `"${name}" is the platform's own secret`)
 }
 
 async function agentInfos(

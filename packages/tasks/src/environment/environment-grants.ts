@@ -1,9 +1,9 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { endpointSecret, providers } from '@corral/agents'
 import { egressRuleSchema, issueWords, secretName } from '@corral/protocol'
 import { isImageName, isResourceAmount, type ResourceName, type SandboxResources } from '@corral/resources'
 import * as z from 'zod'
+import { isModelKey, platformSecrets } from '../secrets/secret-store.js'
 import { TaskError } from '../task-error.js'
 
 /** What an operator lets environment files of a repository open, beside the package mirror. */
@@ -111,9 +111,6 @@ function isNothing({ egress, secrets, resources = {}, images = [] }: GrantWords)
   return egress.length + secrets.length + Object.keys(resources).length + images.length === 0
 }
 
-/** The platform's own, and keys of models, which only the broker may use. */
-const ownSecrets = ['broker-token-secret', 'service-account-key', 'package-links']
-
 function checkWords({ egress, secrets, resources = {}, images = [] }: GrantWords): void {
   const image = images.find((name) => !isImageName(name))
   if (image !== undefined)
@@ -138,10 +135,7 @@ function checkWords({ egress, secrets, resources = {}, images = [] }: GrantWords
     })
 }
 
-function isKeptFromSandboxes(name: string): boolean {
-  const ofModels = [...providers.values()].map(({ secret }) => secret)
-  return ownSecrets.includes(name) || ofModels.includes(name) || name.startsWith(endpointSecret(''))
-}
+const isKeptFromSandboxes = (name: string): boolean => platformSecrets.has(name) || isModelKey(name)
 
 function parsed(text: string): unknown {
   try {
