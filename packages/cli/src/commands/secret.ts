@@ -69,14 +69,24 @@ function secretHelp(): string {
   ].join('\n')
 }
 
+/** An empty text where the question was left: with Ctrl-D, or with Ctrl-C, which ends the command as a signal would. */
 function askHidden(question: string): Promise<string> {
-  process.stderr.write(question)
+  // Asked once nothing that is typed is shown any more.
   const input = createInterface({ input: process.stdin, terminal: true })
-  return new Promise((resolve) => {
+  process.stderr.write(question)
+  return new Promise((resolve, reject) => {
+    let answer = ''
     input.once('line', (line) => {
+      answer = line
       input.close()
+    })
+    input.once('SIGINT', () => {
+      reject(new CliError('nothing was kept', { exitCode: 130 }))
+      input.close()
+    })
+    input.once('close', () => {
       process.stderr.write('\n')
-      resolve(line)
+      resolve(answer)
     })
   })
 }
