@@ -52,6 +52,8 @@ const churning = (connections: number): string =>
     const next = () => {
       if (left-- <= 0 || said.refused >= 100) return --working === 0 && console.log(JSON.stringify(said))
       const socket = require('net').connect(8787, address, () => { said.opened++; socket.destroy() })
+      // One whose first packet the kernel dropped would be tried again for two minutes.
+      socket.setTimeout(5000, () => socket.destroy())
       socket.on('error', ({ code }) => { if (code === 'ECONNREFUSED') said.refused++ })
       socket.on('close', next)
     }

@@ -125,12 +125,15 @@ describe('tasks whose sandboxes are in another cluster', () => {
   })
 
   it('say that their cluster does not answer, and can be cancelled', async () => {
-    await home.corral([
+    const away = [
       ...['provider', 'add', 'away', '--data-dir', home.dataDir, '--namespace', 'agents'],
       ...['--kubeconfig', join(scratch.path, 'away.yaml')],
-    ])
+    ]
+    const missing = await home.corral(away)
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no kubeconfig') })
     const kubeconfig = readFileSync(cluster.kubeconfig, 'utf8')
     writeFileSync(join(scratch.path, 'away.yaml'), kubeconfig.replace(/https:\/\/[0-9.]+:\d+/g, 'https://127.0.0.1:1'))
+    expect(await home.corral(away)).toMatchObject({ code: 0 })
     const id = await home.api.create(await request('true', { sandbox: { provider: 'away' } }))
     await home.api.until(id, 'says so', ({ waiting }) => waiting?.reason === 'ProviderUnreachable')
     await home.api.request('POST', `/tasks/${id}/cancel`)

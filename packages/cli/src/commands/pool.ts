@@ -189,7 +189,6 @@ function readJson(file: string): unknown {
 }
 
 function count(text: string): number {
-  if (!/^\d{1,5}$/.test(text))
-    throw new CliError(`"${text}" is no number of sandboxes from 0 to 99999`, { exitCode: 2 })
+  if (!/^\d{1,5}$/.test(text)) throw new CliError(`"${text}" is not a number of sandboxes: 0 to 99999`, { exitCode: 2 })
   return Number(text)
 }
