@@ -127,7 +127,7 @@ export const standIns: readonly StandIn[] = [
     as: (text) => `failed_task --keep && ${withId(text)}`,
   },
   {
-    when: /corral task .*\bID\b/,
+    when: /corral (task|open) .*\bID\b/,
     reason: 'ID is the id of a task',
     as: (text) => `finished_task && ${withId(text)}`,
   },
