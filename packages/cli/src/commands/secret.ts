@@ -69,7 +69,7 @@ function secretHelp(): string {
   ].join('\n')
 }
 
-/** An empty text where the question was left: with Ctrl-D, or with Ctrl-C, which ends the command as a signal would. */
+/** An empty text where the question was left with Ctrl-D. Ctrl-C rejects with the exit code of that signal. */
 function askHidden(question: string): Promise<string> {
   // Asked once nothing that is typed is shown any more.
   const input = createInterface({ input: process.stdin, terminal: true })
