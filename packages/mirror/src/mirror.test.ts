@@ -72,6 +72,22 @@ describe('the package mirror', () => {
     expect(registry.asked).toHaveLength(1)
   })
 
+  it('fetches fifteen packages at once without a MaxListenersExceededWarning in the log', async () => {
+    await using registry = await scriptedRegistry(() => ({ body: 'x'.repeat(500_000) }))
+    await using mirror = await startMirror({ upstream: () => [{ url: new URL(`${registry.url}/`) }] })
+    const warnings: string[] = []
+    const onWarning = (warning: Error): void => void warnings.push(warning.name)
+    process.on('warning', onWarning)
+    try {
+      const paths = Array.from({ length: 15 }, (_, index) => `/npm/left/-/left-1.0.${index}.tgz`)
+      await Promise.all(paths.map(async (path) => (await get(mirror.url + path)).arrayBuffer()))
+    } finally {
+      process.off('warning', onWarning)
+    }
+    expect(registry.asked).toHaveLength(15)
+    expect(warnings).toEqual([])
+  })
+
   it('asks again for an index with its etag, and goes on with the last one while the registry is away', async () => {
     let mode: 'first' | 'unchanged' | 'away' = 'first'
     await using registry = await scriptedRegistry(() => {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -51,6 +52,7 @@ export function createMirror(options: MirrorOptions): Mirror {
   })
   const indexFreshMs = options.indexFreshMs ?? 300_000
   const life = new AbortController()
+  setMaxListeners(0, life.signal) // every download in flight listens to it
   /** One download per key: clients that ask for the same meanwhile wait for it. */
   const downloads = new Map<string, Promise<Entry>>()
 
