@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
-import { createVitest, type Vitest } from 'vitest/node'
+import { BaseSequencer, createVitest, type TestSpecification, type Vitest } from 'vitest/node'
 import { logTexts } from './log-texts.mjs'
 import { keyOf } from './mutant-key.mjs'
 import { silent } from './sample.js'
@@ -20,7 +20,11 @@ interface Mutant {
 /** A line of what the runner writes, see `warm-runner.mjs`. */
 interface Told {
   file: string
+  /** The test that is told of. */
+  id?: string
   reached?: string[]
+  /** Files of the code that the test runs. */
+  sources?: string[]
   loaded?: string[]
   apart?: string[]
   seen?: string
@@ -52,14 +56,17 @@ const hookTimeoutMs = 20_000
  */
 export async function tryWarm(options: WarmOptions): Promise<string> {
   const { root, report, packageName, files, sample } = options
-  const { mutants, instrumented } = await instrument(root, files, sample)
+  const { mutants, sources, instrumented } = await instrument(root, files, sample)
   const plan = join(root, `${report}.plan.json`)
   const results = join(root, `${report}.results.jsonl`)
   const progress = join(root, `${report}.progress.json`)
   const ids = mutants.map(({ id }) => id)
   const decided = new Map<string, Status>()
-  const write = (active?: string): void =>
-    writeFileSync(plan, JSON.stringify({ sample: ids, decided: [...decided.keys()], active, results, progress }))
+  const write = (active?: string, only: readonly string[] = []): void =>
+    writeFileSync(
+      plan,
+      JSON.stringify({ sample: ids, sources, decided: [...decided.keys()], active, only, results, progress }),
+    )
   writeFileSync(results, '')
   writeFileSync(progress, '{}')
   write()
@@ -67,7 +74,8 @@ export async function tryWarm(options: WarmOptions): Promise<string> {
 
   const vitest = await startVitest(options, instrumented)
   try {
-    const apart = new Map<string, Set<string>>()
+    // By mutant that wants a process of its own: the tests that may see it, by their files.
+    const apart = new Map<string, Map<string, string[]>>()
     const reached = new Set<string>()
     // A test file that fails anyway would see every mutant that it is run with alone.
     const failing = new Set<string>()
@@ -76,14 +84,15 @@ export async function tryWarm(options: WarmOptions): Promise<string> {
       for (const told of readTold(results)) {
         for (const id of told.reached ?? []) reached.add(id)
         for (const id of told.loaded ?? []) reached.add(id)
-        for (const id of [...(told.loaded ?? []), ...(told.apart ?? [])])
-          apart.set(id, (apart.get(id) ?? new Set()).add(told.file))
         if (told.seen !== undefined) decided.set(told.seen, told.by ?? 'Killed')
         if (told.broken === undefined || failing.has(told.file)) continue
         failing.add(told.file)
         process.stderr.write(`fails without a mutant: ${told.broken} (${told.file})\n`)
       }
-      if (hung?.mutant === undefined) break
+      if (hung?.mutant === undefined) {
+        collectApart(readTold(results), sources, apart)
+        break
+      }
       decided.set(hung.mutant, 'Timeout')
       write()
       again = [hung.file]
@@ -92,20 +101,13 @@ export async function tryWarm(options: WarmOptions): Promise<string> {
     process.stdout.write(
       `${decided.size} of ${ids.length} seen in one process, ${alone.length} have one of their own\n`,
     )
-    for (const [id, places] of alone) {
-      write(id)
-      const fileName = mutants.find((mutant) => mutant.id === id)?.fileName ?? ''
+    for (const [id, tests] of alone) {
+      write(id, [...tests.values()].flat())
       const isSeen = (): boolean => readTold(results).some(({ seen }) => seen === id)
-      const status = await tryAlone(
-        vitest,
-        nearestFirst(
-          [...places].filter((place) => !failing.has(place)),
-          fileName,
-        ),
-        progress,
-        isSeen,
-      )
+      const places = [...tests.keys()].filter((place) => !failing.has(place))
+      const status = await tryAlone(vitest, nearestFirst(places, sources[id] ?? ''), progress, isSeen)
       if (status) decided.set(id, status)
+      process.stdout.write(`${status ?? 'Survived'} ${relative(root, sources[id] ?? '')} in a process of its own\n`)
     }
     for (const id of ids) if (!decided.has(id)) decided.set(id, reached.has(id) ? 'Survived' : 'NoCoverage')
   } finally {
@@ -122,6 +124,7 @@ async function instrument(root: string, files: readonly string[], sample: Readon
     { plugins: null, excludedMutations: [], ignorers: [logTexts], noHeader: false },
   )
   return {
+    sources: Object.fromEntries(mutants.map(({ id, fileName }) => [id, fileName])),
     mutants: mutants.filter((mutant) =>
       sample.has(keyOf({ ...mutant, fileName: relative(root, mutant.fileName) })),
     ) as unknown as Mutant[],
@@ -143,6 +146,7 @@ function startVitest({ root, packageName, tests }: WarmOptions, instrumented: Ma
       runner: join(root, 'scripts/mutants/warm-runner.mjs'),
       pool: 'forks',
       maxWorkers: 1,
+      sequence: { sequencer: SmallestFirst },
       // As many tries as a test has mutants; the runner says when it is over.
       retry: Number.MAX_SAFE_INTEGER,
       testTimeout: testTimeoutMs,
@@ -163,6 +167,35 @@ function startVitest({ root, packageName, tests }: WarmOptions, instrumented: Ma
       ],
     },
   )
+}
+
+/** What a small test file sees is not tried again by the large ones, whose tests take longest. */
+class SmallestFirst extends BaseSequencer {
+  override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
+    const sizeOf = ({ moduleId }: TestSpecification): number => statSync(moduleId).size
+    return Promise.resolve([...specifications].sort((one, other) => sizeOf(one) - sizeOf(other)))
+  }
+}
+
+/**
+ * Adds the tests for mutants that want a process of their own. One of code that runs while modules are loaded is tried by the
+ * tests that run code of its file, and by the test of that file.
+ */
+function collectApart(
+  all: readonly Told[],
+  sources: Readonly<Record<string, string>>,
+  apart: Map<string, Map<string, string[]>>,
+): void {
+  const add = (mutant: string, { file, id }: Told): void => {
+    const tests = apart.get(mutant) ?? new Map<string, string[]>()
+    apart.set(mutant, tests.set(file, [...new Set([...(tests.get(file) ?? []), ...(id ? [id] : [])])]))
+  }
+  for (const told of all) for (const mutant of told.apart ?? []) add(mutant, told)
+  for (const mutant of new Set(all.flatMap(({ loaded }) => loaded ?? []))) {
+    const source = sources[mutant] ?? ''
+    const isNear = ({ file }: Told): boolean => file.startsWith(source.replace(/\.ts$/, '.'))
+    for (const told of all) if (told.sources?.includes(source) || (told.sources && isNear(told))) add(mutant, told)
+  }
 }
 
 /** Runs tests; where a try hangs, its process is ended and the try returned. */
