@@ -1,7 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
-import { BaseSequencer, createVitest, type TestSpecification, type Vitest } from 'vitest/node'
+import { createVitest, type Vitest } from 'vitest/node'
 import { logTexts } from './log-texts.mjs'
 import { keyOf } from './mutant-key.mjs'
 import { silent } from './sample.js'
@@ -42,10 +42,13 @@ export interface WarmOptions {
   tests: readonly string[]
   /** Keys of the mutants that are tried. */
   sample: ReadonlySet<string>
+  /** Goes on with what a run that was cut short has written, on the same code. */
+  resumes: boolean
 }
 
-/** A try that takes longer holds its process up for ever: the slowest tests take seconds, on a busy machine a minute. */
+/** A try that takes longer holds its process up for ever: the slowest tests take seconds, on a busy machine a minute or two. */
 const hangMs = 100_000
+const hangWithoutMutantMs = 300_000
 const testTimeoutMs = 45_000
 const hookTimeoutMs = 20_000
 
@@ -67,7 +70,7 @@ export async function tryWarm(options: WarmOptions): Promise<string> {
       plan,
       JSON.stringify({ sample: ids, sources, decided: [...decided.keys()], active, only, results, progress }),
     )
-  writeFileSync(results, '')
+  if (!options.resumes || !existsSync(results)) writeFileSync(results, '')
   writeFileSync(progress, '{}')
   write()
   process.env.CORRAL_MUTANT_PLAN = plan
@@ -79,24 +82,19 @@ export async function tryWarm(options: WarmOptions): Promise<string> {
     const reached = new Set<string>()
     // A test file that fails anyway would see every mutant that it is run with alone.
     const failing = new Set<string>()
-    for (let again: string[] | undefined; ; ) {
-      const hung = await runUntilHung(vitest, again, progress)
-      for (const told of readTold(results)) {
-        for (const id of told.reached ?? []) reached.add(id)
-        for (const id of told.loaded ?? []) reached.add(id)
-        if (told.seen !== undefined) decided.set(told.seen, told.by ?? 'Killed')
-        if (told.broken === undefined || failing.has(told.file)) continue
-        failing.add(told.file)
-        process.stderr.write(`fails without a mutant: ${told.broken} (${told.file})\n`)
-      }
-      if (hung?.mutant === undefined) {
-        collectApart(readTold(results), sources, apart)
-        break
-      }
-      decided.set(hung.mutant, 'Timeout')
-      write()
-      again = [hung.file]
+    const finished = new Set(readTold(results).flatMap(({ loaded, file }) => (loaded ? file : [])))
+    for (const file of await smallestFirst(vitest)) {
+      if (!finished.has(file)) await tryFile(vitest, file, { results, progress })
+      process.stdout.write(`${relative(root, file)}: ${seenIn(readTold(results)).size} of ${ids.length} seen\n`)
     }
+    for (const told of readTold(results)) {
+      for (const id of [...(told.reached ?? []), ...(told.loaded ?? [])]) reached.add(id)
+      if (told.broken === undefined || failing.has(told.file)) continue
+      failing.add(told.file)
+      process.stderr.write(`fails without a mutant: ${told.broken} (${told.file})\n`)
+    }
+    for (const [id, by] of seenIn(readTold(results))) decided.set(id, by)
+    collectApart(readTold(results), sources, apart)
     const alone = [...apart].filter(([id]) => !decided.has(id))
     process.stdout.write(
       `${decided.size} of ${ids.length} seen in one process, ${alone.length} have one of their own\n`,
@@ -146,7 +144,6 @@ function startVitest({ root, packageName, tests }: WarmOptions, instrumented: Ma
       runner: join(root, 'scripts/mutants/warm-runner.mjs'),
       pool: 'forks',
       maxWorkers: 1,
-      sequence: { sequencer: SmallestFirst },
       // As many tries as a test has mutants; the runner says when it is over.
       retry: Number.MAX_SAFE_INTEGER,
       testTimeout: testTimeoutMs,
@@ -170,11 +167,30 @@ function startVitest({ root, packageName, tests }: WarmOptions, instrumented: Ma
 }
 
 /** What a small test file sees is not tried again by the large ones, whose tests take longest. */
-class SmallestFirst extends BaseSequencer {
-  override sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
-    const sizeOf = ({ moduleId }: TestSpecification): number => statSync(moduleId).size
-    return Promise.resolve([...specifications].sort((one, other) => sizeOf(one) - sizeOf(other)))
+async function smallestFirst(vitest: Vitest): Promise<string[]> {
+  const files = (await vitest.globTestSpecifications()).map(({ moduleId }) => moduleId)
+  return files.sort((one, other) => statSync(one).size - statSync(other).size)
+}
+
+/** Runs one test file with every mutant it reaches. A mutant that hangs is seen by that, and the file is run again without it. */
+async function tryFile(
+  vitest: Vitest,
+  file: string,
+  { results, progress }: { results: string; progress: string },
+): Promise<void> {
+  for (;;) {
+    const hung = await runUntilHung(vitest, [file], progress)
+    if (hung === undefined) return
+    if (hung.mutant === undefined) {
+      process.stderr.write(`hangs without a mutant: ${file}\n`)
+      return
+    }
+    appendFileSync(results, `${JSON.stringify({ seen: hung.mutant, by: 'Timeout', file })}\n`)
   }
+}
+
+function seenIn(all: readonly Told[]): Map<string, Status> {
+  return new Map(all.flatMap(({ seen, by }) => (seen === undefined ? [] : [[seen, by ?? 'Killed']])))
 }
 
 /**
@@ -201,13 +217,14 @@ function collectApart(
 /** Runs tests; where a try hangs, its process is ended and the try returned. */
 async function runUntilHung(
   vitest: Vitest,
-  only: string[] | undefined,
+  only: string[],
   progress: string,
 ): Promise<{ mutant?: string; file: string } | undefined> {
   let hung: { mutant?: string; file: string } | undefined
   const watch = setInterval(() => {
     const now = readProgress(progress)
-    if (now.pid === undefined || now.at === undefined || Date.now() - now.at < hangMs) return
+    if (now.pid === undefined || now.at === undefined) return
+    if (Date.now() - now.at < (now.mutant === undefined ? hangWithoutMutantMs : hangMs)) return
     hung = now
     writeFileSync(progress, '{}')
     try {
