@@ -59,7 +59,7 @@ describe('mutated requests', () => {
   })
 })
 
-/** Turned away before any resource was looked at: an unknown path, a method nobody serves, or no HTTP at all. */
+/** Turned away before any resource was looked at: an unknown path, a method that is not served, or no HTTP at all. */
 function isUnrouted(status: number, text: string): boolean {
   if (status === 405) return true
   return status === 404 && text.includes('could not find the requested resource')

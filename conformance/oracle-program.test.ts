@@ -47,7 +47,7 @@ describe('a program of the control plane', () => {
   })
 })
 
-/** A process that nobody has taken leave of is gone all the same. */
+/** A process that its parent has not reaped is gone all the same. */
 function isRunning(pid: number): boolean {
   const path = `/proc/${pid}/stat`
   return existsSync(path) && !/\) Z /.test(readFileSync(path, 'utf8'))

@@ -34,7 +34,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'corral-images-'))
 const bundle = join(scratch, 'bundle')
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'corral-images')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
-/** Of the packages in a release; the same for everybody who builds it. */
+/** Of the packages in a release; the same in every build of it. */
 const epochSeconds = Number(process.env.SOURCE_DATE_EPOCH ?? Date.UTC(2026, 0, 1) / 1000)
 const megabyte = 1_000_000
 

@@ -11,7 +11,7 @@ import { keepOnlySample, scoreOf } from './mutants/score.js'
 import { tryNamed } from './mutants/try-named.js'
 import { tryWarm } from './mutants/warm.js'
 
-const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mutants N] [--seed N] [--concurrency N] [--force]
+const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mutants N] [--seed N] [--concurrency N] [--resume] [--force]
 
   PACKAGE     one of ${Object.keys(partsOf).join(', ')}
   --sampled   the parts whose tests start processes: mutants chosen at random with a fixed seed
@@ -20,6 +20,7 @@ const usage = `Usage: npm run mutants -- PACKAGE [--sampled] [--only PATH] [--mu
   --seed      another sample, as a run of its own: tests that were written for one are judged by another
   --concurrency   how many mutants are tried at once (default: 2)
   --stryker   a sample in Stryker's own runner, which starts a process per mutant
+  --resume    goes on with a sample that was cut short, test file by test file, on the same code
   --force     tries every mutant again instead of those whose code or tests changed
 
   npm run mutants -- named [WORDS]   tries the faults of scripts/mutants/named.ts, each of which one test has to see
@@ -36,6 +37,7 @@ const { values: flags, positionals } = parseArgs({
     seed: { type: 'string' },
     concurrency: { type: 'string', default: '2' },
     force: { type: 'boolean', default: false },
+    resume: { type: 'boolean', default: false },
     stryker: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -70,7 +72,15 @@ const tests = ((flags.sampled ? parts.sampledTests : undefined) ?? parts.tests).
 )
 if (sample && !flags.stryker) {
   process.stdout.write(
-    await tryWarm({ root, report: `${reports}/${report}`, packageName: name, files: mutate, tests, sample }),
+    await tryWarm({
+      root,
+      report: `${reports}/${report}`,
+      packageName: name,
+      files: mutate,
+      tests,
+      sample,
+      resumes: flags.resume,
+    }),
   )
   process.exit(0)
 }

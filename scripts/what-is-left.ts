@@ -48,7 +48,7 @@ const news = (before: readonly string[], after: readonly string[]): string[] =>
 
 const programOf = ({ command }: ProcessFact): string => basename(command.split(' ')[0] ?? '')
 
-/** Whether everybody between a process of ours and the first process of the machine is ours too. */
+/** Whether every process between one of ours and the first process of the machine is ours too. */
 function isOrphan(process: ProcessFact, byPid: ReadonlyMap<number, ProcessFact>): boolean {
   if (!ours.test(programOf(process))) return false
   const parent = byPid.get(process.parent)

@@ -178,7 +178,7 @@ export const reviewsAndMore: readonly Check[] = [
     equal(at((await t.get(`${path}/leader`)).is(200), 'spec.holderIdentity'), at(winner?.body, 'spec.holderIdentity'))
   }),
   check(128, 'EndpointSlices follow the readiness of pods', async (t) => {
-    // A real server only lists pods of nodes it knows; nobody runs this one.
+    // A real server only lists pods of nodes it knows; no kubelet runs this one.
     const nodeName = t.unique('idle')
     await t.create('/api/v1/nodes', { metadata: { name: nodeName } })
     t.after(async () => void (await t.del(`/api/v1/nodes/${nodeName}`)))

@@ -84,7 +84,7 @@ export const transport: readonly Check[] = [
       error.message,
       `users "jane" is forbidden: User "${robot}" cannot impersonate resource "users" in API group "" at the cluster scope`,
     )
-    // The administrator may on a real server; an embedded one has nobody else to be.
+    // The administrator may on a real server; an embedded one has no other user.
     if (t.isEmbedded) (await t.get('/api/v1/namespaces', { headers })).is(403)
   }),
 ]

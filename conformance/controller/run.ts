@@ -16,7 +16,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     columns: { type: 'string', default: 'ours-embedded,ours-real,upstream' },
     parallel: { type: 'string', default: '6' },
-    /** Longer than our manager lets a write wait that nobody waits for: two seconds while others are urgent. */
+    /** Longer than our manager defers a write of low priority: two seconds while others have high priority. */
     'quiet-ms': { type: 'string', default: '2500' },
     /** A result file that stands in for columns and scenarios that do not run now. */
     reuse: { type: 'string' },

@@ -91,7 +91,7 @@ export async function warmSandboxPool(t: Context): Promise<string> {
   ;(await t.patch(pool, mergePatch, { spec: { replicas: 1 } })).is(200)
   await t.eventually('a member', async () => at((await t.get(pool)).is(200), 'status.readyReplicas') === 1, 240_000)
   const [member] = (await t.get(await t.core('pods'))).is(200).items
-  // Whoever takes its place waits for a scheduler, so that the Service has one pod to lead to.
+  // The pod that takes its place waits for a scheduler, so that the Service has one pod to lead to.
   const template = await t.group(extensions, 'sandboxtemplates', 'runtime')
   ;(await t.patch(template, mergePatch, { spec: { podTemplate: { spec: { nodeName: null } } } })).is(200)
   return member?.metadata.name ?? ''

@@ -1,7 +1,7 @@
 import type { Target } from './http-client.js'
 import type { TokenClaims } from './resigned-token.js'
 
-/** A Kubernetes API server, whoever wrote it. */
+/** A Kubernetes API server: the embedded one or a real one. */
 export interface ServerUnderTest {
   readonly kind: 'embedded' | 'real'
   /** For titles: `embedded (memory)`, `kube-apiserver v1.34.4`. */

@@ -14,8 +14,15 @@ const loopFactor = 100
 const fewestHits = 10_000
 
 /** How much longer than without a mutant a test may take: more is one that waits for ever. */
-const slowFactor = 30
+const slowFactor = 6
 const shortestMs = 8_000
+
+/**
+ * What keeps a run short where tests start processes. Both can only lower the score: a mutant that the tests left out
+ * would have seen counts as one that survived.
+ */
+const mostTries = 30
+const slowestMs = 20_000
 
 export default class WarmRunner extends VitestTestRunner {
   #plan = JSON.parse(readFileSync(process.env.CORRAL_MUTANT_PLAN ?? '', 'utf8'))
@@ -23,6 +30,8 @@ export default class WarmRunner extends VitestTestRunner {
   #decided = new Set(this.#plan.decided)
   /** By test: the mutants still to be tried, and what the current try is. */
   #tries = new Map()
+  /** By mutant: how many tests have not seen it. */
+  #passed = new Map()
   #file = ''
 
   constructor(config) {
@@ -34,14 +43,16 @@ export default class WarmRunner extends VitestTestRunner {
     }
     // What a test file before this one saw needs no second look.
     for (const line of readFileSync(this.#plan.results, 'utf8').split('\n').filter(Boolean)) {
-      const { seen } = JSON.parse(line)
+      const { seen, passed } = JSON.parse(line)
       if (seen !== undefined) this.#decided.add(seen)
+      if (passed !== undefined) this.#pass(passed)
     }
   }
 
-  /** A mutant that is on from the start needs to be seen once. */
+  /** A mutant that is on from the start needs to be seen once, and only by tests that run code of its file. */
   onBeforeRunTask(test) {
-    if (this.#plan.active !== undefined && this.#decided.has(this.#plan.active)) test.mode = 'skip'
+    const { active, only } = this.#plan
+    if (active !== undefined && (this.#decided.has(active) || !only.includes(test.id))) test.mode = 'skip'
     return super.onBeforeRunTask?.(test)
   }
 
@@ -109,21 +120,26 @@ export default class WarmRunner extends VitestTestRunner {
       case 'first': {
         tries.hits = stryker.mutantCoverage.perTest[test.id] ?? {}
         const reached = Object.keys(tries.hits).filter((id) => this.#sample.has(id))
-        this.#tell({ reached, file })
-        tries.left = reached.filter((id) => !this.#decided.has(id))
+        const sources = [...new Set(Object.keys(tries.hits).map((id) => this.#plan.sources[id]))]
+        this.#tell({ reached, sources, id: test.id, file, ms: tries.ms })
+        tries.left = reached.filter((id) => this.#isOpen(id))
         if (hasFailed) this.#tell({ broken: test.name, file })
-        if (hasFailed || tries.left.length === 0) return false
+        if (hasFailed || tries.left.length === 0 || tries.ms > slowestMs) return false
         tries.kind = 'control'
         return true
       }
       case 'control':
-        if (hasFailed) this.#tell({ apart: tries.left, file })
+        if (hasFailed) this.#tell({ apart: tries.left, id: test.id, file })
         else if (tries.mutant !== undefined) tries.mutant = undefined
         return !hasFailed && this.#take(tries)
       case 'mutant':
-        if (!hasFailed) return this.#take(tries)
+        if (!hasFailed) {
+          this.#pass(tries.mutant)
+          this.#tell({ passed: tries.mutant, file })
+          return this.#take(tries)
+        }
         this.#see(tries.mutant, isTimeout ? 'Timeout' : 'Killed', test)
-        tries.left = tries.left.filter((id) => !this.#decided.has(id))
+        tries.left = tries.left.filter((id) => this.#isOpen(id))
         if (tries.left.length === 0) return false
         tries.kind = 'control'
         return true
@@ -135,8 +151,16 @@ export default class WarmRunner extends VitestTestRunner {
     this.#tell({ seen: mutant, by, test: test.name, file: test.file.filepath })
   }
 
+  #pass(mutant) {
+    this.#passed.set(mutant, (this.#passed.get(mutant) ?? 0) + 1)
+  }
+
+  #isOpen(mutant) {
+    return !this.#decided.has(mutant) && (this.#passed.get(mutant) ?? 0) < mostTries
+  }
+
   #take(tries) {
-    tries.mutant = tries.left.find((id) => !this.#decided.has(id))
+    tries.mutant = tries.left.find((id) => this.#isOpen(id))
     tries.left = tries.left.filter((id) => id !== tries.mutant)
     tries.kind = 'mutant'
     return tries.mutant !== undefined

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
 import { createVitest, type Vitest } from 'vitest/node'
@@ -20,7 +20,11 @@ interface Mutant {
 /** A line of what the runner writes, see `warm-runner.mjs`. */
 interface Told {
   file: string
+  /** The test that is told of. */
+  id?: string
   reached?: string[]
+  /** Files of the code that the test runs. */
+  sources?: string[]
   loaded?: string[]
   apart?: string[]
   seen?: string
@@ -38,10 +42,13 @@ export interface WarmOptions {
   tests: readonly string[]
   /** Keys of the mutants that are tried. */
   sample: ReadonlySet<string>
+  /** Goes on with what a run that was cut short has written, on the same code. */
+  resumes: boolean
 }
 
-/** A try that takes longer holds its process up for ever: the slowest tests take seconds, on a busy machine a minute. */
+/** A try that takes longer holds its process up for ever: the slowest tests take seconds, on a busy machine a minute or two. */
 const hangMs = 100_000
+const hangWithoutMutantMs = 300_000
 const testTimeoutMs = 45_000
 const hookTimeoutMs = 20_000
 
@@ -52,60 +59,53 @@ const hookTimeoutMs = 20_000
  */
 export async function tryWarm(options: WarmOptions): Promise<string> {
   const { root, report, packageName, files, sample } = options
-  const { mutants, instrumented } = await instrument(root, files, sample)
+  const { mutants, sources, instrumented } = await instrument(root, files, sample)
   const plan = join(root, `${report}.plan.json`)
   const results = join(root, `${report}.results.jsonl`)
   const progress = join(root, `${report}.progress.json`)
   const ids = mutants.map(({ id }) => id)
   const decided = new Map<string, Status>()
-  const write = (active?: string): void =>
-    writeFileSync(plan, JSON.stringify({ sample: ids, decided: [...decided.keys()], active, results, progress }))
-  writeFileSync(results, '')
+  const write = (active?: string, only: readonly string[] = []): void =>
+    writeFileSync(
+      plan,
+      JSON.stringify({ sample: ids, sources, decided: [...decided.keys()], active, only, results, progress }),
+    )
+  if (!options.resumes || !existsSync(results)) writeFileSync(results, '')
   writeFileSync(progress, '{}')
   write()
   process.env.CORRAL_MUTANT_PLAN = plan
 
   const vitest = await startVitest(options, instrumented)
   try {
-    const apart = new Map<string, Set<string>>()
+    // By mutant that wants a process of its own: the tests that may see it, by their files.
+    const apart = new Map<string, Map<string, string[]>>()
     const reached = new Set<string>()
     // A test file that fails anyway would see every mutant that it is run with alone.
     const failing = new Set<string>()
-    for (let again: string[] | undefined; ; ) {
-      const hung = await runUntilHung(vitest, again, progress)
-      for (const told of readTold(results)) {
-        for (const id of told.reached ?? []) reached.add(id)
-        for (const id of told.loaded ?? []) reached.add(id)
-        for (const id of [...(told.loaded ?? []), ...(told.apart ?? [])])
-          apart.set(id, (apart.get(id) ?? new Set()).add(told.file))
-        if (told.seen !== undefined) decided.set(told.seen, told.by ?? 'Killed')
-        if (told.broken === undefined || failing.has(told.file)) continue
-        failing.add(told.file)
-        process.stderr.write(`fails without a mutant: ${told.broken} (${told.file})\n`)
-      }
-      if (hung?.mutant === undefined) break
-      decided.set(hung.mutant, 'Timeout')
-      write()
-      again = [hung.file]
+    const finished = new Set(readTold(results).flatMap(({ loaded, file }) => (loaded ? file : [])))
+    for (const file of await smallestFirst(vitest)) {
+      if (!finished.has(file)) await tryFile(vitest, file, { results, progress })
+      process.stdout.write(`${relative(root, file)}: ${seenIn(readTold(results)).size} of ${ids.length} seen\n`)
     }
+    for (const told of readTold(results)) {
+      for (const id of [...(told.reached ?? []), ...(told.loaded ?? [])]) reached.add(id)
+      if (told.broken === undefined || failing.has(told.file)) continue
+      failing.add(told.file)
+      process.stderr.write(`fails without a mutant: ${told.broken} (${told.file})\n`)
+    }
+    for (const [id, by] of seenIn(readTold(results))) decided.set(id, by)
+    collectApart(readTold(results), sources, apart)
     const alone = [...apart].filter(([id]) => !decided.has(id))
     process.stdout.write(
       `${decided.size} of ${ids.length} seen in one process, ${alone.length} have one of their own\n`,
     )
-    for (const [id, places] of alone) {
-      write(id)
-      const fileName = mutants.find((mutant) => mutant.id === id)?.fileName ?? ''
+    for (const [id, tests] of alone) {
+      write(id, [...tests.values()].flat())
       const isSeen = (): boolean => readTold(results).some(({ seen }) => seen === id)
-      const status = await tryAlone(
-        vitest,
-        nearestFirst(
-          [...places].filter((place) => !failing.has(place)),
-          fileName,
-        ),
-        progress,
-        isSeen,
-      )
+      const places = [...tests.keys()].filter((place) => !failing.has(place))
+      const status = await tryAlone(vitest, nearestFirst(places, sources[id] ?? ''), progress, isSeen)
       if (status) decided.set(id, status)
+      process.stdout.write(`${status ?? 'Survived'} ${relative(root, sources[id] ?? '')} in a process of its own\n`)
     }
     for (const id of ids) if (!decided.has(id)) decided.set(id, reached.has(id) ? 'Survived' : 'NoCoverage')
   } finally {
@@ -122,6 +122,7 @@ async function instrument(root: string, files: readonly string[], sample: Readon
     { plugins: null, excludedMutations: [], ignorers: [logTexts], noHeader: false },
   )
   return {
+    sources: Object.fromEntries(mutants.map(({ id, fileName }) => [id, fileName])),
     mutants: mutants.filter((mutant) =>
       sample.has(keyOf({ ...mutant, fileName: relative(root, mutant.fileName) })),
     ) as unknown as Mutant[],
@@ -165,16 +166,65 @@ function startVitest({ root, packageName, tests }: WarmOptions, instrumented: Ma
   )
 }
 
+/** What a small test file sees is not tried again by the large ones, whose tests take longest. */
+async function smallestFirst(vitest: Vitest): Promise<string[]> {
+  const files = (await vitest.globTestSpecifications()).map(({ moduleId }) => moduleId)
+  return files.sort((one, other) => statSync(one).size - statSync(other).size)
+}
+
+/** Runs one test file with every mutant it reaches. A mutant that hangs is seen by that, and the file is run again without it. */
+async function tryFile(
+  vitest: Vitest,
+  file: string,
+  { results, progress }: { results: string; progress: string },
+): Promise<void> {
+  for (;;) {
+    const hung = await runUntilHung(vitest, [file], progress)
+    if (hung === undefined) return
+    if (hung.mutant === undefined) {
+      process.stderr.write(`hangs without a mutant: ${file}\n`)
+      return
+    }
+    appendFileSync(results, `${JSON.stringify({ seen: hung.mutant, by: 'Timeout', file })}\n`)
+  }
+}
+
+function seenIn(all: readonly Told[]): Map<string, Status> {
+  return new Map(all.flatMap(({ seen, by }) => (seen === undefined ? [] : [[seen, by ?? 'Killed']])))
+}
+
+/**
+ * Adds the tests for mutants that want a process of their own. One of code that runs while modules are loaded is tried by the
+ * tests that run code of its file, and by the test of that file.
+ */
+function collectApart(
+  all: readonly Told[],
+  sources: Readonly<Record<string, string>>,
+  apart: Map<string, Map<string, string[]>>,
+): void {
+  const add = (mutant: string, { file, id }: Told): void => {
+    const tests = apart.get(mutant) ?? new Map<string, string[]>()
+    apart.set(mutant, tests.set(file, [...new Set([...(tests.get(file) ?? []), ...(id ? [id] : [])])]))
+  }
+  for (const told of all) for (const mutant of told.apart ?? []) add(mutant, told)
+  for (const mutant of new Set(all.flatMap(({ loaded }) => loaded ?? []))) {
+    const source = sources[mutant] ?? ''
+    const isNear = ({ file }: Told): boolean => file.startsWith(source.replace(/\.ts$/, '.'))
+    for (const told of all) if (told.sources?.includes(source) || (told.sources && isNear(told))) add(mutant, told)
+  }
+}
+
 /** Runs tests; where a try hangs, its process is ended and the try returned. */
 async function runUntilHung(
   vitest: Vitest,
-  only: string[] | undefined,
+  only: string[],
   progress: string,
 ): Promise<{ mutant?: string; file: string } | undefined> {
   let hung: { mutant?: string; file: string } | undefined
   const watch = setInterval(() => {
     const now = readProgress(progress)
-    if (now.pid === undefined || now.at === undefined || Date.now() - now.at < hangMs) return
+    if (now.pid === undefined || now.at === undefined) return
+    if (Date.now() - now.at < (now.mutant === undefined ? hangWithoutMutantMs : hangMs)) return
     hung = now
     writeFileSync(progress, '{}')
     try {

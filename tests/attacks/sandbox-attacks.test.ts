@@ -128,7 +128,7 @@ describe.skipIf(!hasBubblewrap || !supervisor).each(variants)(
       if (!isRoot) return
       const [program = '', ...args] = [...around, supervisor ?? '', 'attempt', attempt]
       const control = spawnSync(program, args, { encoding: 'utf8' })
-      // A kernel without VSOCK refuses it to everybody.
+      // A kernel without VSOCK refuses it to every process.
       if (attempt !== 'vsock' || !control.stdout.includes('not supported')) expect(control.status).toBe(0)
     })
 

@@ -75,7 +75,7 @@ it.each(variants)(
       return JSON.parse(run.stdout) as string[]
     }
     try {
-      // The control: an orphan that nobody reaps is counted.
+      // The control: an orphan that is not reaped is counted.
       expect(deadIn(true)).toHaveLength(1)
       expect(deadIn(false)).toEqual([])
     } finally {

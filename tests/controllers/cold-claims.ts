@@ -12,7 +12,7 @@ import { claim, condition, pool, template } from './cluster.js'
 import { ref } from './objects.js'
 import { type Passes, startPasses } from './passes.js'
 
-/** A template, a pool that keeps nobody warm, and the claim `c`, before the first pass. */
+/** A template, a pool without warm sandboxes, and the claim `c`, before the first pass. */
 export async function started(
   spec: Partial<SandboxClaim['spec']> = {},
   templateSpec: Partial<SandboxTemplate['spec']> = {},

@@ -108,7 +108,7 @@ describe('traces over OTLP and gRPC', () => {
       const { status } = await readyClaim(client, 'claim')
       const sandboxRef = ref(status?.sandbox?.name ?? '')
       expect((await client.get(Sandboxes, sandboxRef)).metadata.annotations?.[annotation]).toBe(context)
-      // Nobody waits for the pass that follows, so it has no hurry.
+      // No claim waits for the pass that follows, so it has low priority.
       await expect
         .poll(async () => {
           const { metadata, status: found } = await client.get(Sandboxes, sandboxRef)

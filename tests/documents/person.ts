@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Whoever pastes the commands: an account with a home directory that nothing was configured in. */
+/** The account the commands are pasted in: one with a home directory that nothing was configured in. */
 export interface Person {
   readonly name: string
   /** Set where the commands run as another account than the tests. */

@@ -25,7 +25,7 @@ function problemsOf(commands: readonly PrintedCommand[]): string[] {
     ...statements.flatMap((each, index) =>
       (words[index] ?? []).flatMap((call) => tell(each, problemOf(call, root, { whole: true }))),
     ),
-    // A program that bash was never seen to start is one nobody looked at.
+    // A program that bash was never seen to start was not tried.
     ...statements.flatMap((each, index) =>
       /^\W*(\.\/)?(corral|npm|npx|kubectl)\b/.test(each.text) && words[index]?.length === 0
         ? tell(each, 'is not understood')

@@ -46,7 +46,7 @@ export function statementsOf(root: string, page: string): PrintedCommand[] {
   return found
 }
 
-/** The pages that are pasted. A decision record shows how a thing is called; nobody works through it. */
+/** The pages that are pasted. A decision record shows how a thing is called and is not worked through. */
 export function pagesToPaste(root: string): string[] {
   return pagesOf(root).filter((page) => !page.startsWith('docs/adr/') && statementsOf(root, page).length > 0)
 }

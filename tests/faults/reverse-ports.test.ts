@@ -58,7 +58,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** A line to the daemon, which the test can cut. */
+/** A connection to the daemon, which the test can cut. */
 async function dial(): Promise<ByteStream> {
   const socket = connect(daemonServer.port!, '127.0.0.1')
   lines.add(socket)

@@ -22,7 +22,7 @@ const attached = (pod: Pod) => pod.status?.conditions?.find(({ type }) => type =
 const restarts = (pod: Pod): number => pod.status?.containerStatuses?.[0]?.restartCount ?? 0
 const isAttached = (pod: Pod): boolean => attached(pod)?.status === 'True'
 
-/** What a set-up leaves: files, a program, a link, a directory nobody else may read. */
+/** What a set-up leaves: files, a program, a link, a directory no other user may read. */
 const setUp = `mkdir -p ${repo}/node_modules/a ${repo}/src ${home}/.cache && cd ${repo} &&
   for i in $(seq 20); do echo "file $i" > node_modules/a/$i; done &&
   echo one > src/one && ln -s src/one link && mkdir private && echo p > private/p && chmod 700 private &&

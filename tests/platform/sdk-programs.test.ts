@@ -12,7 +12,7 @@ let directory: string
 
 beforeAll(async () => {
   platform = await startPlatformProcess({ args: ['--agent', 'command'] })
-  // Below the workspace, so that packages are found by name as anybody's code finds them.
+  // Below the workspace, so that packages are found by name as a user's code finds them.
   const cache = join(root, 'node_modules', '.cache')
   mkdirSync(cache, { recursive: true })
   directory = mkdtempSync(join(cache, 'programs-'))

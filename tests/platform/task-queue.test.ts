@@ -35,7 +35,7 @@ it('NFR-2 S4-G1: of twelve tasks ten run at once, two wait, and all of them end 
       mostActive = Math.max(mostActive, active)
     }
   })()
-  // Nobody finishes before ten of them are at work at the same time.
+  // No task finishes before ten of them are at work at the same time.
   const command = 'echo "$CORRAL_TASK_ID" > "$CORRAL_TASK_ID.txt"; while [ ! -e /tmp/go ]; do sleep 0.1; done'
   const ids = await Promise.all(Array.from({ length: 12 }, () => create(command)))
   const running = (): string[] => ids.filter((id) => phases.get(id) === 'RUNNING')

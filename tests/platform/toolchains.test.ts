@@ -22,7 +22,7 @@ let platform: PlatformProcess
 let machine: Listed
 beforeAll(async () => {
   scratch = temporaryDirectory()
-  // The platform has a home of its own; version managers are in the one of whoever runs the tests.
+  // The platform has a home of its own; version managers are in that of the user who runs the tests.
   const { HOME = homedir(), RUSTUP_HOME = join(HOME, '.rustup'), PYENV_ROOT = join(HOME, '.pyenv') } = process.env
   platform = await startPlatformProcess({ env: { RUSTUP_HOME, PYENV_ROOT } })
   machine = await tools()

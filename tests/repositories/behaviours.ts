@@ -914,7 +914,7 @@ export const behaviours: readonly Behaviour[] = [
     warns: ['NestedRepository'],
   },
 
-  // Commits that nobody would take.
+  // Commits that no server would take.
   {
     when: 'it merges a history whose beginning is missing',
     isCore: true,

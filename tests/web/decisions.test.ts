@@ -82,7 +82,7 @@ describe.skipIf(!chromiumPath)('decisions in a browser', () => {
   it('a question that somebody else answered says so', async () => {
     const id = await create('asking-two', askingAgentSource, { task: 'ask', agent: askingAgent, ask: 'always' })
     await open(id, '.question-card')
-    // The answer of somebody else reaches the platform first.
+    // The answer of another user reaches the platform first.
     await page.route(`**/tasks/${id}/answers`, async (route) => {
       await platform.api.request('POST', `/tasks/${id}/answers`, { body: { question: 'q1', option: 'no' } })
       await route.continue()

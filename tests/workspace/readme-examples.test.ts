@@ -14,7 +14,7 @@ function examplesOf(page: string): string[] {
 const pages = ['README.md', ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`)]
 
 it('every example in a README compiles against the packages as they are built', () => {
-  // Below the workspace, so that packages are found by name as anybody's code finds them.
+  // Below the workspace, so that packages are found by name as a user's code finds them.
   const cache = join(root, 'node_modules', '.cache')
   mkdirSync(cache, { recursive: true })
   const directory = mkdtempSync(join(cache, 'readme-'))

@@ -108,7 +108,7 @@ export function volumeIn(directory: string, name: string, claim?: { namespace: s
 /** Where it lies. */
 export const volumePath = (directory: string, name: string): string => join(directory, 'volumes', name)
 
-/** What a cluster has before anybody installs anything: storage and runtimes. */
+/** What a cluster has before anything is installed: storage and runtimes. */
 export function surroundings({ directory }: ControlPlane): object[] {
   // One for each installation: a volume that was used is not given to another claim.
   return [

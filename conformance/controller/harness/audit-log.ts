@@ -38,7 +38,7 @@ export function distinctCalls(log: string, user: string): ManagerCall[] {
     const { apiGroup: group = '', resource = '', subresource, namespace = '', name = '' } = objectRef
     const full = subresource ? `${resource}/${subresource}` : resource
     const isRefused = annotations?.['authorization.k8s.io/decision'] === 'forbid' || responseStatus?.code === 403
-    // A namespace that is going away refuses new content to everybody.
+    // A namespace that is going away refuses new content to every client.
     const isForbidden = isRefused && !responseStatus?.message?.includes('is being terminated')
     const key = [verb, group, full, isForbidden].join(' ')
     if (!calls.has(key))

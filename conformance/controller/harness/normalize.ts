@@ -119,7 +119,7 @@ function replacer(contents: Contents, namespace: string): (value: Json) => Json 
   return walk
 }
 
-/** Members of pools, named for whom they belong to. Members of one pool that nobody claimed are all alike. */
+/** Members of pools, named for whom they belong to. Unclaimed members of one pool are all alike. */
 function generatedNames(contents: Contents): Map<string, string> {
   const names = new Map<string, string>()
   for (const { metadata } of contents.sandboxes ?? []) {

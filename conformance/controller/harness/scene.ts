@@ -91,7 +91,7 @@ export class Scene {
     return this.client.patch(kind, this.ref(name), { type: 'merge', body }, { signal: this.signal })
   }
 
-  /** Writes a status the way a node, or whoever owns it, would. */
+  /** Writes a status the way a node, or another owner, would. */
   status<T extends KubeObject>(kind: ResourceKind<T>, name: string, status: object): Promise<Stored<T>> {
     const patch = { type: 'merge', body: { status } } as const
     return this.client.patch(kind, this.ref(name), patch, { subresource: 'status', signal: this.signal })

@@ -29,7 +29,7 @@ export type PodFate =
 
 /** Binds and reports Pods as a scheduler and a kubelet would, without running anything. */
 export interface ScriptedNode {
-  /** Answers for the Pods of one namespace until it is called without a fate; `ready` where nobody answers. */
+  /** Answers for the Pods of one namespace until it is called without a fate; `ready` where no fate is set. */
   script(namespace: string, fate: ((pod: Stored<Pod>) => PodFate) | undefined): void
   /** Looks at the Pods of a namespace again, after the answer of its fate changed. */
   refresh(namespace: string): void
@@ -39,7 +39,7 @@ export interface ScriptedNode {
 export const nodeName = 'scripted-node'
 const leaseRenewMs = 8_000
 
-/** Registers the node, keeps its lease so that nobody evicts its Pods, and starts to report. */
+/** Registers the node, keeps its lease so that its Pods are not evicted, and starts to report. */
 export async function startScriptedNode(client: KubeClient): Promise<ScriptedNode> {
   const lifetime = new AbortController()
   setMaxListeners(0, lifetime.signal)
@@ -141,7 +141,7 @@ async function renew(client: KubeClient, signal: AbortSignal): Promise<void> {
   try {
     await client.apply(Leases, lease, { fieldManager: nodeName, force: true, signal })
   } catch (error) {
-    // Without the namespace nobody watches leases either.
+    // Without the namespace leases are not watched either.
     if (!isNotFound(error)) throw error
   }
 }

@@ -44,7 +44,7 @@ export interface Account {
   readonly name: string
 }
 
-/** A kubeconfig with which a program is this service account and nobody else. Answers its path. */
+/** A kubeconfig with which a program is this service account and no other user. Answers its path. */
 export async function accountKubeconfig(client: KubeClient, plane: ControlPlane, account: Account): Promise<string> {
   const { namespace, name } = account
   const tokens = defineKind<TokenRequest>('v1', 'TokenRequest', `serviceaccounts/${name}/token`)

@@ -13,7 +13,7 @@ export function hasOrphans(contents: Contents): boolean {
   )
 }
 
-/** Whether a pool has yet to be looked at, filled or counted, which our manager leaves for when nobody waits. Some stay so. */
+/** Whether a pool has yet to be looked at, filled or counted, which our manager does while no claim waits. Some stay so. */
 export function hasOpenPools({ sandboxes = [], sandboxwarmpools = [] }: Contents): boolean {
   const isMember = ({ metadata }: Stored<KubeObject>, uid: string): boolean =>
     !metadata.deletionTimestamp &&

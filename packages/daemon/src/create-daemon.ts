@@ -168,7 +168,7 @@ function routes({ processes, runner, reversePorts, boot, openProcess }: Parts, w
   app.get('/v1/reverse-ports/:port', async (c) => {
     const port = Number(c.req.param('port'))
     if (await reversePorts.check(port)) return c.json({ port, reachable: true })
-    throw new CorralError('BrokerUnreachable', `nobody outside takes connections to port ${port} of the sandbox`)
+    throw new CorralError('BrokerUnreachable', `no program outside takes connections to port ${port} of the sandbox`)
   })
   app.get('/v1/workspace', async (c) => {
     const found = await findWorkspace(processes.env)

@@ -42,7 +42,7 @@ export class OutputLog {
     const index = await open(join(directory, 'index'), constants.O_RDWR | constants.O_CREAT, 0o600)
     const seen: Record<OutputStream, number> = { stdout: 0, stderr: 0 }
     const { size } = await index.stat()
-    // A torn last record was never shown to anyone; the next one is written over it.
+    // A torn last record was never sent; the next one is written over it.
     const indexBytes = size - (size % recordBytes)
     for await (const record of readRecords(index, 0, indexBytes)) seen[record.stream] += record.length
     return new OutputLog(directory, index, indexBytes, seen, keep, await readGap(directory))

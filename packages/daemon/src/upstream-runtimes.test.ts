@@ -92,16 +92,16 @@ describe('the legacy runtime', () => {
     const { processes } = daemon
     const env = { SANDBOX_EXEC_TIMEOUT_SECONDS: '120' }
     const legacy = legacyRuntime({ processes, env, defaultCwd: root, log: silentLogger })
-    const patient = await serveDaemon(daemon, { port: 0, host: '127.0.0.1' }, { legacy })
+    const slowDaemon = await serveDaemon(daemon, { port: 0, host: '127.0.0.1' }, { legacy })
     try {
       const body = JSON.stringify({ command: "sh -c 'while [ ! -e go ]; do sleep 0.05; done'" })
-      const running = raw(patient.port!, 'POST', '/execute', body)
-      expect((await raw(patient.port!, 'GET', '/')).status).toBe(200)
-      expect((await raw(patient.port!, 'GET', '/list/')).status).toBe(200)
+      const running = raw(slowDaemon.port!, 'POST', '/execute', body)
+      expect((await raw(slowDaemon.port!, 'GET', '/')).status).toBe(200)
+      expect((await raw(slowDaemon.port!, 'GET', '/list/')).status).toBe(200)
       await writeFile(join(root, 'go'), '')
       expect(json((await running).text)).toMatchObject({ exit_code: 0 })
     } finally {
-      await patient.close(100)
+      await slowDaemon.close(100)
     }
   })
 

@@ -169,7 +169,7 @@ int start_process(struct connection *connection, const struct spec *spec, char *
   return 0;
 }
 
-/* As pid 1 of a namespace one call reaches everybody else. Without a namespace orphans come back to us as children, so
+/* As pid 1 of a namespace one call reaches every other process. Without a namespace orphans come back to us as children, so
  * the caller repeats this until there are none left. */
 void kill_everything(void) {
   if (getpid() == 1) {

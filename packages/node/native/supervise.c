@@ -202,7 +202,7 @@ static void feed_child(struct connection *c) {
 static void send_exit(struct connection *c);
 
 /* A terminal's last bytes may still be on their way through the kernel when its process is gone, so it gets a moment
- * unless everybody has closed it; pipes hold theirs already. The main process's output ends when the cell is empty. */
+ * unless every process has closed it; pipes hold theirs already. The main process's output ends when the cell is empty. */
 static void report_exit(struct connection *c) {
   if (!c->exited || c->exit_sent) return;
   int out, err;

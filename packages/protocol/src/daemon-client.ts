@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import { anySignal } from './any-signal.js'
 import { CorralError } from './corral-error.js'
 import {
   type DirectoryListing,
@@ -29,18 +28,19 @@ import {
   type TreeEntry,
   treeEntrySchema,
 } from './daemon-files-api.js'
+import {
+  type BytesIn,
+  bodyChunks,
+  type DaemonCallOptions,
+  DaemonRequests,
+  defaultTimeoutMs,
+  type Fetch,
+  parsedLines,
+} from './daemon-requests.js'
 import { type FrameSource, followOutput, type OutputEvent, type ReadOutputOptions } from './output-reader.js'
-import { readLines } from './read-lines.js'
-import { boundedText, failureOf, wrapFailure } from './response-failure.js'
+import { boundedText, wrapFailure } from './response-failure.js'
 
-/** The part of `fetch` a client needs: one request by URL, one response. */
-export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
-
-export interface DaemonCallOptions {
-  signal?: AbortSignal | undefined
-  /** Bounds a call with a short answer. 30 s without it; streams are bounded by `signal` alone. */
-  timeoutMs?: number | undefined
-}
+export type { BytesIn, DaemonCallOptions, Fetch } from './daemon-requests.js'
 
 export interface WriteFileOptions extends DaemonCallOptions {
   /** Octal permission bits, e.g. `"0755"`. */
@@ -48,10 +48,6 @@ export interface WriteFileOptions extends DaemonCallOptions {
   /** Create missing parent directories. */
   mkdirs?: boolean | undefined
 }
-
-export type BytesIn = string | Uint8Array | AsyncIterable<Uint8Array>
-
-const defaultTimeoutMs = 30_000
 
 /** Names one life of a daemon: in its answers, and in requests that are meant for that life only. */
 export const bootHeader = 'x-corral-boot'
@@ -61,18 +57,16 @@ export const bootHeader = 'x-corral-boot'
  * parsed and bounded; a failure is a `CorralError` with the daemon's code, a lost line `ConnectionLost`.
  */
 export class DaemonClient {
-  readonly #fetch: Fetch
-  readonly #baseUrl: string
+  readonly #requests: DaemonRequests
 
   constructor(options: { fetch: Fetch; baseUrl?: string }) {
-    this.#fetch = options.fetch
-    this.#baseUrl = (options.baseUrl ?? 'http://sandbox').replace(/\/+$/, '')
+    this.#requests = new DaemonRequests(options)
   }
 
   /** Whether the daemon answers. Never throws but on an aborted `signal`. */
   async health(options: DaemonCallOptions = {}): Promise<boolean> {
     try {
-      const response = await this.#request('GET', daemonRoutes.health, { timeoutMs: 5_000, ...options })
+      const response = await this.#requests.open('GET', daemonRoutes.health, { timeoutMs: 5_000, ...options })
       return (await boundedText(response, 100)).trim() === 'ok'
     } catch (error) {
       if (options.signal?.aborted) throw error
@@ -82,12 +76,12 @@ export class DaemonClient {
 
   /** Hands the runner its one task. A second one fails with `TaskAlreadyAccepted`. */
   async sendTask(task: RunnerTask, options: DaemonCallOptions = {}): Promise<void> {
-    await this.#json('POST', daemonRoutes.task, z.object({ status: z.literal('accepted') }), options, task)
+    await this.#requests.json('POST', daemonRoutes.task, z.object({ status: z.literal('accepted') }), options, task)
   }
 
   /** Starts a process, or joins the one that has this id. Safe to repeat. */
   startProcess(id: string, request: StartProcessRequest, options: DaemonCallOptions = {}): Promise<ProcessRecord> {
-    return this.#json('PUT', daemonRoutes.process(id), processRecordSchema, options, request)
+    return this.#requests.json('PUT', daemonRoutes.process(id), processRecordSchema, options, request)
   }
 
   /** The record, or undefined where no process has this id. */
@@ -102,11 +96,11 @@ export class DaemonClient {
 
   /** The record; `NotFound` where no process has this id. */
   getProcess(id: string, options: DaemonCallOptions = {}): Promise<ProcessRecord> {
-    return this.#json('GET', daemonRoutes.process(id), processRecordSchema, options)
+    return this.#requests.json('GET', daemonRoutes.process(id), processRecordSchema, options)
   }
 
   async listProcesses(options: DaemonCallOptions = {}): Promise<ProcessRecord[]> {
-    return (await this.#json('GET', daemonRoutes.processes, processListSchema, options)).processes
+    return (await this.#requests.json('GET', daemonRoutes.processes, processListSchema, options)).processes
   }
 
   /**
@@ -116,7 +110,11 @@ export class DaemonClient {
    * heard for `reconnectMs`.
    */
   readOutput(id: string, options: ReadOutputOptions = {}): AsyncIterable<OutputEvent> {
-    return followOutput((path, signal) => this.#request('GET', path, { signal, timeoutMs: undefined }), id, options)
+    return followOutput(
+      (path, signal) => this.#requests.open('GET', path, { signal, timeoutMs: undefined }),
+      id,
+      options,
+    )
   }
 
   /**
@@ -132,7 +130,7 @@ export class DaemonClient {
     const headers: Record<string, string> = { 'content-type': 'application/json' }
     if (options.boot) headers[bootHeader] = options.boot
     const path = `${daemonRoutes.process(id)}?attach=true`
-    return this.#request('PUT', path, { signal: options.signal }, { body: JSON.stringify(request), headers })
+    return this.#requests.open('PUT', path, { signal: options.signal }, { body: JSON.stringify(request), headers })
   }
 
   /** Reads a process that `open` starts or joins; with `open` absent, one that runs. */
@@ -142,7 +140,8 @@ export class DaemonClient {
     options: ReadOutputOptions = {},
   ): AsyncIterable<OutputEvent> {
     return followOutput(
-      async (path, signal) => (await open(signal)) ?? this.#request('GET', path, { signal, timeoutMs: undefined }),
+      async (path, signal) =>
+        (await open(signal)) ?? this.#requests.open('GET', path, { signal, timeoutMs: undefined }),
       id,
       options,
     )
@@ -150,12 +149,12 @@ export class DaemonClient {
 
   /** Says that output up to `offset` was received, so that the daemon need not hold it. */
   async confirmOutput(id: string, offset: number, options: DaemonCallOptions = {}): Promise<void> {
-    await this.#json('POST', `${daemonRoutes.confirm(id)}?offset=${offset}`, z.unknown(), options)
+    await this.#requests.json('POST', `${daemonRoutes.confirm(id)}?offset=${offset}`, z.unknown(), options)
   }
 
   /** Names this life of the daemon; undefined where something else, or nothing, answers. */
   async boot(options: DaemonCallOptions = {}): Promise<string | undefined> {
-    const response = await this.#request('GET', daemonRoutes.health, { timeoutMs: 10_000, ...options })
+    const response = await this.#requests.open('GET', daemonRoutes.health, { timeoutMs: 10_000, ...options })
     const text = await boundedText(response, 4096)
     return text.trim() === 'ok' ? (response.headers.get(bootHeader) ?? '') : undefined
   }
@@ -163,7 +162,10 @@ export class DaemonClient {
   /** Where to work; undefined where the daemon is of an earlier release, or there is no place that can be written to. */
   async workspace(options: DaemonCallOptions = {}): Promise<SandboxWorkspace | undefined> {
     try {
-      return await this.#json('GET', daemonRoutes.workspace, sandboxWorkspaceSchema, { timeoutMs: 10_000, ...options })
+      return await this.#requests.json('GET', daemonRoutes.workspace, sandboxWorkspaceSchema, {
+        timeoutMs: 10_000,
+        ...options,
+      })
     } catch (error) {
       if (error instanceof CorralError && error.code === 'NotFound') return undefined
       throw error
@@ -186,22 +188,25 @@ export class DaemonClient {
   /** Writes to standard input; `eof` closes it afterwards. Resolves when the process's pipe has taken everything. */
   async writeStdin(id: string, data: BytesIn, options: DaemonCallOptions & { eof?: boolean } = {}): Promise<void> {
     const path = `${daemonRoutes.stdin(id)}${options.eof ? '?eof=true' : ''}`
-    await this.#send('POST', path, data, options)
+    await this.#requests.send('POST', path, data, options)
   }
 
   /** To the process group, or with `group: false` to the process alone. `ProcessExited` when it has ended. */
   async signal(id: string, signal: SignalName, options: DaemonCallOptions & { group?: boolean } = {}): Promise<void> {
     const body = options.group === undefined ? { signal } : { signal, group: options.group }
-    await this.#json('POST', daemonRoutes.signal(id), z.unknown(), options, body)
+    await this.#requests.json('POST', daemonRoutes.signal(id), z.unknown(), options, body)
   }
 
   async resize(id: string, size: TerminalSize, options: DaemonCallOptions = {}): Promise<void> {
-    await this.#json('POST', daemonRoutes.resize(id), z.unknown(), options, size)
+    await this.#requests.json('POST', daemonRoutes.resize(id), z.unknown(), options, size)
   }
 
   /** The file's bytes as they arrive; breaking off closes the connection. */
   async *readFileStream(path: string, options: DaemonCallOptions = {}): AsyncIterable<Uint8Array> {
-    const response = await this.#request('GET', daemonRoutes.file(absolute(path)), { ...options, timeoutMs: undefined })
+    const response = await this.#requests.open('GET', daemonRoutes.file(absolute(path)), {
+      ...options,
+      timeoutMs: undefined,
+    })
     if (response.headers.get(fileHeaders.type) === 'directory') {
       await response.body?.cancel()
       throw new CorralError('IsADirectory', `"${path}" is a directory`)
@@ -234,13 +239,13 @@ export class DaemonClient {
     if (options.mode) query.set('mode', options.mode)
     if (options.mkdirs) query.set('mkdirs', 'true')
     const suffix = query.size > 0 ? `?${query}` : ''
-    await this.#send('PUT', `${daemonRoutes.file(absolute(path))}${suffix}`, data, options)
+    await this.#requests.send('PUT', `${daemonRoutes.file(absolute(path))}${suffix}`, data, options)
   }
 
   /** Type, size and mode of a path, or undefined where there is nothing. Links are not followed. */
   async statFile(path: string, options: DaemonCallOptions = {}): Promise<FileInfo | undefined> {
     try {
-      const response = await this.#request('HEAD', daemonRoutes.file(absolute(path)), {
+      const response = await this.#requests.open('HEAD', daemonRoutes.file(absolute(path)), {
         timeoutMs: defaultTimeoutMs,
         ...options,
       })
@@ -260,35 +265,35 @@ export class DaemonClient {
   /** Makes directories, moves, copies. */
   async fileOperation(operation: FileOperation, options: DaemonCallOptions = {}): Promise<void> {
     const path = daemonRoutes.fileOperation
-    await this.#json('POST', path, z.unknown(), { timeoutMs: 600_000, ...options }, operation)
+    await this.#requests.json('POST', path, z.unknown(), { timeoutMs: 600_000, ...options }, operation)
   }
 
   /** Everything below a directory, in no particular order; `glob` picks by relative path. */
   async *walk(directory: string, options: DaemonCallOptions & { glob?: string } = {}): AsyncIterable<TreeEntry> {
     const query = options.glob === undefined ? '' : `?${new URLSearchParams({ glob: options.glob })}`
     const path = `${daemonRoutes.tree(absolute(directory))}${query}`
-    const response = await this.#request('GET', path, { signal: options.signal })
+    const response = await this.#requests.open('GET', path, { signal: options.signal })
     yield* parsedLines(response, treeEntrySchema)
   }
 
   /** Changes below a path, after one `ready`; ends through `signal` or `break`. */
   async *watchFiles(path: string, options: { signal?: AbortSignal | undefined } = {}): AsyncIterable<FileChange> {
-    const response = await this.#request('GET', daemonRoutes.watch(absolute(path)), options)
+    const response = await this.#requests.open('GET', daemonRoutes.watch(absolute(path)), options)
     yield* parsedLines(response, fileChangeSchema)
   }
 
   /** Gives the sandbox what it did not have when it started. */
   async bind(binding: SandboxBinding, options: DaemonCallOptions = {}): Promise<void> {
-    await this.#json('PUT', daemonRoutes.binding, z.unknown(), options, binding)
+    await this.#requests.json('PUT', daemonRoutes.binding, z.unknown(), options, binding)
   }
 
   /** Resolves when connections to this reverse port get through to their target; `BrokerUnreachable` where they do not. */
   async checkReversePort(port: number, options: DaemonCallOptions = {}): Promise<void> {
-    await this.#json('GET', daemonRoutes.reversePort(port), z.object({ reachable: z.literal(true) }), options)
+    await this.#requests.json('GET', daemonRoutes.reversePort(port), z.object({ reachable: z.literal(true) }), options)
   }
 
   metrics(options: DaemonCallOptions = {}): Promise<SandboxMetricsRecord> {
-    return this.#json('GET', daemonRoutes.metrics, sandboxMetricsSchema, options)
+    return this.#requests.json('GET', daemonRoutes.metrics, sandboxMetricsSchema, options)
   }
 
   listDirectory(path: string, options: DaemonCallOptions = {}): Promise<DirectoryListing> {
@@ -296,14 +301,21 @@ export class DaemonClient {
       if (response.headers.get(fileHeaders.type) !== 'directory')
         throw new CorralError('NotADirectory', `"${path}" is not a directory`)
     }
-    return this.#json('GET', daemonRoutes.file(absolute(path)), directoryListingSchema, options, undefined, isDirectory)
+    return this.#requests.json(
+      'GET',
+      daemonRoutes.file(absolute(path)),
+      directoryListingSchema,
+      options,
+      undefined,
+      isDirectory,
+    )
   }
 
   /** Deletes a file or, with `recursive`, a directory with all in it. Absent is done. */
   async deleteFile(path: string, options: DaemonCallOptions & { recursive?: boolean } = {}): Promise<void> {
     const suffix = options.recursive ? '?recursive=true' : ''
     try {
-      await this.#json('DELETE', `${daemonRoutes.file(absolute(path))}${suffix}`, z.unknown(), options)
+      await this.#requests.json('DELETE', `${daemonRoutes.file(absolute(path))}${suffix}`, z.unknown(), options)
     } catch (error) {
       if (!(error instanceof CorralError && error.code === 'NotFound')) throw error
     }
@@ -311,85 +323,13 @@ export class DaemonClient {
 
   /** Unpacks a tar stream into a directory, which is created if missing. */
   async putTar(directory: string, data: BytesIn, options: DaemonCallOptions = {}): Promise<void> {
-    await this.#send('PUT', daemonRoutes.tar(absolute(directory)), data, options)
+    await this.#requests.send('PUT', daemonRoutes.tar(absolute(directory)), data, options)
   }
 
   /** A directory as a tar stream. */
   async *getTar(directory: string, options: DaemonCallOptions = {}): AsyncIterable<Uint8Array> {
     const path = daemonRoutes.tar(absolute(directory))
-    yield* bodyChunks(await this.#request('GET', path, { ...options, timeoutMs: undefined }))
-  }
-
-  async #send(method: string, path: string, data: BytesIn, options: DaemonCallOptions): Promise<void> {
-    const body = typeof data === 'string' || data instanceof Uint8Array ? data : streamOf(data)
-    const init = { body, duplex: 'half', headers: { 'content-type': 'application/octet-stream' } } as const
-    const response = await this.#request(method, path, options, init)
-    await boundedText(response, 64 * 1024)
-  }
-
-  async #json<T>(
-    method: string,
-    path: string,
-    schema: z.ZodType<T>,
-    options: DaemonCallOptions,
-    body?: unknown,
-    check: (response: Response) => void = () => {},
-  ): Promise<T> {
-    const init =
-      body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
-    const response = await this.#request(method, path, { timeoutMs: defaultTimeoutMs, ...options }, init)
-    try {
-      check(response)
-    } catch (error) {
-      await response.body?.cancel()
-      throw error
-    }
-    const text = await boundedText(response, 32 * 1024 * 1024)
-    try {
-      return schema.parse(text === '' ? undefined : JSON.parse(text))
-    } catch (cause) {
-      throw new CorralError('ProtocolViolation', `the daemon's answer to ${method} ${path} is not understood`, {
-        cause,
-      })
-    }
-  }
-
-  async #request(method: string, path: string, options: DaemonCallOptions, init: RequestInit = {}): Promise<Response> {
-    const signals = [
-      options.signal,
-      options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs),
-    ]
-    const present = signals.filter((signal) => signal !== undefined)
-    let response: Response
-    try {
-      const signal = present.length > 0 ? { signal: anySignal(present) } : {}
-      // A redirect would take the request, and what authorizes it, wherever the sandbox wants.
-      response = await this.#fetch(this.#baseUrl + path, { ...init, method, redirect: 'manual', ...signal })
-    } catch (cause) {
-      throw wrapFailure(cause, options.signal)
-    }
-    if (!response.ok) throw await failureOf(response, `${method} ${path}`)
-    return response
-  }
-}
-
-async function* parsedLines<T>(response: Response, schema: z.ZodType<T>): AsyncIterable<T> {
-  try {
-    for await (const line of readLines(response, () => {})) {
-      const parsed = schema.safeParse(parseJson(line))
-      if (!parsed.success) throw new CorralError('ProtocolViolation', 'the daemon sent a line that is not understood')
-      yield parsed.data
-    }
-  } catch (cause) {
-    throw wrapFailure(cause, undefined)
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // no schema takes it
+    yield* bodyChunks(await this.#requests.open('GET', path, { ...options, timeoutMs: undefined }))
   }
 }
 
@@ -397,27 +337,4 @@ function absolute(path: string): string {
   if (!path.startsWith('/') || path.includes('\0'))
     throw new CorralError('Invalid', `"${path}" is not an absolute path`)
   return path
-}
-
-async function* bodyChunks(response: Response): AsyncIterable<Uint8Array> {
-  if (!response.body) return
-  try {
-    for await (const chunk of response.body) yield chunk
-  } catch (cause) {
-    throw wrapFailure(cause, undefined)
-  }
-}
-
-function streamOf(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
-  const iterator = chunks[Symbol.asyncIterator]()
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const next = await iterator.next()
-      if (next.done) controller.close()
-      else controller.enqueue(next.value)
-    },
-    async cancel() {
-      await iterator.return?.()
-    },
-  })
 }

@@ -125,7 +125,7 @@ export const errorCodes = {
   ProcessLost: row(
     410,
     false,
-    'The process is gone and nobody saw its end: the daemon or the sandbox under it started anew.',
+    'The process is gone and its end was not seen: the daemon or the sandbox under it started anew.',
     'Look at what it left behind before running it again; run long work with background: true.',
   ),
   Unsupported: row(
@@ -244,7 +244,7 @@ export const errorCodes = {
   BranchCheckedOut: row(
     422,
     false,
-    'The new branch of the request is checked out in the repository, where git lets nobody else write it.',
+    'The new branch of the request is checked out in the repository, where git refuses to write it from outside.',
     'Choose another name for the new branch, or check another one out.',
   ),
   ApplyNotPossible: row(

@@ -40,14 +40,14 @@ export const taskCauses = {
   PlanExpired: failed(
     'agent',
     false,
-    'Nobody decided about the plan in time.',
+    'The plan was neither approved nor rejected in time.',
     'Go on with `corral task send ID "..."`; the agent remembers its plan.',
   ),
 
   QuestionExpired: failed(
     'agent',
     false,
-    'Nobody answered a question of the agent in time.',
+    'A question of the agent was not answered in time.',
     'Go on with `corral task send ID "..."`; the agent remembers what it asked.',
   ),
 

@@ -40,7 +40,7 @@ export function readEgressRefused(
   try {
     return egressRefusedSchema.parse(JSON.parse(text))
   } catch {
-    // Anyone who may write the pod may have written this: it explains, and nothing is decided by it.
+    // Every client that may write the pod may have written this: it explains, and nothing is decided by it.
     return undefined
   }
 }

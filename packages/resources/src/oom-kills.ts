@@ -22,7 +22,7 @@ export function readOomKills(annotations: Readonly<Record<string, string>> | und
   try {
     return oomKillsSchema.parse(JSON.parse(text))
   } catch {
-    // Anyone who may write the pod may have written this: it explains, and nothing is decided by it.
+    // Every client that may write the pod may have written this: it explains, and nothing is decided by it.
     return undefined
   }
 }

@@ -7,7 +7,7 @@ import { TestCluster } from './test-cluster.test-suite.js'
 
 const podTemplate = { spec: { containers: [{ name: 'main', image: 'debian' }] } }
 const sandbox = (name: string): Sandbox => ({ metadata: { name }, spec: { podTemplate } })
-/** Nobody listens there, and its certificate authority is none: whatever does not go through `fetch` fails. */
+/** No server listens there, and its certificate authority is none: whatever does not go through `fetch` fails. */
 const access: ClusterAccess = {
   server: new URL('https://cluster.invalid:6443/behind/a/path'),
   namespace: 'team',

@@ -148,7 +148,7 @@ function tellPlan(
 
 async function confirm(): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new CliError('nobody is there to ask', { exitCode: 2, hint: 'Look with --dry-run, then give --yes.' })
+    throw new CliError('there is no terminal to ask on', { exitCode: 2, hint: 'Look with --dry-run, then give --yes.' })
   const answer = (await ask('Go on? [y/N] ', process.stderr))?.trim().toLowerCase() ?? ''
   if (!answer.startsWith('y')) throw new CliError('nothing was changed', { exitCode: 1 })
 }

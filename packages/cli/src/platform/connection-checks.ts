@@ -69,7 +69,7 @@ async function whoami(client: AgentSandboxClient, signal: AbortSignal): Promise<
   try {
     const kube = await client.kube()
     const { status } = await kube.create(SelfSubjectReviews, {}, { signal: limit })
-    const name = status?.userInfo?.username ?? 'somebody without a name'
+    const name = status?.userInfo?.username ?? 'a user without a name'
     return { ...found, state: 'ok', detail: `accepted as ${name}`, ms: performance.now() - from }
   } catch (error) {
     const ms = performance.now() - from

@@ -246,7 +246,7 @@ export function readSecretFile(path: string, flag: string): string {
     })
   }
   if (text.length < 16)
-    throw new CliError(`${flag}: ${path} holds fewer than 16 characters, which anybody could guess`, { exitCode: 2 })
+    throw new CliError(`${flag}: ${path} holds fewer than 16 characters, which can be guessed`, { exitCode: 2 })
   return text
 }
 

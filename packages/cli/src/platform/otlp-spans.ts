@@ -68,20 +68,20 @@ export function startOtlpExporter(target: Target, options: { log: Logger; fetch?
       }
     }
   }
-  const later = (): void => {
+  const sendLater = (): void => {
     sending ??= pause(delayMs, undefined, { ref: false, signal: ending.signal })
       .catch(() => undefined) // closing: what is left goes at once
       .then(drain)
       .finally(() => {
         sending = undefined
-        if (kept.length > 0 && !ending.signal.aborted) later()
+        if (kept.length > 0 && !ending.signal.aborted) sendLater()
       })
   }
   return {
     sink(span) {
       kept.push(span)
       kept.splice(0, kept.length - maxKept)
-      later()
+      sendLater()
     },
     async close() {
       ending.abort()

@@ -47,7 +47,7 @@ export function describeIsolation(variant: Variant): void {
       })
 
       it('stays when the rest of its container is ended', async () => {
-        // Seconds that nobody else on the machine sleeps: without a namespace the list shows all processes.
+        // Seconds that no other process on the machine sleeps: without a namespace the list shows all processes.
         const [main, child, apart, beside] = [1, 2, 3, 4].map((last) => 10_000_000 + process.pid * 10 + last)
         const cell = await bench.start(`sleep ${child} & setsid sleep ${apart} & exec sleep ${main}`)
         const started = await cell.exec({ ...exec, command: ['sleep', String(beside)] })

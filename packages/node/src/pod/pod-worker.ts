@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { errorCode, imageAnnotation, type Pod, type PodStatus, type Stored } from '@corral/resources'
+import type { Pod, Stored } from '@corral/resources'
 import type { GuardedPod } from '../disk/disk-guard.js'
 import type { Cell, HostService } from '../isolation/isolation.js'
 import { podLimits } from '../launch/amounts.js'
@@ -12,17 +12,15 @@ import type { SnapshotDirectory } from '../snapshots/snapshot-directory.js'
 import { isSandboxTier } from '../tiers/pick-isolation.js'
 import { hasUpkeep, refreshVolumes } from '../volumes/upkeep.js'
 import { fillDirectory } from './fill-directory.js'
-import { imageState } from './image-state.js'
-import { withOwnConditions } from './own-conditions.js'
+import { PassLoop } from './pass-loop.js'
 import { isWorkOver, type PodAction, type PodWorld, planPod } from './plan.js'
 import { PodContainers, type PodContainersPorts } from './pod-containers.js'
 import { type LivingPod, PodEnd } from './pod-end.js'
 import { limitedPod, PodLimiter } from './pod-limits.js'
 import { PodLoss } from './pod-loss.js'
 import { PodEgress, reachOf } from './pod-reach.js'
+import { isDiskFull, PodReport, type ReportedPod } from './pod-report.js'
 import { requireRuntime } from './runtime-handler.js'
-import { podStatus, type StatusInput } from './status.js'
-import { type StatusWriter, statusWriter } from './status-writer.js'
 
 export interface PodWorkerPorts extends PodContainersPorts {
   directories: PodDirectories
@@ -43,8 +41,6 @@ export interface PodWorkerOptions {
   onEnded(): void
 }
 
-const firstRetryMs = 200
-const longestRetryMs = 30_000
 const saveRetryMs = 2_000
 const lostMessage =
   "The process that kept the pod's containers has ended. The pod's sandbox is made again; its volumes are kept."
@@ -55,7 +51,8 @@ export class PodWorker {
   readonly #ports: PodWorkerPorts
   readonly #options: PodWorkerOptions
   readonly #record: PodRecord
-  readonly #status: StatusWriter
+  readonly #passes: PassLoop
+  readonly #report: PodReport
   readonly #egress: PodEgress
   readonly #snapshot: PodSnapshot
   readonly #limits: PodLimiter
@@ -64,27 +61,24 @@ export class PodWorker {
   readonly #life = new AbortController()
   #pod: Stored<Pod>
   #limitsRefusal: ReturnType<typeof limitedPod>['refusal']
-  #lastStatus: PodStatus | undefined
   #isObjectGone = false
   #isObjectSeenGone = false
   #isPrepared: boolean
   /** The isolation may hold something of the pod. */
   #isHeld: boolean
   #hasDirectory: boolean
-  #isDirty = false
   #isSaved = true
-  #loop: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
-  #failures = 0
-  /** Why the pod's sandbox could not be made at the last try. */
-  #obstacle: StatusInput['obstacle']
 
   constructor(ports: PodWorkerPorts, options: PodWorkerOptions) {
     this.#ports = ports
     this.#options = options
     this.#pod = this.#limited(options.pod)
     this.#record = options.record
-    this.#status = statusWriter(ports.client)
+    this.#passes = new PassLoop({
+      signal: this.#life.signal,
+      pass: () => this.#pass(),
+      onFailed: (error) => this.#passFailed(error),
+    })
     this.#egress = new PodEgress(ports)
     const { hostUid, podIP, podUid } = options.record
     this.#limits = new PodLimiter(ports)
@@ -99,6 +93,7 @@ export class PodWorker {
     this.#hasDirectory = this.#isHeld = options.hasDirectory
     const hasRun = [...options.containers.values()].some(({ launched }) => launched > 0)
     this.#loss = new PodLoss(hasRun && !this.#isPrepared, ports.log)
+    this.#report = new PodReport(ports, this.#reported())
     for (const cell of options.cells) this.containers.adopt(cell)
   }
 
@@ -130,23 +125,18 @@ export class PodWorker {
 
   /** Another pass soon; many calls before it are one. */
   wake(): void {
-    if (this.#life.signal.aborted) return
-    this.#isDirty = true
-    this.#loop ??= this.#run().finally(() => {
-      this.#loop = undefined
-    })
+    this.#passes.wake()
   }
 
   /** Room or something else that passes failed for may be there now. */
   retry(): void {
-    if (this.#failures > 0) this.wake()
+    this.#passes.retry()
   }
 
   /** Stops deciding. Cells go on; settles after the last pass. */
   async detach(): Promise<void> {
     this.#life.abort()
-    clearTimeout(this.#timer)
-    await this.#loop
+    await this.#passes.stop()
     await this.containers.detach()
     this.#end.tellOver()
   }
@@ -154,8 +144,7 @@ export class PodWorker {
   /** Ends every container for the time the platform is down; the restart policy decides what comes back later. */
   async shutDown(graceSeconds: number): Promise<void> {
     this.#life.abort()
-    clearTimeout(this.#timer)
-    await this.#loop
+    await this.#passes.stop()
     const running = [...this.containers.states.values()].filter((state) => state.run)
     for (const state of running) this.containers.stop(state.name, graceSeconds, 'NodeStopping')
     await Promise.all(running.map((state) => this.containers.ended(state.name)))
@@ -163,7 +152,9 @@ export class PodWorker {
     await this.#ports.isolation.releasePod(this.#record.podUid)
     this.#end.tellOver()
     this.#save()
-    await this.#writeStatus().catch((error: unknown) => this.#ports.log.warn('last status not written', { error }))
+    await this.#report
+      .writeStatus()
+      .catch((error: unknown) => this.#ports.log.warn('last status not written', { error }))
   }
 
   /** What changes without an event: files that come from the API. */
@@ -205,7 +196,26 @@ export class PodWorker {
       fail: (reason, message) => this.#fail(reason, message),
       changed: () => this.#changed(),
       wake: () => this.wake(),
-      writeStatus: () => this.#writeStatus(),
+      writeStatus: () => this.#report.writeStatus(),
+    }
+  }
+
+  #reported(): ReportedPod {
+    const pod = (): Stored<Pod> => this.#pod
+    const isPrepared = (): boolean => this.#isPrepared
+    return {
+      get pod() {
+        return pod()
+      },
+      get isPrepared() {
+        return isPrepared()
+      },
+      record: this.#record,
+      containers: this.containers,
+      egress: this.#egress,
+      snapshot: this.#snapshot,
+      limits: this.#limits,
+      loss: this.#loss,
     }
   }
 
@@ -221,39 +231,28 @@ export class PodWorker {
     return !this.#isPrepared && this.#record.failure !== undefined && !isRunning
   }
 
-  async #run(): Promise<void> {
-    clearTimeout(this.#timer)
-    try {
-      while (this.#isDirty && !this.#life.signal.aborted) {
-        this.#isDirty = false
-        await this.#pass()
-      }
-      this.#failures = 0
-    } catch (error) {
-      if (this.#life.signal.aborted) return
-      this.#ports.log.warn('pod pass failed', { error })
-      if (!this.#isObjectGone) await this.#reportFailure(error)
-      this.#wakeIn(Math.min(firstRetryMs * 2 ** this.#failures++, longestRetryMs))
-    }
+  async #passFailed(error: unknown): Promise<void> {
+    this.#ports.log.warn('pod pass failed', { error })
+    if (!this.#isObjectGone) await this.#report.passFailed(error)
   }
 
   async #pass(): Promise<void> {
     // What happened meanwhile, such as the loss of another container, is told first as well.
-    if ((await this.#loss.tell(() => this.#writeStatus())) && this.#isDirty) return
+    if ((await this.#loss.tell(() => this.#report.writeStatus())) && this.#passes.isDirty) return
     const decision = planPod(this.#world())
     await Promise.all(decision.actions.map((action) => this.#perform(action)))
     this.#save()
-    if (decision.actions.length > 0) {
-      this.#isDirty = true
-      return
-    }
-    if (this.#isDirty) return
+    if (decision.actions.length > 0) return this.wake()
+    if (this.#passes.isDirty) return
     if (this.#isObjectGone) return this.#remove()
     if (this.#isPrepared && !this.#pod.metadata.deletionTimestamp && !this.#record.failure) await this.#followPod()
     if (this.#isOver()) this.#end.tellOver()
-    if (!(await this.#writeStatus())) this.#isObjectGone = this.#isDirty = true
+    if (!(await this.#report.writeStatus())) {
+      this.#isObjectGone = true
+      this.wake()
+    }
     const waitsMs = [decision.requeueAfterMs ?? [], this.#isSaved ? [] : saveRetryMs].flat()
-    if (waitsMs.length > 0) this.#wakeIn(Math.min(...waitsMs))
+    if (waitsMs.length > 0) this.#passes.wakeIn(Math.min(...waitsMs))
   }
 
   #world(): PodWorld {
@@ -272,19 +271,9 @@ export class PodWorker {
       deletion,
       failure: this.#record.failure,
       prepared: this.#isPrepared,
-      image: this.#wantedImage(),
+      image: this.#report.wantedImage(),
       now: this.#ports.clock.now(),
     }
-  }
-
-  /** The image its annotation names, where it is there; a container goes on as it is for one that is not. */
-  #wantedImage(): string | undefined {
-    const name = this.#pod.metadata.annotations?.[imageAnnotation] ?? ''
-    return name === '' || this.#ports.imported.find(name) ? name : undefined
-  }
-
-  #imageLacks(): readonly string[] | undefined {
-    return this.#ports.imported.find(this.#pod.metadata.annotations?.[imageAnnotation] ?? '')?.lacks
   }
 
   async #perform(action: PodAction): Promise<void> {
@@ -337,7 +326,7 @@ export class PodWorker {
     await this.#snapshot.follow(pod, this.#life.signal)
     this.#isPrepared = true
     this.#egress.prepared(pod, isSandboxTier(isolation.tier))
-    this.#obstacle = undefined
+    this.#report.prepared()
   }
 
   /** Carries out annotations that change while the pod runs. */
@@ -348,7 +337,7 @@ export class PodWorker {
       await this.#snapshot.follow(this.#pod, this.#life.signal)
     } catch (error) {
       // The status says why the network or the files are not there; the next pass tries again.
-      await this.#writeStatus().catch((failure: unknown) => this.#ports.log.debug('status not written', { failure }))
+      await this.#report.tryWriteStatus()
       throw error
     }
   }
@@ -367,29 +356,6 @@ export class PodWorker {
     await this.#ports.directories.remove(this.#record.podUid)
     this.#end.tellOver()
     this.#options.onEnded()
-  }
-
-  async #writeStatus(): Promise<boolean> {
-    const status = podStatus({
-      pod: withOwnConditions(this.#pod, this.#lastStatus),
-      containers: this.containers.states,
-      startTime: this.#record.startTime,
-      podIP: this.#record.podIP,
-      hostIP: this.#ports.facts.hostIP,
-      prepared: this.#isPrepared,
-      isLost: this.#loss.isLost,
-      obstacle: this.#obstacle,
-      egress: this.#egress.state,
-      snapshot: this.#snapshot.state,
-      limits: this.#limits.state,
-      image: imageState(this.#pod, this.containers.states, this.#wantedImage(), this.#imageLacks()),
-      failure: this.#record.failure,
-      disruption: this.#record.halted?.message ?? evictionOf(this.#record.failure),
-      isEnding: this.#pod.metadata.deletionTimestamp !== undefined,
-      now: this.#ports.clock.now(),
-    })
-    this.#lastStatus = status
-    return this.#status.write(this.#pod, status)
   }
 
   /** As a kubelet does when a pod's sandbox is gone: its files stay, network and containers are made anew. */
@@ -417,31 +383,7 @@ export class PodWorker {
     } catch (error) {
       if (!isDiskFull(error)) throw error
       this.#ports.log.warn('pod record not saved', { error })
-      if (!this.#isObjectGone) this.#report('DiskFull', error)
+      if (!this.#isObjectGone) this.#report.warn('DiskFull', error)
     }
   }
-
-  /** A pod that waits says in its status what for, not only in an event that goes away. */
-  async #reportFailure(error: unknown): Promise<void> {
-    const reason = this.#isPrepared ? 'FailedSync' : 'FailedCreatePodSandBox'
-    this.#report(reason, error)
-    if (this.#isPrepared) return
-    this.#obstacle = { reason, message: error instanceof Error ? error.message : String(error) }
-    await this.#writeStatus().catch((failure: unknown) => this.#ports.log.debug('status not written', { failure }))
-  }
-
-  #report(reason: string, error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error)
-    const message = isDiskFull(error) ? `the disk of the node's data directory is full (${text})` : text
-    this.#ports.events.event(this.#pod, 'Warning', reason, message)
-  }
-
-  #wakeIn(delayMs: number): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.wake(), Math.max(1, delayMs))
-  }
 }
-
-const isDiskFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '')
-const evictionOf = (failure: PodRecord['failure']): string | undefined =>
-  failure?.reason === 'Evicted' ? failure.message : undefined

@@ -286,7 +286,7 @@ export class AgentSandboxProvider implements SandboxProvider {
       try {
         listener(event)
       } catch (error) {
-        // Whoever listens has no say in whether a sandbox is made or removed.
+        // A listener that throws must not keep a sandbox from being made or removed.
         process.emitWarning(`a listener of sandbox events failed: ${toSandboxError(error).message}`)
       }
     }

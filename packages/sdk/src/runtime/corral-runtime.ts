@@ -179,7 +179,7 @@ async function* translated(events: AsyncIterable<OutputEvent>, id: string): Asyn
     for await (const event of events) {
       if (event.type !== 'exit') yield event
       else if (event.exit.exit_code < 0) {
-        throw new CorralError('ProcessLost', `process "${id}": ${event.exit.message ?? 'nobody saw its end'}`)
+        throw new CorralError('ProcessLost', `process "${id}": ${event.exit.message ?? 'its end was not seen'}`)
       } else yield { type: 'exit', exitCode: event.exit.exit_code, signal: event.exit.signal }
     }
   } catch (error) {

@@ -51,7 +51,10 @@ function rejected({ remark }: PlanDecision): Ending {
 }
 
 function expired({ status }: AgentTask): Ending {
-  return { code: 'PlanExpired', message: `nobody decided about the plan until ${status?.plan?.expiresAt ?? ''}` }
+  return {
+    code: 'PlanExpired',
+    message: `the plan was neither approved nor rejected until ${status?.plan?.expiresAt ?? ''}`,
+  }
 }
 
 /** Timers of Node end at once beyond about 24 days. */

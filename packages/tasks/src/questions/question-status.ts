@@ -55,7 +55,7 @@ export function isQuestionExpired(task: AgentTask, now: Date): boolean {
 
 export function questionExpiredMessage(task: AgentTask): string {
   const [question] = openQuestions(task)
-  return `nobody answered the agent until ${question?.expiresAt ?? ''}: ${question?.text ?? ''}`.slice(0, 1024)
+  return `the agent got no answer until ${question?.expiresAt ?? ''}: ${question?.text ?? ''}`.slice(0, 1024)
 }
 
 /** The report, where the record of the task does not say it yet. */

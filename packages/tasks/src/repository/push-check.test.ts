@@ -149,7 +149,7 @@ it.each([
   expect(pushFailure(new GitError(['push'], 1, says), 'https://x', 'work')).toMatchObject({ code })
 })
 
-// Only root can give a file to somebody else.
+// Only root can give a file to another user.
 it.skipIf(process.getuid?.() !== 0)(
   'names hooks of another user before an agent runs, and own ones are no problem',
   async () => {

@@ -39,7 +39,7 @@ export interface CollectedScripts extends CollectedWork {
 }
 
 const author = { name: 'Corral', email: 'corral@localhost' }
-/** Permissions mean nothing to root: its tests work as the user nobody. */
+/** Permissions mean nothing to root: its tests work as the user `nobody`. */
 const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
 
 export function openScriptedSandbox(options: {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { endpointSecret, providers } from '@corral/agents'
 import { TaskError } from '../task-error.js'
 
-/** Secrets that the platform makes and reads itself: nobody lists, sets or removes them through a store. */
+/** Secrets that the platform makes and reads itself: a store neither lists, sets nor removes them. */
 export const platformSecrets: ReadonlySet<string> = new Set([
   'broker-token-secret',
   'service-account-key',

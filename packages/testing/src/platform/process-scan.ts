@@ -89,7 +89,7 @@ function readProc(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1')
   } catch {
-    // It ended, or belongs to someone else.
+    // It ended, or belongs to another user.
     return ''
   }
 }

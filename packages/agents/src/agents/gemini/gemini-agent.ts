@@ -20,7 +20,7 @@ export const geminiAgent: AgentAdapter = {
     resume: true,
     plan: true,
     steer: { no: 'reads nothing after its prompt; `gemini --acp` under the agent acp does' },
-    ask: { no: 'asks nobody without a terminal; `gemini --acp` under the agent acp can' },
+    ask: { no: 'does not ask without a terminal; `gemini --acp` under the agent acp can' },
     usage: true,
     mcp: true,
     acp: { no: 'is started with its own protocol; `gemini --acp` runs under the agent acp' },

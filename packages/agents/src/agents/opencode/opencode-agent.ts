@@ -25,7 +25,7 @@ export const opencodeAgent: AgentAdapter = {
     resume: true,
     plan: true,
     steer: { no: '`opencode run` reads nothing after its prompt; `opencode acp` under the agent acp does' },
-    ask: { no: '`opencode run` asks nobody; `opencode acp` under the agent acp can' },
+    ask: { no: '`opencode run` does not ask; `opencode acp` under the agent acp can' },
     usage: true,
     mcp: true,
     acp: { no: 'is started with its own protocol; `opencode acp` runs under the agent acp' },

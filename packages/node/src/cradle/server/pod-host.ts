@@ -1,5 +1,4 @@
-import { chmodSync, chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type {
   BrakeReason,
@@ -19,21 +18,18 @@ import { NameLookup } from '../network/name-lookup.js'
 import { PodNetwork, type PodNetworkPorts } from '../network/pod-network.js'
 import { SpareNamespaces } from '../network/spare-namespaces.js'
 import { type CellKey, type CellRecord, type CradleConfig, cellKeyText } from '../protocol/messages.js'
-import { cellEnvironment, etcContents } from './cell-files.js'
+import { makeCellDirectories } from './cell-directories.js'
+import { cellEnvironment } from './cell-files.js'
 import { CellRun, spawnLauncher } from './cell-run.js'
-import type { CellDirectories, CellStrategy, LaunchInput } from './cell-strategy.js'
+import type { CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
-import { Crowd } from './crowd.js'
-import { crowdedFrom, ForkBrake } from './fork-brake.js'
 import { HeldSnapshot } from './held-snapshot.js'
-import { isFull } from './launch-command.js'
-import { type CountedCell, OomWatch } from './oom-watch.js'
+import { PodWatches } from './pod-watches.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
 import { discard, type Slot, Slots } from './slots.js'
 import type { StateFiles } from './state-files.js'
-import { machineTerminals, type TerminalHolder, TerminalWatch, terminalsOf } from './terminal-watch.js'
 
 export interface PodHostPorts {
   config: Pick<CradleConfig, 'supervisor'>
@@ -48,10 +44,6 @@ export interface PodHostPorts {
   onBraked(podUid: string, reason: BrakeReason): void
   now(): Date
 }
-
-const oomLookMs = 500
-const forkLookMs = 500
-const terminalLookMs = 500
 
 interface Pod {
   plan: PodPlan
@@ -77,9 +69,7 @@ export class PodHost {
   readonly #slots: Slots
   readonly #namespaces: SpareNamespaces
   readonly #network: PodNetworkPorts
-  readonly #oomWatch: OomWatch
-  readonly #brake: ForkBrake
-  readonly #terminalWatch: TerminalWatch
+  readonly #watches: PodWatches
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
@@ -95,22 +85,13 @@ export class PodHost {
       now: ports.now,
       onReport: (report) => ports.onNetwork(report),
     }
-    this.#oomWatch = new OomWatch({
-      cells: () => this.#counted(),
-      onReport: (report) => ports.onOom(report),
-      now: ports.now,
-      everyMs: oomLookMs,
-    })
-    this.#brake = new ForkBrake({
+    this.#watches = new PodWatches({
+      cells: () => this.#cells.values(),
+      halt: (cell) => this.halt(cell),
+      kill: (cell) => this.kill(cell),
+      onOom: (report) => ports.onOom(report),
       onBraked: (podUid, reason) => ports.onBraked(podUid, reason),
-      everyMs: forkLookMs,
-      atOnce: Math.max(4, 2 * availableParallelism()),
-    })
-    this.#terminalWatch = new TerminalWatch({
-      holders: () => this.#holders(),
-      machine: machineTerminals,
-      onEnded: (podUid) => ports.onBraked(podUid, 'terminals'),
-      everyMs: terminalLookMs,
+      now: ports.now,
     })
     for (const record of ports.stateFiles.cells())
       this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
@@ -191,7 +172,7 @@ export class PodHost {
     const cgroup = ready?.cgroup ?? pod.slot.cgroup.child(`${plan.container}-${plan.attempt}`)
     cgroup.create(plan.limits, { hasChildren: false })
     const socket = `c${process.pid.toString(36)}-${(this.#sockets++).toString(36)}`
-    const directories = this.#makeDirectories(pod.plan, plan)
+    const directories = makeCellDirectories(pod.plan, plan, this.#isRoot)
     const { config, strategy, socketDirectory } = this.ports
     const input: LaunchInput = {
       supervisor: config.supervisor,
@@ -266,7 +247,7 @@ export class PodHost {
 
   /** What the kernel ended in the pods that are here. */
   oomReports(): OomReport[] {
-    return this.#oomWatch.reports
+    return this.#watches.oomReports
   }
 
   find(key: CellKey): CellRun | undefined {
@@ -274,12 +255,12 @@ export class PodHost {
   }
 
   async kill(key: CellKey): Promise<void> {
-    await this.#unbrake(key.podUid)
+    await this.#watches.unbrake(key.podUid)
     await this.find(key)?.kill()
   }
 
   async halt(key: CellKey): Promise<void> {
-    await this.#unbrake(key.podUid)
+    await this.#watches.unbrake(key.podUid)
     await this.find(key)?.halt()
   }
 
@@ -301,8 +282,8 @@ export class PodHost {
   async #release(podUid: string): Promise<void> {
     const pod = await this.#pods.get(podUid)?.catch(() => undefined)
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
-    await this.#unbrake(podUid)
-    this.#brake.forget(podUid)
+    await this.#watches.unbrake(podUid)
+    this.#watches.forgetForks(podUid)
     await Promise.all(cells.map(async ({ run }) => await run?.kill()))
     if (pod) {
       await discard(pod.slot)
@@ -314,9 +295,10 @@ export class PodHost {
     pod?.slot.cgroup.remove()
     this.#pods.delete(podUid)
     for (const { record } of cells) this.#cells.delete(cellKeyText(record))
-    const keys = cells.map(({ record }) => cellKeyText(record))
-    this.#oomWatch.forget(podUid, keys)
-    this.#terminalWatch.forget(keys)
+    this.#watches.forget(
+      podUid,
+      cells.map(({ record }) => cellKeyText(record)),
+    )
     this.ports.stateFiles.removePod(podUid)
   }
 
@@ -328,43 +310,12 @@ export class PodHost {
   /** No more pods: ends everything, what was kept ready included. */
   async close(): Promise<void> {
     this.#namespaces.close()
-    this.#oomWatch.close()
-    this.#brake.close()
-    this.#terminalWatch.close()
+    this.#watches.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
-  }
-
-  *#holders(): Generator<TerminalHolder> {
-    for (const [key, { record, run }] of this.#cells) {
-      if (!run) continue
-      const { podUid } = record
-      const terminals = (): number => terminalsOf(run.pid)
-      yield { podUid, key, terminals, halt: () => this.halt(record), kill: () => this.kill(record) }
-    }
-  }
-
-  *#counted(): Generator<CountedCell> {
-    for (const [key, { record, run }] of this.#cells)
-      if (run) yield { podUid: record.podUid, key, oomKills: () => run.oomKills }
-  }
-
-  /**
-   * Before a pod that is stopped for its forks is ended: its supervisors are asked to do that, which they cannot hear while
-   * they are stopped, and among a thousand processes that fork they would hear it late. So those go first.
-   */
-  async #unbrake(podUid: string): Promise<void> {
-    const runs = this.#brake.isBraked(podUid) ? this.#runsOf(podUid) : []
-    await Promise.all(runs.map((run) => run.halt()))
-    this.#brake.ease(podUid)
   }
 
   #runsOf(podUid: string): CellRun[] {
     return [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
-  }
-
-  /** Which group counts a refusal, that of the cell or the one whose limit it is, differs between kernels. */
-  #refusedForks(podUid: string, group: Cgroup): number {
-    return this.#runsOf(podUid).reduce((sum, run) => sum + run.refusedForks, group.refusedForks())
   }
 
   async #makePod(plan: PodPlan): Promise<Pod> {
@@ -377,23 +328,7 @@ export class PodHost {
     }
     try {
       const network = strategy.hasOwnNetwork ? await PodNetwork.create(plan, this.#network, warmUp) : undefined
-      const crowd = new Crowd(crowdedFrom)
-      this.#brake.watch({
-        podUid: plan.podUid,
-        look: () => ({
-          refused: this.#refusedForks(plan.podUid, slot.cgroup),
-          ...crowd.look(slot.cgroup),
-          isFull: isFull(slot.cgroup.processCount(), plan.limits.pids),
-        }),
-        takeTurn: async (running) => {
-          await Promise.all(this.#runsOf(plan.podUid).map((run) => run.takeTurn(running)))
-        },
-        freeze: () => slot.cgroup.freeze(true),
-        goOn: () => {
-          slot.cgroup.freeze(false)
-          for (const run of this.#runsOf(plan.podUid)) run.continueRest()
-        },
-      })
+      this.#watches.watchForks(plan, slot.cgroup)
       return { plan, network, slot }
     } catch (error) {
       await discard(slot)
@@ -409,18 +344,5 @@ export class PodHost {
     cell.run = undefined
     if (this.#cells.has(cellKeyText(cell.record))) this.ports.stateFiles.writeCell(cell.record)
     this.ports.onExit(cell.record, exit)
-  }
-
-  #makeDirectories(pod: PodPlan, plan: LaunchPlan): CellDirectories {
-    const etcDirectory = join(pod.directory, 'etc', plan.container)
-    mkdirSync(etcDirectory, { recursive: true })
-    for (const [name, text] of Object.entries(etcContents(pod, plan))) writeFileSync(join(etcDirectory, name), text)
-    const own = { homeSource: join(pod.directory, 'home'), tmpSource: join(pod.directory, 'tmp') }
-    for (const directory of Object.values(own)) {
-      if (mkdirSync(directory, { recursive: true }) === undefined || !this.#isRoot) continue
-      chownSync(directory, pod.hostUid, pod.hostUid)
-    }
-    chmodSync(own.tmpSource, 0o1777)
-    return { etcDirectory, ...own }
   }
 }

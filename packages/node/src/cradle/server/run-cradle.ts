@@ -52,7 +52,7 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
     onBraked: (podUid, reason) => server.announceBraked(podUid, reason),
     now: () => new Date(),
   })
-  let lonely: NodeJS.Timeout | undefined
+  let idleTimer: NodeJS.Timeout | undefined
   let lookout: NodeJS.Timeout | undefined
   let keepUntilMs = 0
   let endsWithMain = false
@@ -72,8 +72,8 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
     }
   }
   const awaitMain = (): void => {
-    const lonelyMs = Math.max(config.idleShutdownMs, keepUntilMs - Date.now())
-    lonely = setTimeout(() => void end(), Math.min(lonelyMs, longestTimerMs))
+    const idleMs = Math.max(config.idleShutdownMs, keepUntilMs - Date.now())
+    idleTimer = setTimeout(() => void end(), Math.min(idleMs, longestTimerMs))
     // Without its socket, or the data directory, no main can reach this cradle again.
     lookout = setInterval(() => {
       if (!existsSync(join(directory, cradleSocketName))) void end()
@@ -83,7 +83,7 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
     hello: { version: cradleProtocolVersion, tier: config.tier, pid: process.pid, limits: cgroups.limits },
     pods,
     onMainsChanged: (count) => {
-      clearTimeout(lonely)
+      clearTimeout(idleTimer)
       clearInterval(lookout)
       if (count > 0) return
       if (endsWithMain) void end()

@@ -24,7 +24,7 @@ if [ ! -f "$DATA/ready" ]; then
   fi
   : > "$DATA/ready"
 fi
-# Of the server that was ended with the sandbox it ran in; its number may be anybody's here.
+# Of the server that was ended with the sandbox it ran in; here its number may be another process's.
 rm -f -- "$DATA/postmaster.pid"
 exec "$bin/postgres" -D "$DATA" -p "$PORT" -c listen_addresses=127.0.0.1 -c unix_socket_directories=/tmp -c fsync=off -c logging_collector=off
 `

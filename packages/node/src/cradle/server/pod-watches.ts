@@ -1,0 +1,135 @@
+import { availableParallelism } from 'node:os'
+import type { BrakeReason, OomReport, PodPlan } from '../../isolation/isolation.js'
+import { type CellRecord, cellKeyText } from '../protocol/messages.js'
+import type { CellRun } from './cell-run.js'
+import type { Cgroup } from './cgroups.js'
+import { Crowd } from './crowd.js'
+import { crowdedFrom, ForkBrake } from './fork-brake.js'
+import { isFull } from './launch-command.js'
+import { type CountedCell, OomWatch } from './oom-watch.js'
+import { machineTerminals, type TerminalHolder, TerminalWatch, terminalsOf } from './terminal-watch.js'
+
+export interface PodWatchesPorts {
+  /** The cells there are, with their runs while they have one. */
+  cells(): Iterable<WatchedCell>
+  halt(cell: CellRecord): Promise<void>
+  kill(cell: CellRecord): Promise<void>
+  onOom(report: OomReport): void
+  onBraked(podUid: string, reason: BrakeReason): void
+  now(): Date
+}
+
+export interface WatchedCell {
+  readonly record: CellRecord
+  readonly run: CellRun | undefined
+}
+
+const oomLookMs = 500
+const forkLookMs = 500
+const terminalLookMs = 500
+
+/** Watches pods for what one may take from all: memory (the kernel ends processes for it), processes, terminals. */
+export class PodWatches {
+  readonly #ports: PodWatchesPorts
+  readonly #oom: OomWatch
+  readonly #brake: ForkBrake
+  readonly #terminals: TerminalWatch
+
+  constructor(ports: PodWatchesPorts) {
+    this.#ports = ports
+    this.#oom = new OomWatch({
+      cells: () => this.#counted(),
+      onReport: (report) => ports.onOom(report),
+      now: ports.now,
+      everyMs: oomLookMs,
+    })
+    this.#brake = new ForkBrake({
+      onBraked: (podUid, reason) => ports.onBraked(podUid, reason),
+      everyMs: forkLookMs,
+      atOnce: Math.max(4, 2 * availableParallelism()),
+    })
+    this.#terminals = new TerminalWatch({
+      holders: () => this.#holders(),
+      machine: machineTerminals,
+      onEnded: (podUid) => ports.onBraked(podUid, 'terminals'),
+      everyMs: terminalLookMs,
+    })
+  }
+
+  /** What the kernel ended in the pods that are here. */
+  get oomReports(): OomReport[] {
+    return this.#oom.reports
+  }
+
+  /** Slows the pod down while it forks more than it may. */
+  watchForks({ podUid, limits }: PodPlan, cgroup: Cgroup): void {
+    const crowd = new Crowd(crowdedFrom)
+    this.#brake.watch({
+      podUid,
+      look: () => ({
+        refused: this.#refusedForks(podUid, cgroup),
+        ...crowd.look(cgroup),
+        isFull: isFull(cgroup.processCount(), limits.pids),
+      }),
+      takeTurn: async (running) => {
+        await Promise.all(this.#runsOf(podUid).map((run) => run.takeTurn(running)))
+      },
+      freeze: () => cgroup.freeze(true),
+      goOn: () => {
+        cgroup.freeze(false)
+        for (const run of this.#runsOf(podUid)) run.continueRest()
+      },
+    })
+  }
+
+  /**
+   * Before a pod that is stopped for its forks is ended: its supervisors are asked to do that, which they cannot hear while
+   * they are stopped, and among a thousand processes that fork they would hear it late. So those go first.
+   */
+  async unbrake(podUid: string): Promise<void> {
+    const runs = this.#brake.isBraked(podUid) ? this.#runsOf(podUid) : []
+    await Promise.all(runs.map((run) => run.halt()))
+    this.#brake.ease(podUid)
+  }
+
+  /** The pod is about to end: its forks are no longer looked at. */
+  forgetForks(podUid: string): void {
+    this.#brake.forget(podUid)
+  }
+
+  /** The pod has ended. */
+  forget(podUid: string, cellKeys: readonly string[]): void {
+    this.#oom.forget(podUid, cellKeys)
+    this.#terminals.forget(cellKeys)
+  }
+
+  close(): void {
+    this.#oom.close()
+    this.#brake.close()
+    this.#terminals.close()
+  }
+
+  *#holders(): Generator<TerminalHolder> {
+    for (const { record, run } of this.#ports.cells()) {
+      if (!run) continue
+      const terminals = (): number => terminalsOf(run.pid)
+      const halt = (): Promise<void> => this.#ports.halt(record)
+      const kill = (): Promise<void> => this.#ports.kill(record)
+      yield { podUid: record.podUid, key: cellKeyText(record), terminals, halt, kill }
+    }
+  }
+
+  *#counted(): Generator<CountedCell> {
+    for (const { record, run } of this.#ports.cells())
+      if (run) yield { podUid: record.podUid, key: cellKeyText(record), oomKills: () => run.oomKills }
+  }
+
+  #runsOf(podUid: string): CellRun[] {
+    return [...this.#ports.cells()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
+  }
+
+  /** Which group counts a refusal, that of the cell or the one whose limit it is, differs between kernels. */
+  #refusedForks(podUid: string, group: Cgroup): number {
+    return this.#runsOf(podUid).reduce((sum, run) => sum + run.refusedForks, group.refusedForks())
+  }
+}
