@@ -48,6 +48,30 @@ it.each([
     exitCode: 2,
     says: /--max-tokens[\s\S]*a whole number above zero/,
   },
+  {
+    when: 'a prompt was not quoted',
+    args: ['run', 'fix', 'the', 'test'],
+    exitCode: 2,
+    says: /too many arguments[^\n]*\nPut the prompt into quotes[^\n]*\n\(see `corral run --help`\)\n$/,
+  },
+  {
+    when: 'a prompt begins with a dash',
+    args: ['run', '- and / are swapped'],
+    exitCode: 2,
+    says: /unknown option[^\n]*\nA prompt that begins with a dash goes last, after `--`/,
+  },
+  {
+    when: 'the agent that is a command line gets none',
+    args: ['run', 'hi', '--agent', 'command'],
+    exitCode: 2,
+    says: /^corral: --agent command needs the command line that it runs\nhint: Give it with --command/,
+  },
+  {
+    when: 'the version of an agent is not exact, and takes it for that of corral itself no more',
+    args: ['agent', 'install', 'claude', '--version', 'latest'],
+    exitCode: 2,
+    says: /^corral: "latest" is not an exact version\nhint: /,
+  },
   { when: 'a command is unknown', args: ['frobnicate'], exitCode: 2, says: /frobnicate[\s\S]*`corral --help`/ },
   {
     when: 'there is no cluster',
@@ -66,6 +90,17 @@ it.each([
   const result = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8', timeout: 240_000 })
   expect(result.stderr).toMatch(says)
   expect(result.status).toBe(exitCode)
+})
+
+it('wraps help at the width of the terminal alone', () => {
+  const env = { PATH: process.env.PATH, HOME: home, NO_COLOR: '1' }
+  const result = spawnSync(process.execPath, [program, 'up', '--help'], { env, encoding: 'utf8', timeout: 240_000 })
+  const [, description = ''] = result.stdout.split('\n\n')
+  const lines = description.split('\n')
+  expect(lines.length).toBeGreaterThan(2)
+  // Every line but the last is full: the next word did not fit.
+  for (const [index, line] of lines.slice(0, -1).entries())
+    expect(`${line} ${lines[index + 1]?.split(' ')[0]}`.length).toBeGreaterThan(80)
 })
 
 it('says in one line that what it prints goes to a full disk', () => {

@@ -43,6 +43,8 @@ export function buildProgram(): Command {
     .description('Runs coding agents on tasks, each in its own sandbox, on this machine or in a Kubernetes cluster.')
     .version(version)
     .exitOverride()
+    .configureHelp({ commandDescription: (command) => flowing(command.description()) })
+    .configureOutput({ outputError: (text, write) => write(text + promptHint(text)) })
     .hook('preAction', (_, command) => refuseEmptyOptions(command))
     .addHelpText(
       'after',
@@ -95,7 +97,22 @@ With a coding agent:
   addControllerCommand(program)
   addCompletionCommand(program)
   pointToHelp(program, 'corral')
-  return program
+  // Its own `--version` counts only before a command: `corral agent install NAME --version X` has one too.
+  return program.enablePositionalOptions()
+}
+
+/** Paragraphs without the line ends of the source, which would stand between those of the terminal. */
+function flowing(text: string): string {
+  return text.replaceAll(/(?<=\S)\n(?=\S)/g, ' ')
+}
+
+/** What to do about a prompt that the shell or its first dash took apart. */
+function promptHint(error: string): string {
+  if (/too many arguments for '(run|create|send)'/.test(error))
+    return 'Put the prompt into quotes, and options before a `--`: corral run --repo . -- "- and / are swapped"\n'
+  if (/unknown option '-.*\s/s.test(error))
+    return 'A prompt that begins with a dash goes last, after `--`: corral run --repo . -- "- and / are swapped"\n'
+  return ''
 }
 
 /** After wrong usage every command names its own help, not that of the whole program. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { findPlatform } from './find-platform.js'
+import { findPlatform, requirePlatform } from './find-platform.js'
 
 it.each(['nonsense', 'localhost:8080', 'ftp://files.example.com', 'http://'])(
   'says that %s is no address, instead of that it does not answer',
@@ -15,5 +15,11 @@ it('takes an address with or without a path, and the last slash away', async () 
   expect(await findPlatform({ url: 'https://corral.example.com/api/', token: 'x' }, {})).toEqual({
     url: 'https://corral.example.com/api',
     token: 'x',
+  })
+})
+
+it('names the data directory in the command that starts a platform there', async () => {
+  await expect(requirePlatform({ dataDir: '/no such place' })).rejects.toMatchObject({
+    hint: expect.stringContaining("`corral up -d --data-dir '/no such place'`"),
   })
 })

@@ -1,4 +1,5 @@
 import { CliError } from '../cli-error.js'
+import { dataDirWords } from '../output/next-commands.js'
 import {
   type DataDirectory,
   dataDirectoryOf,
@@ -48,7 +49,7 @@ export async function requirePlatform(options: FindOptions): Promise<PlatformAdd
   const platform = await findPlatform(options)
   if (platform) return platform
   throw new CliError('no platform is running', {
-    hint: 'Start one with `corral up`, or set CORRAL_URL and CORRAL_TOKEN.',
+    hint: `Start one with \`corral up -d${dataDirWords(options.dataDir)}\`, or set CORRAL_URL and CORRAL_TOKEN.`,
     exitCode: 3,
   })
 }

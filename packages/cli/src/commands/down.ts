@@ -6,6 +6,7 @@ import { activeTasks } from '../client/active-tasks.js'
 import { answers } from '../client/answers.js'
 import { ask } from '../client/ask-follow-up.js'
 import { tasksClient } from '../client/tasks.js'
+import { dataDirWords } from '../output/next-commands.js'
 import { type DataDirectory, dataDirectoryOf, isLocked, readReady } from '../platform/data-directory.js'
 import { dataDirOption, examples, say } from './common.js'
 
@@ -61,7 +62,8 @@ async function down(options: DownOptions): Promise<void> {
   if (choice !== 'leave') await settle(client, choice)
   const left = choice === 'leave' ? ids(tasks) : []
   await stop(directory, ready.pid)
-  const goOn = left.length === 1 ? 'goes on, `corral up` continues with it' : 'go on, `corral up` continues with them'
+  const up = `corral up${dataDirWords(options.dataDir)}`
+  const goOn = left.length === 1 ? `goes on, \`${up}\` continues with it` : `go on, \`${up}\` continues with them`
   const rest = left.length === 0 ? '' : `; ${counted(left.length)} ${goOn}`
   tell({ stopped: true, pid: ready.pid, tasks: left }, `the platform has ended${rest}`)
 }

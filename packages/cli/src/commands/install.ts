@@ -12,7 +12,7 @@ import {
 } from '../install/install-objects.js'
 import { defaultValues, type InstallValues } from '../install/install-values.js'
 import { installManifests } from '../install/manifests.js'
-import { parseCount, parseTimeSeconds } from '../output/parse-duration.js'
+import { parseAtOnce, parseTimeSeconds } from '../output/parse-duration.js'
 import { examples, say } from './common.js'
 
 interface InstallOptions {
@@ -45,8 +45,8 @@ export function addInstallCommand(program: Command): void {
     .option('--namespace <name>', 'namespace of everything that is not cluster-wide', defaultValues.namespace)
     .option('--image <ref>', 'image of server and controllers', String(defaultValues.image))
     .option('--sandbox-image <ref>', 'image of sandboxes', String(defaultValues.sandbox.image))
-    .option('--warm <n>', 'sandboxes kept ready', parseCount, 2)
-    .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
+    .option('--warm <n>', 'sandboxes kept ready', parseAtOnce, 2)
+    .option('--max-tasks <n>', 'tasks that run at once', parseAtOnce, 10)
     .option('--runtime-class <name>', 'RuntimeClass of sandboxes, such as gvisor')
     .option('--no-controllers', 'the cluster runs upstream’s agent-sandbox controllers')
     .option('--dry-run', 'print the objects as YAML and what would become of them; change nothing')

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
+import { dataDirWords } from '../output/next-commands.js'
 import { dataDirectoryOf } from '../platform/data-directory.js'
 import { dataDirOption, examples, print } from './common.js'
 
@@ -30,7 +31,7 @@ export function addKubeconfigCommand(program: Command): void {
       if (!existsSync(kubeconfig))
         throw new CliError(`there is no kubeconfig at ${kubeconfig} yet`, {
           exitCode: 3,
-          hint: 'The platform writes it: start one with `corral up`, or name its --data-dir.',
+          hint: `The platform writes it: start one with \`corral up -d${dataDirWords(options.dataDir)}\`, or name its --data-dir.`,
         })
       if (!options.merge) return print({ kubeconfig }, options, () => kubeconfig)
       const { mergeKubeconfigFile, mergeTarget } = await import('../client/merge-kubeconfig.js')

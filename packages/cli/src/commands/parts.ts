@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { defaultAgentName } from '@corral/agents'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parseListenAddress } from '../output/parse-address.js'
-import { collected, parseCount, parsePids, parsePort } from '../output/parse-duration.js'
+import { collected, parseAtOnce, parsePids, parsePort } from '../output/parse-duration.js'
 import { brokerServicePort, platformNamespace } from '../platform/names.js'
 import type { ApiServerCommandOptions } from '../platform/run-api-server.js'
 import type { NodeCommandOptions } from '../platform/run-node.js'
@@ -72,16 +72,16 @@ export function addPartCommands(program: Command): void {
     .addOption(
       new Option(
         '--allow-host <name>',
-        'host name of an Ingress or tunnel that requests may come by; repeat it for more (default: loopback, --host and the Service)',
+        'host name of an Ingress or tunnel that requests may come by; repeat it for more',
       )
         .argParser(collected)
-        .default([], 'none')
+        .default([], 'loopback, --host and the Service')
         .env('CORRAL_ALLOW_HOSTS'),
     )
     .option('--broker-port <port>', 'port of the model broker', parsePort, brokerServicePort)
     .option('--namespace <name>', 'namespace of tasks and sandboxes', platformNamespace)
-    .option('--max-tasks <n>', 'tasks that run at once', parseCount, 10)
-    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
+    .option('--max-tasks <n>', 'tasks that run at once', parseAtOnce, 10)
+    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseAtOnce, 5)
     .addOption(archiveBudgetOption())
     .option(
       '--provider <name>',
@@ -122,7 +122,7 @@ export function addPartCommands(program: Command): void {
     .option(
       '--warm <n>',
       'make the default template and pool where they are missing, with n sandboxes ready',
-      parseCount,
+      parseAtOnce,
     )
     .option(
       '--egress-by-name',

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
-import { parseDurationSeconds } from '../output/parse-duration.js'
+import { parseTimeSeconds } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
 import { age, dataDirOption, examples, print } from './common.js'
 
@@ -31,7 +31,7 @@ export function addPoolCommand(program: Command): void {
       examples(
         'corral pool list',
         'corral pool create web --template default --replicas 3',
-        'corral pool advise --since 168h',
+        'corral pool advise --since 7d',
         'corral pool scale web 0',
       ),
     )
@@ -84,7 +84,9 @@ export function addPoolCommand(program: Command): void {
     .description(
       'Looks at when tasks asked for a sandbox and how long they waited, and says how many each pool should keep ready so\nthat nineteen of twenty tasks find one. More starts within the time a cold sandbox takes to come, more replicas.',
     )
-    .option('--since <duration>', 'tasks of this time', parseDurationSeconds, 24 * 60 * 60)
+    .addOption(
+      new Option('--since <duration>', 'tasks of this time').argParser(parseTimeSeconds).default(24 * 60 * 60, '24h'),
+    )
     .action(async (options: Options & { since: number }) => {
       const { poolAdvice } = await import('../client/pool-advice.js')
       const rows = await poolAdvice(options)

@@ -4,7 +4,7 @@ import type { ConnectionCheck, SandboxProviderSettings } from '@corral/protocol'
 import type { ProviderStore } from '@corral/tasks'
 import { type Command, Option } from 'commander'
 import { CliError } from '../cli-error.js'
-import { parseCount } from '../output/parse-duration.js'
+import { parseAtOnce } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print } from './common.js'
@@ -48,7 +48,7 @@ export function addProviderCommand(program: Command): void {
     .option('--runtime-class <name>', 'RuntimeClass of the sandboxes, such as gvisor')
     .option('--image <ref>', 'image of the sandboxes; it has to run the daemon')
     .option('--pool <name>', 'a pool to use as it is, instead of one made for these settings')
-    .option('--warm <n>', 'sandboxes kept ready in the pool that is made', parseCount)
+    .option('--warm <n>', 'sandboxes kept ready in the pool that is made', parseAtOnce)
     .addHelpText(
       'after',
       examples(

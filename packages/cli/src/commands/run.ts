@@ -20,7 +20,7 @@ export function addRunCommand(program: Command): void {
     .option('--once', 'end with the task; on a terminal a follow-up is asked for otherwise')
     .summary('run an agent on a repository and wait for the branch')
     .description(
-      'Submits a task, shows what happens, and ends with the branch. Starts a platform when none is running.',
+      'Submits a task, shows what happens, and ends with the branch; with --json one event a line. Starts a platform when none is running.',
     )
     .addHelpText(
       'after',

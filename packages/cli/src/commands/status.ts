@@ -4,6 +4,7 @@ import { activeTasks } from '../client/active-tasks.js'
 import { findPlatform } from '../client/find-platform.js'
 import { platformLogOf } from '../client/start-platform.js'
 import { tasksClient } from '../client/tasks.js'
+import { dataDirWords } from '../output/next-commands.js'
 import { dataDirectoryOf, isLocked } from '../platform/data-directory.js'
 import { type CommonOptions, examples, print, withPlatform } from './common.js'
 
@@ -54,6 +55,6 @@ async function nothingRuns(options: CommonOptions): Promise<CliError> {
     })
   return new CliError(`no platform of ${directory.path} is running`, {
     exitCode: 3,
-    hint: 'Start one with `corral up -d`; `corral run` does it by itself.',
+    hint: `Start one with \`corral up -d${dataDirWords(options.dataDir)}\`; \`corral run\` does it by itself.`,
   })
 }

@@ -78,14 +78,15 @@ describe('what the options of a task mean', () => {
     {
       when: 'the command agent has no command',
       options: { agent: 'command' },
-      says: /agent command: command: is required/,
+      says: /^--agent command needs the command line that it runs/,
     },
     {
       when: 'a command is given to another agent',
       options: { agent: 'claude', command: 'x' },
-      says: /agent claude: there is no field "command"/,
+      says: /^--agent claude: takes no --command/,
     },
     { when: 'the agent is not known', options: { agent: 'nobody' }, says: /there is no agent "nobody"/ },
+    { when: 'a sandbox is held for years', options: { hold: 99_999_999 }, says: /^--hold: / },
     { when: 'the branch is no branch name', options: { branch: 'a..b' }, says: /^--branch: / },
     { when: 'an egress rule has no port', options: { allow: ['example.com'] }, says: /^--allow: must be host:port/ },
   ])('refuses with exit code 2 when $when', ({ options, says }) => {

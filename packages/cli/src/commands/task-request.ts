@@ -261,6 +261,8 @@ const optionOf: Readonly<Record<string, string>> = {
   new_branch: '--branch',
   base_branch: '--base',
   timeout_seconds: '--timeout',
+  hold_sandbox_seconds: '--hold',
+  priority: '--priority',
   setup: '--setup',
   part: '--part',
   use_snapshot: '--no-snapshot',
@@ -331,10 +333,27 @@ function checkedChoice(name: string, given: object): AgentChoice {
     })
   const checked = adapter.options.safeParse(given)
   if (checked.success) return { name, ...given }
-  throw new CliError(`agent ${name}: ${issueWords(checked.error.issues, 'agent')[0]?.replace(/^agent: /, '')}`, {
-    exitCode: 2,
-    hint: 'See `corral run --help`; docs/agents.md lists the options of every agent.',
-  })
+  if (checked.error.issues.some(({ path }) => path[0] === 'command') && !('command' in given))
+    throw new CliError(`--agent ${name} needs the command line that it runs`, {
+      exitCode: 2,
+      hint: 'Give it with --command; its prompt is in $CORRAL_PROMPT and $CORRAL_PROMPT_FILE.',
+    })
+  throw new CliError(
+    `--agent ${name}: ${choiceWords(issueWords(checked.error.issues, 'agent')[0] ?? 'is not valid')}`,
+    {
+      exitCode: 2,
+      hint: 'See `corral run --help`; docs/agents.md lists the options of every agent.',
+    },
+  )
+}
+
+/** `--model: must not be empty` for `model: …`, `takes no --model` for a field that the agent does not have. */
+function choiceWords(problem: string): string {
+  const flag = (field: string): string => (field === 'args' ? '--agent-arg' : `--${field}`)
+  return problem
+    .replace(/^agent: /, '')
+    .replace(/^there is no field "(\w+)"/, (_, field: string) => `takes no ${flag(field)}`)
+    .replace(/^(command|model|effort|args|provider)\b[^:]*: /, (_, field: string) => `${flag(field)}: `)
 }
 
 /** A path is made absolute here: the platform has another working directory. */

@@ -80,7 +80,7 @@ export function addTaskCommand(program: Command): Command {
   withPlatform(task.command('watch').argument('<id>'))
     .summary('follow a task to its end')
     .description(
-      'Shows the events of a task from the first, live, and ends as it ends. Exit codes as for `corral run`.',
+      'Shows the events of a task from the first, live, and ends as it ends; with --json one event a line. Exit codes as for `corral run`.',
     )
     .option('--after <sequence>', 'begin after this event', parseCount)
     .action(async (id: string, options: CommonOptions & { after?: number }) => {

@@ -6,7 +6,7 @@ import { findPlatform } from '../client/find-platform.js'
 import { platformLogOf, startInBackground } from '../client/start-platform.js'
 import { pc } from '../output/colors.js'
 import type { LogLevel } from '../output/logger.js'
-import { collected, parseCount, parseDurationSeconds, parsePids, parsePort } from '../output/parse-duration.js'
+import { collected, parseAtOnce, parseDurationSeconds, parsePids, parsePort } from '../output/parse-duration.js'
 import { dataDirectoryOf, readReady } from '../platform/data-directory.js'
 import { untilIdle } from '../platform/until-idle.js'
 import { untilStopSignal } from '../platform/until-stop-signal.js'
@@ -43,11 +43,13 @@ export function addUpCommand(program: Command): void {
     )
     .option('--data-dir <dir>', 'where everything is kept (default: ~/.corral, for root /var/lib/corral)')
     .option('--port <port>', 'port of the HTTP API; 0 takes a free one and remembers it', parsePort, 0)
-    .option(
-      '--allow-host <name>',
-      'another host name requests may come by, such as that of a tunnel; repeat it for more',
-      collected,
-      [],
+    .addOption(
+      new Option(
+        '--allow-host <name>',
+        'another host name requests may come by, such as that of a tunnel; repeat it for more',
+      )
+        .argParser(collected)
+        .default([], 'none'),
     )
     .option('--api-port <port>', 'port of the Kubernetes API; 0 takes a free one and remembers it', parsePort, 0)
     .option('--ready-file <file>', 'write {"url","token","kubeconfig","pid","isolation"} there when ready')
@@ -58,9 +60,9 @@ export function addUpCommand(program: Command): void {
       ]),
     )
     .option('--allow-process', 'go on without a sandbox where none works (not for code you do not trust)')
-    .option('--max-tasks <n>', 'tasks that run at once; the rest queue', parseCount, 10)
-    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseCount, 5)
-    .option('--warm <n>', 'sandboxes kept ready', parseCount, 2)
+    .option('--max-tasks <n>', 'tasks that run at once; the rest queue', parseAtOnce, 10)
+    .option('--max-held <n>', 'sandboxes held for follow-ups at once; the oldest goes first', parseAtOnce, 5)
+    .option('--warm <n>', 'sandboxes kept ready', parseAtOnce, 2)
     .option('--pod-pids <n>', 'processes and threads one sandbox may have (default: 1024)', parsePids)
     .option('--agent <name>', 'agent of tasks that name none', defaultAgentName)
     .option(

@@ -5,7 +5,7 @@ import { pc } from './colors.js'
 import { shellQuote } from './shell-quote.js'
 
 /** The option that leads printed commands to the same platform; nothing for the usual one. */
-function dataDirWords(dataDir: string | undefined): string {
+export function dataDirWords(dataDir: string | undefined): string {
   return dataDir === undefined ? '' : ` --data-dir ${shellQuote(dataDir)}`
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { collected, parseCount, parseDurationSeconds, parsePort, parsePriority } from './parse-duration.js'
+import { collected, parseAtOnce, parseCount, parseDurationSeconds, parsePort, parsePriority } from './parse-duration.js'
 
 it.each([
   ['90', 90],
@@ -7,12 +7,17 @@ it.each([
   ['30m', 1800],
   ['1h30m', 5400],
   ['2h', 7200],
+  ['7d', 604_800],
 ])('%s is %d seconds', (text, seconds) => {
   expect(parseDurationSeconds(text)).toBe(seconds)
 })
 
-it.each(['', '-1', '1d', 'm', '1h x', '1.5h'])('"%s" is not a duration', (text) => {
+it.each(['', '-1', '1w', 'm', '1h x', '1.5h', '1h30'])('"%s" is not a duration', (text) => {
   expect(() => parseDurationSeconds(text)).toThrow(/duration/)
+})
+
+it.each(['367d', '99999999999999999999'])('"%s" is too long for a timer', (text) => {
+  expect(() => parseDurationSeconds(text)).toThrow('at most 366d')
 })
 
 it.each(['-1', '65536', 'http', '1.5'])('"%s" is not a port', (text) => {
@@ -35,6 +40,12 @@ it.each(['', '1001', '-1001', 'high', '1.5'])('"%s" is not a priority', (text) =
 it('takes any whole number as a count', () => {
   expect(parseCount('0')).toBe(0)
   expect(() => parseCount('x')).toThrow('Give a whole number.')
+  expect(() => parseCount('99999999999999999999')).toThrow('Give a smaller number.')
+})
+
+it('refuses a number of sandboxes that no machine can hold', () => {
+  expect(parseAtOnce('99999')).toBe(99_999)
+  expect(() => parseAtOnce('100000')).toThrow('from 0 to 99999')
 })
 
 it('gathers names over commas and repeats', () => {

@@ -1,15 +1,20 @@
 import { highestPriority, lowestPriority } from '@corral/resources/task-words'
 import { InvalidArgumentError } from 'commander'
 
-const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600 }
+const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
-/** `90`, `90s`, `30m`, `1h30m` as whole seconds. */
+/** A year. Far beyond it, timers and dates overflow. */
+const longestDays = 366
+
+/** `90`, `90s`, `30m`, `1h30m`, `7d` as whole seconds. */
 export function parseDurationSeconds(text: string): number {
-  if (/^\d+$/.test(text)) return Number(text)
-  const parts = [...text.matchAll(/(\d+)([smh])/g)]
-  if (parts.length === 0 || parts.map(([whole]) => whole).join('') !== text)
-    throw new InvalidArgumentError('Give a duration such as 90s, 30m or 1h30m.')
-  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (unitSeconds[unit ?? 's'] ?? 1), 0)
+  const words = /^\d+$/.test(text) ? `${text}s` : text
+  const parts = [...words.matchAll(/(\d+)([smhd])/g)]
+  if (parts.length === 0 || parts.map(([whole]) => whole).join('') !== words)
+    throw new InvalidArgumentError('Give a duration such as 90s, 30m, 1h30m or 7d.')
+  const seconds = parts.reduce((sum, [, count, unit]) => sum + Number(count) * (unitSeconds[unit ?? 's'] ?? 1), 0)
+  if (seconds > longestDays * 86_400) throw new InvalidArgumentError(`Give a duration of at most ${longestDays}d.`)
+  return seconds
 }
 
 /** A duration of at least a second: nothing would be done in less. */
@@ -28,7 +33,18 @@ export function parsePort(text: string): number {
 
 export function parseCount(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Give a whole number.')
-  return Number(text)
+  const count = Number(text)
+  if (!Number.isSafeInteger(count)) throw new InvalidArgumentError('Give a smaller number.')
+  return count
+}
+
+/** How many sandboxes or tasks there may be at once: beyond this a machine only breaks. */
+const mostAtOnce = 99_999
+
+export function parseAtOnce(text: string): number {
+  const count = parseCount(text)
+  if (count > mostAtOnce) throw new InvalidArgumentError(`Give a whole number from 0 to ${mostAtOnce}.`)
+  return count
 }
 
 /** A number of things of which there is at least one. */

@@ -103,7 +103,7 @@ function levelOf({ logging }: ManagerCommand): LogLevel {
 function flagHelp(): string {
   const rows = managerFlags.map(({ name, kind, default: value, help }) => [
     `--${name} ${kind}`,
-    `${help}${value === '' ? '' : ` (default ${String(value)})`}`,
+    `${help}${value === '' ? '' : ` (default ${kind === 'duration' ? `${Number(value) / 1000}s` : String(value)})`}`,
   ])
   const width = Math.max(...rows.map(([left]) => left?.length ?? 0))
   return `${rows.map(([left, right]) => `  ${left?.padEnd(width)}  ${right}`).join('\n')}\n`
