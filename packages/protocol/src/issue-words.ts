@@ -44,10 +44,12 @@ function meantField(issue: Issue, fieldsAt: (path: readonly PropertyKey[]) => re
   return meant.length === 0 ? '' : `; did you mean ${meant.map((field) => `"${field}"`).join(', ')}?`
 }
 
-/** Whether the two differ in case and punctuation, or in two letters at most and not in most of them. */
+/** Whether the two differ in case and punctuation, or in two letters at most and in fewer than half of them. */
 function isNear(written: string, field: string): boolean {
   const [a, b] = [written, field].map((name) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')) as [string, string]
-  return a === b || (a.length <= field.length + 2 && b.length > 2 && editsBetween(a, b) <= Math.min(2, b.length - 2))
+  return (
+    a === b || (a.length <= field.length + 2 && b.length > 2 && editsBetween(a, b) <= Math.min(2, (b.length - 1) / 2))
+  )
 }
 
 /** Letters that are added, removed, replaced, or swapped with their neighbour. */

@@ -23,6 +23,7 @@ import {
   readLocalEnvironment,
   unusable,
 } from '../environment/local-environment.js'
+import { otherProjects } from '../environment/other-projects.js'
 import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print, say } from './common.js'
@@ -139,10 +140,8 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
   const { foreignFiles, readForeignEnvironment, versionFiles } = await import('@corral/tasks')
   const versions = presentFiles(root, versionFiles).map(({ path }) => path)
   const foreign = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), isKnown)
-  if (!isKnown && !foreign)
-    throw new CliError(`${root} has no lock file that is known here`, {
-      hint: `Write ${environmentFilePath} by hand: docs/environments.md has its fields.`,
-    })
+  const others = foreign ? [] : otherProjects(namesIn(root))
+  if (!isKnown && !foreign) throw unknownProject(root, others)
   mkdirSync(dirname(file), { recursive: true })
   const { request } = foreign ?? {}
   const start = request?.start.map(({ run }) => run) ?? []
@@ -159,13 +158,25 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
   )
   const from = foreign ? [foreign.source] : becauseOf(detected, parts)
   const found = foreign ? { detected: [], parts: [] } : { detected, parts }
-  print({ file, ...found, from, leftOut: foreign?.leftOut ?? [] }, options, () =>
+  print({ file, ...found, from, leftOut: foreign?.leftOut ?? [], notSetUp: others }, options, () =>
     [
       `wrote ${file}, from ${from.join(', ')}`,
       ...(foreign && foreign.leftOut.length > 0 ? [`not taken over: ${foreign.leftOut.join(', ')}`] : []),
+      ...(others.length > 0 ? [`not set up, add it by hand where tasks need it: ${others.join(', ')}`] : []),
       'Commit it, then try it: corral run "Run the tests" --agent NAME',
     ].join('\n'),
   )
+}
+
+function unknownProject(root: string, others: readonly string[]): CliError {
+  const problem =
+    others.length > 0
+      ? `${root}: no set-up is known here for ${others.join(', ')}`
+      : `${root} has no lock file that is known here`
+  const registries = others.length > 0 ? '; what its set-up fetches from has to be granted with `corral env grant`' : ''
+  return new CliError(problem, {
+    hint: `Write ${environmentFilePath} by hand: docs/environments.md has its fields${registries}.`,
+  })
 }
 
 /** What the root says; else what directories below it say, each for itself; a Makefile last. */
@@ -209,7 +220,14 @@ async function validate(given: string, options: EnvOptions): Promise<void> {
     return
   }
   const file = fileAt(given)
-  const request = await readRequest(file)
+  const request = await readRequest(file).catch((error: unknown) => {
+    // The problem's own hint is for those who have not come here yet.
+    if (!(error instanceof CliError) || !existsSync(file)) throw error
+    throw new CliError(error.message, {
+      cause: error,
+      hint: 'docs/environments.md has every field; `corral env validate --schema` gives editors the schema.',
+    })
+  })
   print({ file, valid: true, environment: request }, options, () => `${file} is valid`)
 }
 

@@ -33,6 +33,13 @@ describe('detectParts', () => {
     ])
   })
 
+  it('writes the same check of two parts twice, as a person would', async () => {
+    await using root = directoryWith({ 'a/go.mod': '', 'b/go.mod': '' })
+    const text = environmentFileText({ detected: [], parts: detectParts(root.path), versionFiles: [] })
+    expect(text.match(/run: go test .*/g)).toHaveLength(2)
+    expect(text).not.toMatch(/[&*]ref/)
+  })
+
   it('tells two directories of one name apart', async () => {
     await using root = directoryWith({ 'a/api/go.mod': '', 'b/api/go.mod': '', '9/go.mod': '' })
     expect(detectParts(root.path).map(({ name }) => name)).toEqual(['api', 'b-api'])

@@ -170,6 +170,11 @@ describe('detectSetup', () => {
       checks: ['cmake --build build -j 2 && ctest --test-dir build --output-on-failure'],
     },
     { when: 'CMake has none', files: { 'CMakeLists.txt': 'project(x)' }, checks: [] },
+    {
+      when: 'Go has a workspace of modules and none at its root',
+      files: { 'go.work': 'use ./a' },
+      checks: ["go test $(go list -m -f '{{.Dir}}/...')"],
+    },
     { when: 'there is a Maven project', files: { 'pom.xml': '<project/>' }, checks: ['mvn -B -ntp -o test'] },
   ])('checks when $when', ({ files, checks }) => {
     const detected = detectSetup(new Set(Object.keys(files)), (file) => files[file])

@@ -24,6 +24,9 @@ export interface DetectedSetup {
 const mavenSetup =
   "mvn -B -ntp test '-Dtest=*#noSuchTest' -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false"
 
+/** A workspace has no package at its own root: its modules are named one by one. */
+const goWorkspace = "$(go list -m -f '{{.Dir}}/...')"
+
 /** Within a language the first rule that matches is taken. */
 const languages: readonly Language[] = [
   node,
@@ -33,7 +36,15 @@ const languages: readonly Language[] = [
     // Each test binary is handed to `true` instead of being run.
     ahead: 'go test -exec true ./...',
     hasTests: always,
-    rules: [{ files: ['go.mod'], setup: ['go mod download'] }],
+    rules: [
+      {
+        files: ['go.work'],
+        setup: ['go mod download'],
+        check: { name: 'go-test', run: `go test ${goWorkspace}` },
+        ahead: `go test -exec true ${goWorkspace}`,
+      },
+      { files: ['go.mod'], setup: ['go mod download'] },
+    ],
   },
   {
     check: { name: 'cargo-test', run: 'cargo test --offline' },
@@ -71,17 +82,17 @@ function detectLanguage(
   read: Read,
 ): DetectedSetup[] {
   const isAsked = tools?.files.some((file) => files.has(file))
-  for (const { files: wanted, isOf = always, setup, path, check: own = check } of rules) {
+  for (const { files: wanted, isOf = always, setup, path, check: ownCheck = check, ahead: ownAhead = ahead } of rules) {
     const because = wanted.find((file) => files.has(file) && isOf(read(file) ?? ''))
     if (because)
       return [
         {
           because,
           setup: typeof setup === 'function' ? setup(read) : [...setup],
-          ...(ahead ? { ahead } : {}),
+          ...(ownAhead ? { ahead: ownAhead } : {}),
           ...(path ? { path } : {}),
           ...(tools && !isAsked ? { tools: tools.otherwise } : {}),
-          ...(hasTests(read) ? { check: own } : {}),
+          ...(hasTests(read) ? { check: ownCheck } : {}),
         },
       ]
   }

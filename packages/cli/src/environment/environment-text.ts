@@ -71,7 +71,7 @@ function partsOf(parts: readonly DetectedPart[]): string[] {
       },
     ] as const
   })
-  const [, ...lines] = dump({ parts: Object.fromEntries(content) }, { lineWidth: -1 })
+  const [, ...lines] = dump({ parts: Object.fromEntries(content) }, { lineWidth: -1, noRefs: true })
     .trimEnd()
     .split('\n')
   return ['parts: # a task names one: --part', ...lines]

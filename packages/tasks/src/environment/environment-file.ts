@@ -9,10 +9,11 @@ import {
 } from '@corral/protocol'
 import { load, YAMLException } from 'js-yaml'
 import { TaskError } from '../task-error.js'
+import { yamlPlace } from './yaml-place.js'
 
 /**
- * Reads the text of an environment file, for one part of it where that is named. `EnvironmentInvalid` names the field or the
- * line that is wrong.
+ * Reads the text of an environment file, for one part of it where that is named. `EnvironmentInvalid` names the field
+ * that is wrong, and its line.
  */
 export function parseEnvironmentFile(
   text: string,
@@ -24,7 +25,9 @@ export function parseEnvironmentFile(
     throw invalid(name, `has more than ${maxWrittenOut} letters once what its aliases stand for is written out`)
   const read = environmentFileSchema.safeParse(content)
   if (!read.success) {
-    const words = issueWords(read.error.issues, 'the file', fieldsAt).slice(0, 5)
+    const words = read.error.issues
+      .flatMap((issue) => issueWords([issue], 'the file', fieldsAt).map((each) => `${placeOf(text, issue)}: ${each}`))
+      .slice(0, 5)
     throw invalid(name, [...words, ...(hasBrokenCommand(content) ? [brokenCommand] : [])].join('; '))
   }
   const request = environmentRequest(read.data, part)
@@ -33,6 +36,14 @@ export function parseEnvironmentFile(
   throw new TaskError('EnvironmentInvalid', `${name} has no part "${part}"`, {
     hint: parts.length > 0 ? `Its parts: ${parts.join(', ')}.` : 'It has no `parts`: leave --part out.',
   })
+}
+
+/** Of a field that there is none of: where it is written. */
+function placeOf(
+  text: string,
+  issue: { code: string; path: readonly PropertyKey[]; keys?: readonly string[] },
+): string {
+  return yamlPlace(text, [...issue.path, ...(issue.code === 'unrecognized_keys' ? (issue.keys ?? []).slice(0, 1) : [])])
 }
 
 const brokenCommand = 'YAML takes a command with ": " in it for an object: put it in quotes'
@@ -94,7 +105,8 @@ function yamlOf(text: string, name: string): unknown {
     return load(text)
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
-    const line = error.mark ? `line ${error.mark.line + 1}: ` : ''
+    const { mark } = error
+    const line = mark ? `line ${mark.line + 1}, column ${mark.column + 1}: ` : ''
     throw invalid(name, `${line}${error.reason}`, error)
   }
 }

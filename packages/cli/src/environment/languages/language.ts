@@ -8,8 +8,9 @@ export interface Rule {
   isOf?: (content: string) => boolean
   setup: readonly string[] | ((read: Read) => string[])
   path?: string
-  /** Where tests are run otherwise than the language's are. */
+  /** Where tests are run, and compiled, otherwise than the language's are. */
   check?: Check
+  ahead?: string
 }
 
 export interface Check {

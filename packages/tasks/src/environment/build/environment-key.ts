@@ -54,6 +54,7 @@ function digest(value: unknown): string {
 /** Names of files that say which dependencies a repository has, and which tools. */
 const knownNames: ReadonlySet<string> = new Set([
   ...['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock', 'package.json', '.npmrc'],
+  ...['bun.lockb', 'pnpm-workspace.yaml', '.yarnrc.yml', '.yarnrc', 'Pipfile', 'deno.lock'],
   ...['requirements.txt', 'constraints.txt', 'uv.lock', 'poetry.lock', 'Pipfile.lock', 'pyproject.toml', 'setup.py'],
   ...['setup.cfg', 'pdm.lock', 'environment.yml', 'go.mod', 'go.sum', 'go.work', 'go.work.sum'],
   ...['Cargo.lock', 'Cargo.toml', 'rust-toolchain', 'rust-toolchain.toml', 'pom.xml', 'build.gradle'],
@@ -73,13 +74,17 @@ export function isKeyFile(
   path: string,
   { named, setup, source }: { named: readonly string[] | undefined; setup: string; source: string },
 ): boolean {
-  if ((setup === '' && path === source) || wordsOf(setup).has(path)) return true
+  if ((setup === '' && path === source) || isNamedIn(setup, path)) return true
   if (named) return named.some((each) => path === each || path.startsWith(`${each.replace(/\/+$/, '')}/`))
   const name = path.slice(path.lastIndexOf('/') + 1)
   return knownNames.has(name) || requirements.test(name)
 }
 
-/** The words of a script that may be paths of the repository. */
-function wordsOf(script: string): ReadonlySet<string> {
-  return new Set(script.split(/[\s;&|()<>"'=]+/).map((word) => word.replace(/^\.\//, '')))
+/** Whether a script has the path of a file as a word, from the root or from a directory that it changes to. */
+function isNamedIn(script: string, path: string): boolean {
+  return script.split(/[\s;&|()<>"'=]+/).some((each) => {
+    const word = each.replace(/^\.\//, '')
+    // A plain word, such as `test`, may be the name of a file in any directory.
+    return word === path || (/\w[./]\w/.test(word) && path.endsWith(`/${word}`))
+  })
 }

@@ -13,26 +13,38 @@ const toolActions: Readonly<Record<string, { tool: ToolName; version: string; fi
 }
 
 /** Fields of a job that say where and how long it runs, which the platform decides. */
-const harmlessJobFields = ['runs-on', 'permissions', 'timeout-minutes', 'steps', 'env', 'name']
+const harmlessJobFields = ['runs-on', 'permissions', 'timeout-minutes', 'steps', 'env', 'name', 'defaults']
 const harmlessStepFields = ['name', 'id', 'uses', 'with', 'run', 'env', 'working-directory', 'shell', 'timeout-minutes']
 
 /** The steps of the one job: commands and versions of tools. A step that means anything else is named, and nothing is used. */
 export function readCopilotSetupSteps(text: string): ForeignSetup {
-  const job = jobOf(text)
+  const { workflow, job } = jobOf(text)
   for (const field of Object.keys(job))
     if (!harmlessJobFields.includes(field)) throw new ForeignFileProblem(`jobs.${jobName}.${field} is not supported`)
   if (!Array.isArray(job.steps)) throw new ForeignFileProblem(`jobs.${jobName}.steps must be a list`)
   const found = nothing()
-  found.env = literals(job.env, `jobs.${jobName}.env`)
+  found.env = { ...literals(workflow.env, 'env'), ...literals(job.env, `jobs.${jobName}.env`) }
+  const defaults = { ...runDefaults(workflow, 'defaults'), ...runDefaults(job, `jobs.${jobName}.defaults`) }
   for (const [index, step] of job.steps.entries()) {
     const place = `jobs.${jobName}.steps[${index}]`
     if (!isFields(step)) throw new ForeignFileProblem(`${place} must be an object`)
-    takeStep(step, place, found)
+    takeStep({ ...(step.run === undefined ? {} : defaults), ...step }, place, found)
   }
   return found
 }
 
-function jobOf(text: string): Fields {
+/** `working-directory` and `shell` of steps that name none; they count for `run` alone. */
+function runDefaults({ defaults }: Fields, place: string): Fields {
+  if (defaults === undefined) return {}
+  const fields = isFields(defaults) ? defaults : {}
+  const run = isFields(fields.run) ? fields.run : {}
+  const other = Object.keys(run).find((field) => field !== 'working-directory' && field !== 'shell')
+  if (!isFields(fields.run) || other)
+    throw new ForeignFileProblem(`${place}${other ? `.run.${other}` : ''} is not supported`)
+  return run
+}
+
+function jobOf(text: string): { workflow: Fields; job: Fields } {
   let file: unknown
   try {
     file = load(text)
@@ -40,10 +52,10 @@ function jobOf(text: string): Fields {
     if (!(error instanceof YAMLException)) throw error
     throw new ForeignFileProblem(`line ${(error.mark?.line ?? 0) + 1}: ${error.reason}`, { cause: error })
   }
-  const jobs = isFields(file) ? file.jobs : undefined
-  const job = isFields(jobs) ? jobs[jobName] : undefined
+  const workflow = isFields(file) ? file : {}
+  const job = isFields(workflow.jobs) ? workflow.jobs[jobName] : undefined
   if (!isFields(job)) throw new ForeignFileProblem(`there is no job ${jobName}`)
-  return job
+  return { workflow, job }
 }
 
 function takeStep(step: Fields, place: string, found: ForeignSetup): void {
@@ -64,8 +76,8 @@ function takeStep(step: Fields, place: string, found: ForeignSetup): void {
   const env = Object.entries(literals(step.env, `${place}.env`))
   const exports = env.map(([name, value]) => `export ${name}='${value.replaceAll("'", `'\\''`)}'\n`).join('')
   const directory = step['working-directory']
-  const command = inDirectory(typeof directory === 'string' ? directory : undefined, exports + step.run.trimEnd())
-  found.setup.push(exports !== '' && directory === undefined ? `(\n${command}\n)` : command)
+  if (typeof directory === 'string') refuseExpression(directory, `${place}.working-directory`)
+  found.setup.push(inDirectory(typeof directory === 'string' ? directory : undefined, exports + step.run.trimEnd()))
 }
 
 function takeAction(uses: string, given: unknown, place: string, found: ForeignSetup): void {

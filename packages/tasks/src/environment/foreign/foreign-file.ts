@@ -31,7 +31,15 @@ export function shellWords(words: readonly unknown[]): string {
   return words.map((word) => quoted(String(word))).join(' ')
 }
 
-/** `cd` for one command, so that the next one starts at the root again. */
+/** `cd` first, where it is not the root. */
 export function inDirectory(directory: string | undefined, command: string): string {
-  return directory === undefined || directory === '.' ? command : `(cd -- ${quoted(directory)}\n${command}\n)`
+  return directory === undefined || directory === '.' ? command : `cd -- ${quoted(directory)}\n${command}`
+}
+
+/**
+ * One script of commands that each had a shell of their own there: a `cd`, an `export` or an `exit 0` of one is no matter of the
+ * next.
+ */
+export function inOwnShells(commands: readonly string[]): string {
+  return commands.length === 1 ? (commands[0] ?? '') : commands.map((command) => `(\n${command}\n)`).join('\n')
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import { foreignFiles, readForeignEnvironment } from './read-foreign.js'
 
@@ -28,12 +29,56 @@ describe('copilot-setup-steps', () => {
     expect(found).toMatchObject({
       source: copilot,
       request: {
-        setup: "npm ci\n(cd -- 'web app'\nexport CI='1'\nnpm run build\n)",
+        setup: "(\nnpm ci\n)\n(\ncd -- 'web app'\nexport CI='1'\nnpm run build\n)",
         tools: { node: '22' },
         egress: { setup: ['packages'], agent: [] },
         secrets: [],
       },
     })
+  })
+
+  it('gives the variables of the workflow and the directory that its steps default to', () => {
+    const workflow = [
+      'env: {LEVEL: workflow, REGISTRY: main}',
+      'defaults: {run: {shell: bash}}',
+      'jobs:',
+      '  copilot-setup-steps:',
+      '    env: {LEVEL: job}',
+      '    defaults: {run: {working-directory: web}}',
+      '    steps: [{uses: actions/checkout@v5}, {run: npm ci}, {run: make, working-directory: api}]',
+    ].join('\n')
+    expect(read(copilot, workflow)?.request).toMatchObject({
+      setup: '(\ncd -- web\nnpm ci\n)\n(\ncd -- api\nmake\n)',
+      env: { LEVEL: 'job', REGISTRY: 'main' },
+    })
+  })
+
+  it('a step that changes the directory or ends itself does not do so for the next', () => {
+    const { setup = '' } =
+      read(
+        copilot,
+        steps(`      - run: cd / && export A=1\n      - run: exit 0\n      - run: echo "$PWD $\{A-no A}"\n`),
+      )?.request ?? {}
+    expect(execFileSync('bash', ['-euo', 'pipefail', '-c', setup], { cwd: '/usr', encoding: 'utf8' })).toBe(
+      '/usr no A\n',
+    )
+  })
+
+  it.each([
+    {
+      what: 'another default',
+      text: 'jobs: {copilot-setup-steps: {defaults: {run: {colour: red}}, steps: []}}',
+      says: 'jobs.copilot-setup-steps.defaults.run.colour is not supported',
+    },
+    {
+      what: 'an expression in the variables of the workflow',
+      text: `env: {A: "$\{{ secrets.A }}"}\njobs: {copilot-setup-steps: {steps: []}}`,
+      says: `env.A has the expression $\{{ secrets.A }}`,
+    },
+  ])('stops at $what and names it', ({ text, says }) => {
+    expect(() => read(copilot, text)).toThrow(
+      expect.objectContaining({ code: 'EnvironmentInvalid', message: expect.stringContaining(says) }),
+    )
   })
 
   it.each([
@@ -96,7 +141,7 @@ it('a devcontainer gives its commands and plain variables, never what runs on th
     }`,
   )
   expect(found?.request).toMatchObject({
-    setup: `bash -c 'echo '\\''one // not a comment'\\'''\nmake a\nmake b\ncd $PWD && npm ci`,
+    setup: `(\nbash -c 'echo '\\''one // not a comment'\\'''\n)\n(\nmake a\n)\n(\nmake b\n)\n(\ncd $PWD && npm ci\n)`,
     env: { MODE: 'dev' },
     start: [{ run: 'npm run dev' }],
     egress: { setup: ['packages'], agent: [] },

@@ -3,7 +3,7 @@ import { packagesGrant } from '@corral/resources'
 import { TaskError } from '../../task-error.js'
 import { readCopilotSetupSteps } from './copilot-setup-steps.js'
 import { readCursorEnvironment, readDevcontainer } from './editor-files.js'
-import { ForeignFileProblem, type ForeignSetup, nothing } from './foreign-file.js'
+import { ForeignFileProblem, type ForeignSetup, inOwnShells, nothing } from './foreign-file.js'
 
 const readers: Readonly<Record<string, (text: string) => ForeignSetup>> = {
   '.github/workflows/copilot-setup-steps.yml': readCopilotSetupSteps,
@@ -40,7 +40,7 @@ export function readForeignEnvironment(
       source: file.path,
       leftOut,
       request: {
-        ...(setup.length > 0 ? { setup: setup.join('\n') } : {}),
+        ...(setup.length > 0 ? { setup: inOwnShells(setup) } : {}),
         env,
         path: [],
         checks: [],
@@ -56,7 +56,7 @@ export function readForeignEnvironment(
     if (!(error instanceof ForeignFileProblem)) throw error
     throw new TaskError('EnvironmentInvalid', `${file.path}: ${error.message}`, {
       cause: error,
-      hint: 'Write .corral/environment.yaml, which then counts instead: `corral env init`. Or name a command with --setup.',
+      hint: 'Write .corral/environment.yaml, which then counts instead (docs/environments.md), or name a command with --setup.',
     })
   }
 }
