@@ -257,6 +257,13 @@ export class Cgroup {
   }
 }
 
+/**
+ * What the sockets of a pod may hold. Version 2 counts that to the pod's memory. Version 1 counts it apart and only where
+ * it has a limit: without one, what a pod sends to itself and does not read fills `net.ipv4.tcp_mem`, of which the machine
+ * has one for all.
+ */
+const socketMemoryBytes = 128 << 20
+
 /** Which files of a group a set of limits becomes. */
 export function limitFiles(
   limits: ResourceLimits,
@@ -266,6 +273,10 @@ export function limitFiles(
   const files: [string, string][] = []
   const { version, controllers } = hierarchy
   const { memoryBytes, cpuMillis, cpuWeightMillis, pids } = limits
+  if (controllers.includes('memory') && version === 1) {
+    const bytes = Math.min(socketMemoryBytes, memoryBytes ?? socketMemoryBytes)
+    files.push(['memory.kmem.tcp.limit_in_bytes', String(bytes)])
+  }
   if (controllers.includes('memory') && memoryBytes !== undefined) {
     if (version === 2) {
       files.push(['memory.max', String(memoryBytes)], ['memory.swap.max', '0'])
