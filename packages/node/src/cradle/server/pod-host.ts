@@ -10,6 +10,7 @@ import type {
   PodLimits,
   PodPlan,
   PodReach,
+  ResourceLimits,
   SnapshotAttachment,
 } from '../../isolation/isolation.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
@@ -24,6 +25,7 @@ import { CellRun, spawnLauncher } from './cell-run.js'
 import type { CellDirectories, CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
+import { CpuOrder } from './cpu-order.js'
 import { Crowd } from './crowd.js'
 import { crowdedFrom, ForkBrake } from './fork-brake.js'
 import { HeldSnapshot } from './held-snapshot.js'
@@ -52,6 +54,7 @@ export interface PodHostPorts {
 const oomLookMs = 500
 const forkLookMs = 500
 const terminalLookMs = 500
+const cpuLookMs = 500
 
 interface Pod {
   plan: PodPlan
@@ -80,6 +83,7 @@ export class PodHost {
   readonly #oomWatch: OomWatch
   readonly #brake: ForkBrake
   readonly #terminalWatch: TerminalWatch
+  readonly #cpuOrder = new CpuOrder({ everyMs: cpuLookMs, nowMs: () => performance.now() })
   #sockets = 0
 
   constructor(private readonly ports: PodHostPorts) {
@@ -142,7 +146,9 @@ export class PodHost {
   async setLimits(podUid: string, limits: PodLimits): Promise<{ enforced: boolean }> {
     const pod = await this.#pods.get(podUid)
     if (!pod) throw new IsolationError('PodNotPrepared', `pod ${podUid} has not been prepared`)
+    this.#cpuOrder.forget(podUid)
     pod.slot.cgroup.limit(limits.pod, { hasChildren: true })
+    this.#orderCpu(podUid, pod.slot.cgroup, limits.pod)
     for (const { record, run } of this.#cells.values())
       if (record.podUid === podUid) run?.limit(limits.containers[record.container] ?? {})
     return { enforced: this.ports.cgroups.limits === 'enforced' }
@@ -301,6 +307,7 @@ export class PodHost {
   async #release(podUid: string): Promise<void> {
     const pod = await this.#pods.get(podUid)?.catch(() => undefined)
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
+    this.#cpuOrder.forget(podUid)
     await this.#unbrake(podUid)
     this.#brake.forget(podUid)
     await Promise.all(cells.map(async ({ run }) => await run?.kill()))
@@ -331,6 +338,7 @@ export class PodHost {
     this.#oomWatch.close()
     this.#brake.close()
     this.#terminalWatch.close()
+    this.#cpuOrder.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
   }
 
@@ -360,6 +368,16 @@ export class PodHost {
 
   #runsOf(podUid: string): CellRun[] {
     return [...this.#cells.values()].flatMap(({ record, run }) => (record.podUid === podUid && run ? run : []))
+  }
+
+  #orderCpu(podUid: string, cgroup: Cgroup, limits: ResourceLimits): void {
+    const { cpuWeightMillis = 0 } = limits
+    this.#cpuOrder.watch({
+      podUid,
+      requestMillis: cpuWeightMillis,
+      usedMs: () => cgroup.usedCpuMs(),
+      setBehind: (isBehind) => cgroup.setIdle(isBehind, limits),
+    })
   }
 
   /** Which group counts a refusal, that of the cell or the one whose limit it is, differs between kernels. */
@@ -394,6 +412,7 @@ export class PodHost {
           for (const run of this.#runsOf(plan.podUid)) run.continueRest()
         },
       })
+      this.#orderCpu(plan.podUid, slot.cgroup, plan.limits)
       return { plan, network, slot }
     } catch (error) {
       await discard(slot)
