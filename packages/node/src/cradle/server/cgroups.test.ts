@@ -24,6 +24,7 @@ describe('limitFiles', () => {
       hierarchy: { version: 1 as const, controllers: ['memory'] },
       hasChildren: false,
       files: [
+        ['memory.kmem.tcp.limit_in_bytes', '134217728'],
         ['memory.limit_in_bytes', '134217728'],
         ['memory.memsw.limit_in_bytes', '134217728'],
       ],

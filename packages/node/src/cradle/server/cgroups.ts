@@ -207,6 +207,23 @@ export class Cgroup {
     return counting ? Number(readText(join(counting.base, this.path, 'pids.current'))) : 0
   }
 
+  /** Processor time of everything in it and below; `undefined` where the kernel has no such count for a group. */
+  usedCpuMs(): number | undefined {
+    const counting = this.support.hierarchies.find(({ version }) => version === 2)
+    const found = counting && /^usage_usec (\d+)$/m.exec(readText(join(counting.base, this.path, 'cpu.stat')))?.[1]
+    return found === undefined ? undefined : Number(found) / 1000
+  }
+
+  /** Whether its processes run only while those of its siblings do not. The kernel forgets the weight meanwhile. */
+  setIdle(isIdle: boolean, weight: Pick<ResourceLimits, 'cpuWeightMillis'>): void {
+    const weighing = this.support.hierarchies.find(({ controllers }) => controllers.includes('cpu'))
+    if (!weighing) return
+    const directory = join(weighing.base, this.path)
+    writeText(join(directory, 'cpu.idle'), isIdle ? '1' : '0')
+    if (isIdle) return
+    for (const [file, value] of cpuWeightFiles(weight, weighing)) writeText(join(directory, file), value)
+  }
+
   /** Ends every process in it and below, however fast they fork. Resolves when it is empty or after `timeoutMs`. */
   async kill(timeoutMs = 5000): Promise<boolean> {
     const deadline = Date.now() + timeoutMs
@@ -257,6 +274,13 @@ export class Cgroup {
   }
 }
 
+/**
+ * What the sockets of a pod may hold. Version 2 counts that to the pod's memory. Version 1 counts it apart and only where
+ * it has a limit: without one, what a pod sends to itself and does not read fills `net.ipv4.tcp_mem`, of which the machine
+ * has one for all.
+ */
+const socketMemoryBytes = 128 << 20
+
 /** Which files of a group a set of limits becomes. */
 export function limitFiles(
   limits: ResourceLimits,
@@ -265,7 +289,11 @@ export function limitFiles(
 ): [file: string, value: string][] {
   const files: [string, string][] = []
   const { version, controllers } = hierarchy
-  const { memoryBytes, cpuMillis, cpuWeightMillis, pids } = limits
+  const { memoryBytes, cpuMillis, pids } = limits
+  if (controllers.includes('memory') && version === 1) {
+    const bytes = Math.min(socketMemoryBytes, memoryBytes ?? socketMemoryBytes)
+    files.push(['memory.kmem.tcp.limit_in_bytes', String(bytes)])
+  }
   if (controllers.includes('memory') && memoryBytes !== undefined) {
     if (version === 2) {
       files.push(['memory.max', String(memoryBytes)], ['memory.swap.max', '0'])
@@ -276,18 +304,24 @@ export function limitFiles(
     }
   }
   if (controllers.includes('pids') && pids !== undefined) files.push(['pids.max', String(pids)])
-  if (controllers.includes('cpu') && cpuWeightMillis !== undefined) {
-    // As the kubelet converts a request into shares, and shares into a weight.
-    const shares = Math.min(262_144, Math.max(2, Math.floor((cpuWeightMillis * 1024) / 1000)))
-    if (version === 1) files.push(['cpu.shares', String(shares)])
-    else files.push(['cpu.weight', String(1 + Math.floor(((shares - 2) * 9999) / 262_142))])
-  }
+  files.push(...cpuWeightFiles(limits, hierarchy))
   if (controllers.includes('cpu') && cpuMillis !== undefined) {
     const quotaMicros = Math.max(1000, cpuMillis * 100)
     if (version === 2) files.push(['cpu.max', `${quotaMicros} 100000`])
     else files.push(['cpu.cfs_period_us', '100000'], ['cpu.cfs_quota_us', String(quotaMicros)])
   }
   return files
+}
+
+/** As the kubelet converts a request into shares, and shares into a weight. */
+function cpuWeightFiles(
+  { cpuWeightMillis }: Pick<ResourceLimits, 'cpuWeightMillis'>,
+  { version, controllers }: Pick<Hierarchy, 'version' | 'controllers'>,
+): [file: string, value: string][] {
+  if (!controllers.includes('cpu') || cpuWeightMillis === undefined) return []
+  const shares = Math.min(262_144, Math.max(2, Math.floor((cpuWeightMillis * 1024) / 1000)))
+  if (version === 1) return [['cpu.shares', String(shares)]]
+  return [['cpu.weight', String(1 + Math.floor(((shares - 2) * 9999) / 262_142))]]
 }
 
 /** The files that lift the limits a set of limits does not have. */

@@ -123,7 +123,9 @@ export class PodHost {
   async setLimits(podUid: string, limits: PodLimits): Promise<{ enforced: boolean }> {
     const pod = await this.#pods.get(podUid)
     if (!pod) throw new IsolationError('PodNotPrepared', `pod ${podUid} has not been prepared`)
+    this.#watches.forgetCpu(podUid)
     pod.slot.cgroup.limit(limits.pod, { hasChildren: true })
+    this.#watches.watchCpu(podUid, pod.slot.cgroup, limits.pod)
     for (const { record, run } of this.#cells.values())
       if (record.podUid === podUid) run?.limit(limits.containers[record.container] ?? {})
     return { enforced: this.ports.cgroups.limits === 'enforced' }
@@ -282,6 +284,7 @@ export class PodHost {
   async #release(podUid: string): Promise<void> {
     const pod = await this.#pods.get(podUid)?.catch(() => undefined)
     const cells = [...this.#cells.values()].filter(({ record }) => record.podUid === podUid)
+    this.#watches.forgetCpu(podUid)
     await this.#watches.unbrake(podUid)
     this.#watches.forgetForks(podUid)
     await Promise.all(cells.map(async ({ run }) => await run?.kill()))
@@ -329,6 +332,7 @@ export class PodHost {
     try {
       const network = strategy.hasOwnNetwork ? await PodNetwork.create(plan, this.#network, warmUp) : undefined
       this.#watches.watchForks(plan, slot.cgroup)
+      this.#watches.watchCpu(plan.podUid, slot.cgroup, plan.limits)
       return { plan, network, slot }
     } catch (error) {
       await discard(slot)

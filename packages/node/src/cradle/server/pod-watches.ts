@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os'
-import type { BrakeReason, OomReport, PodPlan } from '../../isolation/isolation.js'
+import type { BrakeReason, OomReport, PodPlan, ResourceLimits } from '../../isolation/isolation.js'
 import { type CellRecord, cellKeyText } from '../protocol/messages.js'
 import type { CellRun } from './cell-run.js'
 import type { Cgroup } from './cgroups.js'
+import { CpuOrder } from './cpu-order.js'
 import { Crowd } from './crowd.js'
 import { crowdedFrom, ForkBrake } from './fork-brake.js'
 import { isFull } from './launch-command.js'
@@ -27,13 +28,15 @@ export interface WatchedCell {
 const oomLookMs = 500
 const forkLookMs = 500
 const terminalLookMs = 500
+const cpuLookMs = 500
 
-/** Watches pods for what one may take from all: memory (the kernel ends processes for it), processes, terminals. */
+/** Watches pods for what one may take from all: memory (the kernel ends processes for it), processes, terminals, CPU. */
 export class PodWatches {
   readonly #ports: PodWatchesPorts
   readonly #oom: OomWatch
   readonly #brake: ForkBrake
   readonly #terminals: TerminalWatch
+  readonly #cpuOrder = new CpuOrder({ everyMs: cpuLookMs, nowMs: () => performance.now() })
 
   constructor(ports: PodWatchesPorts) {
     this.#ports = ports
@@ -82,6 +85,21 @@ export class PodWatches {
     })
   }
 
+  /** Puts the pod behind the others while it uses more CPU than it asked for. */
+  watchCpu(podUid: string, cgroup: Cgroup, limits: ResourceLimits): void {
+    this.#cpuOrder.watch({
+      podUid,
+      requestMillis: limits.cpuWeightMillis ?? 0,
+      usedMs: () => cgroup.usedCpuMs(),
+      setBehind: (isBehind) => cgroup.setIdle(isBehind, limits),
+    })
+  }
+
+  /** Back among the others, and no longer looked at: before its limits change, and before it ends. */
+  forgetCpu(podUid: string): void {
+    this.#cpuOrder.forget(podUid)
+  }
+
   /**
    * Before a pod that is stopped for its forks is ended: its supervisors are asked to do that, which they cannot hear while
    * they are stopped, and among a thousand processes that fork they would hear it late. So those go first.
@@ -107,6 +125,7 @@ export class PodWatches {
     this.#oom.close()
     this.#brake.close()
     this.#terminals.close()
+    this.#cpuOrder.close()
   }
 
   *#holders(): Generator<TerminalHolder> {
