@@ -38,11 +38,12 @@ it.each<{ when: string; world: Partial<TaskWorld>; looksAgainMs: number | undefi
   {
     when: 'the sandbox is away: when its grace is over, whatever the step does',
     world: {
+      task: task({ passed: toAgent, spec: { timeoutSeconds: 600 } }),
       claim: claim(condition('Ready', 'False', 'DependenciesNotReady')),
       step: { name: 'follow-agent', running: true },
       now: at(10),
     },
-    looksAgainMs: 20_000,
+    looksAgainMs: 110_000,
   },
 ])('looks again by its own timer when $when', ({ world, looksAgainMs }) => {
   const base = { task: task({ passed: toAgent }), claim: readyClaim, step: undefined, mayStart: true, now: at(1) }

@@ -287,11 +287,20 @@ describe('what a task needs next', () => {
       does: ['run follow-agent'],
     },
     {
+      when: 'a busy machine takes a minute to start the sandbox again',
+      world: {
+        task: task({ passed: toAgent, spec: { timeoutSeconds: 600 } }),
+        claim: claim(condition('Ready', 'False', 'DependenciesNotReady')),
+        now: at(90),
+      },
+      does: ['run follow-agent'],
+    },
+    {
       when: 'the sandbox stays away',
       world: {
-        task: task({ passed: toAgent }),
+        task: task({ passed: toAgent, spec: { timeoutSeconds: 600 } }),
         claim: claim(condition('Ready', 'False', 'DependenciesNotReady')),
-        now: at(31),
+        now: at(121),
       },
       does: ['record AgentFinished SandboxLost'],
     },

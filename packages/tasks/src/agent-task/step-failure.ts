@@ -47,7 +47,7 @@ const fullDisk = new Set(['DiskFull', 'ENOSPC'])
 const maxDiskFullFailures = 6
 
 /** Failures in a row after which a step that may still work out is given up. Past `sandboxLostGraceMs`, see `retryMs`. */
-const maxFailures = 14
+const maxFailures = 32
 
 /** A remote that is away is asked again for about six minutes. */
 const maxPushFailures = 12
