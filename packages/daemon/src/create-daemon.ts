@@ -38,6 +38,8 @@ export interface DaemonOptions {
   readonly env: NodeJS.ProcessEnv
   /** The working directory of a process that names none. */
   readonly defaultCwd: string
+  /** A program that starts commands faster than this process can; see `SpawnLanes`. */
+  readonly spawnHelper?: string | undefined
   /** How long the runner's simulated work takes. */
   readonly runnerWorkMs?: number
   /** Told once when the runner's task is over. */
@@ -63,8 +65,9 @@ export interface Daemon {
 
 /** Opens the state directory, picks up what runs, and serves. */
 export async function createDaemon(options: DaemonOptions): Promise<Daemon> {
-  const { workDir, stateDir, clock, log, env, defaultCwd } = options
-  const processes = await ProcessRegistry.open({ directory: join(stateDir, 'processes'), clock, log, env, defaultCwd })
+  const { workDir, stateDir, clock, log, env, defaultCwd, spawnHelper } = options
+  const directory = join(stateDir, 'processes')
+  const processes = await ProcessRegistry.open({ directory, clock, log, env, defaultCwd, spawnHelper })
   const workMs = options.runnerWorkMs ?? 2_000
   const runner = new Runner({ workDir, workMs, clock, log, onFinished: options.onRunnerFinished })
   const reversePorts = new ReversePorts(log)

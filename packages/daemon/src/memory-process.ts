@@ -1,17 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { CorralError, type ProcessExitRecord, type ProcessRecord, type SignalName } from '@corral/protocol'
 import { ChangeNotice } from './change-notice.js'
+import { type CommandChild, startChild } from './command-child.js'
 import type { DurablePorts } from './durable-process.js'
-import { exitRecord } from './exit-status.js'
+import { exitRecord, lostRecord } from './exit-status.js'
 import { HeldOutput } from './held-output.js'
 import type { OutputCursor } from './output-log.js'
 import type { ProcessHandle } from './process-handle.js'
 import type { ProcessUser } from './process-user.js'
 import type { ProcessMeta } from './record-files.js'
-import { killGroup, signalNumber } from './signals.js'
-
-/** How long output may still come after the end, when a background child holds the pipes open. */
-const drainMs = 1_000
+import type { SpawnLanes } from './spawn-lanes.js'
 
 /**
  * A process the daemon holds itself: started without wrapper and files, so a short command takes a few milliseconds. It
@@ -21,72 +18,51 @@ const drainMs = 1_000
 export class MemoryProcess implements ProcessHandle {
   readonly changed: ChangeNotice = new ChangeNotice()
   readonly #meta: ProcessMeta
-  readonly #child: ChildProcess
+  readonly #child: CommandChild
   readonly #output: HeldOutput
   #exit: ProcessExitRecord | undefined
   #isStdinClosed: boolean
 
-  private constructor(meta: ProcessMeta, child: ChildProcess, ports: DurablePorts) {
+  private constructor(meta: ProcessMeta, child: CommandChild, ports: DurablePorts) {
     this.#meta = meta
     this.#child = child
     this.#isStdinClosed = meta.stdin === 'null'
-    this.#output = new HeldOutput((isFull) => {
-      for (const pipe of [child.stdout, child.stderr]) isFull ? pipe?.pause() : pipe?.resume()
-    })
+    this.#output = new HeldOutput((isFull) => child.setPaused(isFull))
     // A reader of stdin that has gone is seen by the next write.
     child.stdin?.on('error', () => {
       this.#isStdinClosed = true
     })
-    for (const stream of ['stdout', 'stderr'] as const) {
-      child[stream]?.on('data', (data: Buffer) => {
+    child.listen(
+      (stream, data) => {
         this.#output.push(stream, data)
         this.changed.notify()
-      })
-    }
-    child.once('exit', (code, signal) => {
-      const status = code ?? 128 + signalNumber(signal)
-      const finish = () => {
-        if (this.#exit) return
-        clearTimeout(timer)
-        child.stdout?.destroy()
-        child.stderr?.destroy()
-        this.#exit = exitRecord(status & 0xff, ports.clock.now())
+      },
+      (end) => {
+        const now = ports.clock.now()
+        this.#exit = 'lost' in end ? lostRecord(end.lost, now) : exitRecord(end.status & 0xff, now)
         this.changed.notify()
-      }
-      const onTime = (): void => {
-        // Output that waits for its reader has all the time it needs.
-        if (this.#output.isFull) timer = setTimeout(onTime, drainMs)
-        else finish()
-      }
-      let timer = setTimeout(onTime, drainMs)
-      child.once('close', finish)
-    })
+      },
+    )
   }
 
-  /** Resolves once the command runs. */
+  /** Resolves once the command runs. `lanes` start one without input and as this user. */
   static async start(
     meta: ProcessMeta,
     env: NodeJS.ProcessEnv,
-    user: ProcessUser | undefined,
-    input: string | undefined,
+    {
+      user,
+      input,
+      lanes,
+    }: { user?: ProcessUser | undefined; input?: string | undefined; lanes?: SpawnLanes | undefined },
     ports: DurablePorts,
   ): Promise<MemoryProcess> {
-    const [program, ...args] = meta.argv
+    const { argv, cwd } = meta
     const stdin = meta.stdin === 'open' || input !== undefined ? 'pipe' : 'ignore'
-    const child = spawn(program!, args, {
-      cwd: meta.cwd,
-      env,
-      detached: true,
-      stdio: [stdin, 'pipe', 'pipe'],
-      ...user,
-    })
+    const isPlain = stdin === 'ignore' && !user
+    const child =
+      (isPlain ? await lanes?.start({ argv, cwd, env }) : undefined) ??
+      (await startChild({ argv, cwd, env, user, stdin }))
     const self = new MemoryProcess(meta, child, ports)
-    if (child.pid === undefined) {
-      const cause = await new Promise<Error>((resolve) => child.once('error', resolve))
-      throw new CorralError('CommandNotExecutable', `"${program}" cannot be started: ${cause.message}`, { cause })
-    }
-    // What spawn could not do is known by now; later errors are those of signals, which have their own answer.
-    child.on('error', () => {})
     if (input !== undefined) {
       self.#isStdinClosed = true
       child.stdin?.end(Buffer.from(input, 'base64'))
@@ -97,7 +73,7 @@ export class MemoryProcess implements ProcessHandle {
   record(): ProcessRecord {
     return {
       ...this.#meta,
-      ...(this.#child.pid === undefined ? {} : { pid: this.#child.pid }),
+      pid: this.#child.pid,
       output_bytes: this.#output.length,
       ...(this.#exit ? { exit: this.#exit } : {}),
     }
@@ -136,7 +112,7 @@ export class MemoryProcess implements ProcessHandle {
 
   kill(signal: SignalName, group: boolean): void {
     this.#requireRunning()
-    if (this.#child.pid === undefined || !killGroup(this.#child.pid, signal, group)) {
+    if (!this.#child.kill(signal, group)) {
       throw new CorralError('ProcessExited', `process "${this.#meta.id}" has ended`)
     }
   }
@@ -147,7 +123,7 @@ export class MemoryProcess implements ProcessHandle {
 
   /** The daemon goes, and with it the pipes: the process ends too. */
   async detach(): Promise<void> {
-    if (!this.#exit && this.#child.pid !== undefined) killGroup(this.#child.pid, 'SIGKILL', true)
+    if (!this.#exit) this.#child.kill('SIGKILL', true)
     this.changed.notify()
   }
 

@@ -1,12 +1,13 @@
-import { CorralError, encodeOutputFrame, outputContentType } from '@corral/protocol'
+import { CorralError, encodeOutputFrame, outputContentType, type ProcessExitRecord } from '@corral/protocol'
 import type { OutputChunk } from './output-log.js'
 import type { ProcessHandle } from './process-handle.js'
 import { pullStream } from './pull-stream.js'
 
 const heartbeatMs = 10_000
+const shortBytes = 16 * 1024
 
 export interface FrameReader {
-  /** The next frame as bytes; undefined at the end. */
+  /** The next frame as bytes, with the last one behind it where both are there; undefined at the end. */
   next(): Promise<Uint8Array | undefined>
   dispose(): Promise<void>
 }
@@ -33,6 +34,10 @@ export async function outputFrames(
   /** Read behind a gap, which is told first. */
   let behindGap: OutputChunk | undefined
 
+  const end = (exit: ProcessExitRecord): Uint8Array => {
+    isDone = true
+    return encodeOutputFrame({ type: 'exit', offset: sentTo, exit })
+  }
   const next = async (): Promise<Uint8Array | undefined> => {
     while (!isDone && !closed.aborted) {
       // Read before the cursor: output that was there when the end was seen is sent before the end.
@@ -47,12 +52,11 @@ export async function outputFrames(
       }
       if (chunk) {
         sentTo = chunk.offset + chunk.data.length
-        return encodeOutputFrame({ type: 'data', ...chunk })
+        const data = encodeOutputFrame({ type: 'data', ...chunk })
+        // A short command's output and end go in one piece: each costs every hop to the reader as much as the other.
+        return exit && sentTo === output_bytes && data.length <= shortBytes ? Buffer.concat([data, end(exit)]) : data
       }
-      if (exit) {
-        isDone = true
-        return encodeOutputFrame({ type: 'exit', offset: sentTo, exit })
-      }
+      if (exit) return end(exit)
       if (!follow) return undefined
       const waited = performance.now()
       await handle.changed.wait(heartbeatMs, closed)

@@ -10,6 +10,7 @@ import type { ProcessHandle } from './process-handle.js'
 import { findUser } from './process-user.js'
 import { findProgram, findWrapperTools, wrapperScript } from './process-wrapper.js'
 import { type ProcessMeta, readFinal, readMeta, writeFinal, writeMeta } from './record-files.js'
+import { SpawnLanes } from './spawn-lanes.js'
 import { TerminalProcess } from './terminal-process.js'
 
 export interface ProcessRegistryOptions extends DurablePorts {
@@ -18,6 +19,8 @@ export interface ProcessRegistryOptions extends DurablePorts {
   /** What every process inherits. */
   readonly env: NodeJS.ProcessEnv
   readonly defaultCwd: string
+  /** See `SpawnLanes`; without it the daemon starts every command itself. */
+  readonly spawnHelper?: string | undefined
 }
 
 /** All processes of a sandbox by id. An id is started once, however often and from however many sides it is asked for. */
@@ -26,12 +29,14 @@ export class ProcessRegistry {
   readonly #script: string
   /** Settled or not: a start in progress is joined like a process that runs. */
   readonly #processes = new Map<string, Promise<ProcessHandle>>()
+  readonly #lanes: SpawnLanes | undefined
   readonly #finished = new FinishedProcesses((id) => this.#processes.delete(id))
   #boundEnv: Readonly<Record<string, string>> = {}
 
   private constructor(options: ProcessRegistryOptions, script: string) {
     this.#options = options
     this.#script = script
+    this.#lanes = options.spawnHelper === undefined ? undefined : new SpawnLanes(options.spawnHelper)
   }
 
   /** Picks up the records an earlier daemon left. */
@@ -91,6 +96,7 @@ export class ProcessRegistry {
   /** Lets go of all processes; those with a terminal end. */
   async detach(): Promise<void> {
     await Promise.all((await this.#handles()).map((handle) => handle.detach()))
+    this.#lanes?.close()
   }
 
   /** Ends what still runs: asks first, kills after `graceMs`. */
@@ -121,7 +127,12 @@ export class ProcessRegistry {
     }
     if (request.keep === 'memory' && !meta.tty) {
       const user = await findUser(request.user)
-      const handle = await MemoryProcess.start(meta, env, user, request.input, this.#options)
+      const handle = await MemoryProcess.start(
+        meta,
+        env,
+        { user, input: request.input, lanes: this.#lanes },
+        this.#options,
+      )
       this.#finished.watch(id, handle)
       return handle
     }

@@ -9,6 +9,7 @@ import { jsonLogger } from './json-logger.js'
 import { legacyRuntime } from './legacy-runtime.js'
 import type { SandboxdOptions, SandboxdServer } from './sandboxd-server.js'
 import { readSandboxdSettings } from './sandboxd-settings.js'
+import { findSpawnHelper } from './spawn-lanes.js'
 
 const processGraceMs = 3_000
 const connectionGraceMs = 500
@@ -37,6 +38,7 @@ export async function runDaemon(env: NodeJS.ProcessEnv, argv: readonly string[] 
     })
     const daemon = await createDaemon({
       ...settings,
+      spawnHelper: findSpawnHelper(),
       clock: systemClock,
       log,
       onRunnerFinished: (exitCode) => runnerFinished(exitCode),

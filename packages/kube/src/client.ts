@@ -22,7 +22,7 @@ import type {
 import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
 import { deleteBody, execQuery, listQuery, logQuery, patchQuery, writeQuery } from './request-query.js'
 import { requestWords } from './request-words.js'
-import { resourcePath } from './resource-path.js'
+import { objectPath, resourcePath } from './resource-path.js'
 import { responseError } from './response-error.js'
 import { retryReads } from './retry.js'
 import { listPages, observe, watch } from './watch/watch-requests.js'
@@ -77,7 +77,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
       : transport.call(request)
 
   const pathOf = (kind: ResourceKind, ref: ObjectRef, subresource?: string) =>
-    resourcePath(kind, ref.namespace ?? defaultNamespace, ref.name, subresource)
+    objectPath(kind, ref.namespace ?? defaultNamespace, ref.name, subresource)
 
   function write<T extends KubeObject>(
     method: 'POST' | 'PUT',
@@ -88,7 +88,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
   ) {
     const { name, namespace = defaultNamespace } = object.metadata ?? {}
     const path =
-      method === 'POST' ? resourcePath(kind, namespace) : resourcePath(kind, namespace, name ?? '', subresource)
+      method === 'POST' ? resourcePath(kind, namespace) : objectPath(kind, namespace, name ?? '', subresource)
     return send<Stored<T>>(
       { method, path, query: writeQuery(call), contentType: 'application/json', body: withType(kind, object) },
       call,

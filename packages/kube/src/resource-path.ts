@@ -5,11 +5,25 @@ export function resourcePath(kind: ResourceKind, namespace?: string, name?: stri
   let path = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
   if (kind.namespaced && namespace !== undefined) path += `/namespaces/${encode(namespace)}`
   path += `/${kind.plural}`
-  // The path of an object without a name is that of all of them, and a delete would take them all.
-  if (name === '') throw new KubeError('BadRequest', `a ${kind.kind} without a name was asked for`)
   if (name !== undefined) path += `/${encode(name)}`
   if (subresource !== undefined) path += `/${subresource}`
   return path
+}
+
+/**
+ * Path of one object. Refuses a name that is empty or, from plain JavaScript, undefined: the path would be that of all
+ * objects, and a delete would take them all.
+ */
+export function objectPath(
+  kind: ResourceKind,
+  namespace: string | undefined,
+  name: string,
+  subresource?: string,
+): string {
+  if (typeof name !== 'string' || name === '') {
+    throw new KubeError('BadRequest', `a ${kind.kind} without a name was asked for`)
+  }
+  return resourcePath(kind, namespace, name, subresource)
 }
 
 const plain = /^[A-Za-z0-9.\-_]+$/

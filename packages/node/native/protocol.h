@@ -54,5 +54,6 @@ int attach_main(int argc, char **argv);
 int seal_main(int argc, char **argv);
 int attempt_main(int argc, char **argv);
 int supervise_main(int argc, char **argv);
+int spawn_main(int argc, char **argv);
 
 #endif

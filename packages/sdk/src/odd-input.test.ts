@@ -50,6 +50,9 @@ it.each<{ verb: string; call: () => Promise<unknown> }>([
   { verb: 'delete', call: () => client.sandboxes.delete('') },
   { verb: 'get', call: () => client.sandboxes.get('') },
   { verb: 'patch', call: () => client.sandboxes.objects.patch('', { metadata: { labels: { a: 'b' } } }) },
+  { verb: 'delete of undefined', call: () => client.sandboxes.delete(undefined as unknown as string) },
+  { verb: 'get of undefined', call: () => client.sandboxes.get(undefined as unknown as string) },
+  { verb: 'getOrCreate', call: () => client.sandboxes.getOrCreate({ pool: 'a' } as { pool: string; name: string }) },
 ])('$verb without a name does not become one of every sandbox', async ({ call }) => {
   await client.sandboxes.objects.create({ metadata: { name: 'one' }, spec: { podTemplate } } as Sandbox)
   cluster.requests.length = 0

@@ -80,3 +80,15 @@ describe('a command that is far ahead before anybody reads', () => {
     expect(await process.exitCode).toBe(0)
   })
 })
+
+it('a command is caught and followed like a promise, as callers that chain write it', async () => {
+  const lost = new SandboxProcess(['true'], Promise.reject(new Error('no line')), {})
+  let isOver = false
+  const caught = await lost.catch((error: unknown) => (error as Error).message)
+  expect(caught).toMatch('no line')
+  const result = await writer().process.finally(() => {
+    isOver = true
+  })
+  expect(isOver).toBe(true)
+  expect(result.exitCode).toBe(0)
+})

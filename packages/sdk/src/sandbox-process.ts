@@ -87,6 +87,16 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     return this.#result.then(onFulfilled, onRejected)
   }
 
+  /** As of a promise, for callers that chain. */
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<ProcessResult | B> {
+    return this.then(undefined, onRejected)
+  }
+
+  /** As of a promise. */
+  finally(onFinally?: (() => void) | null): Promise<ProcessResult> {
+    return this.then().finally(onFinally)
+  }
+
   /** The result, or `CommandFailed` where the exit code is not 0. */
   async ok(): Promise<ProcessResult> {
     const result: ProcessResult = await this
