@@ -71,3 +71,12 @@ describe('a repository on this machine', () => {
     expect(localPathOf(parseRepositoryUrl(repo))).toBe(path)
   })
 })
+
+it.each([
+  { what: 'nothing', repo: '  ' },
+  { what: 'a path with a NUL', repo: '/srv/a\0b' },
+  { what: 'an option of git', repo: '--upload-pack=/bin/sh' },
+  { what: 'an option before a host', repo: '-oProxyCommand=x@host:app' },
+])('$what is no address of a repository', ({ repo }) => {
+  expect(() => parseRepositoryUrl(repo)).toThrow(expect.objectContaining({ code: 'Invalid' }))
+})

@@ -65,7 +65,7 @@ it('signs every commit of a result with the key of the user, and changes nothing
     config,
     `git config user.name Agent; git config user.email agent@localhost
      git checkout -q -b side; echo b > b.txt; git add .; git commit -qm "Side work" -m "With a body."
-     git checkout -q work; echo c > c.txt; git add .; git commit -qm 'Own work'
+     git checkout -q work; echo c > c.txt; git add .; git -c i18n.commitEncoding=ISO-8859-1 commit -qm 'Own work'
      git merge -q --no-ff -m 'Merge side' side; echo d > d.txt`,
   )
   const signed = await repository.sign({ ...result, commit, committer })
@@ -83,6 +83,7 @@ it('signs every commit of a result with the key of the user, and changes nothing
     expect.stringMatching(/^Agent\|Own work\|\w+$/),
     expect.stringMatching(/^Agent\|Side work\|\w+$/),
   ])
+  expect(verified('%s|%e').split('\n').slice(1)).toEqual(['Merge side|', 'Own work|ISO-8859-1', 'Side work|'])
   expect(verified('%b')).toContain('With a body.')
   expect(git('ls-tree', '-r', '--name-only', 'signed').split('\n')).toEqual(['a.txt', 'b.txt', 'c.txt', 'd.txt'])
   expect(git('merge-base', 'main', 'signed')).toBe(git('rev-parse', 'main'))

@@ -83,6 +83,18 @@ describe('a submodule that is asked for', () => {
     await expect(prepare({ userConfig: '[protocol "file"]\n\tallow = always\n' })).rejects.toMatchObject({
       code: 'SubmoduleUnavailable',
       message: expect.stringMatching(/^the submodule "lib" could not be had: there is no git repository at/) as string,
+      hint: expect.stringMatching(/git on this machine can fetch it, or leave `submodules` out/) as string,
     })
+  })
+
+  it('is only one that .gitmodules and the tree both name', async () => {
+    writeFileSync(
+      join(directory, 'top', '.gitmodules'),
+      '[submodule "lib"]\n\tpath = lib\n\turl = ../lib\n[submodule "gone"]\n\tpath = gone\n\turl = ../gone\n[submodule "half"]\n\turl = ../half\n',
+    )
+    git(join(directory, 'top'), 'commit', '-qam', 'more words than links')
+    git(top, 'pull', '-q')
+    const { submodules } = await prepare({ userConfig: '[protocol "file"]\n\tallow = always\n' })
+    expect(submodules.map(({ path }) => path)).toEqual(['lib'])
   })
 })
