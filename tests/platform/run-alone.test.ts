@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
+  corralProgram,
   type GitFixture,
   gitRepository,
   type HostSnapshot,
@@ -9,6 +10,7 @@ import {
   type ProgramResult,
   processesOf,
   runCorral,
+  runProgram,
   sandboxProcesses,
   type TemporaryDirectory,
   temporaryDirectory,
@@ -70,6 +72,30 @@ it('a platform that is told to ends itself when nothing is left to do, and leave
   expect(code).toBe(0)
   expect(stdout).toMatch(/corral is up[\s\S]*stopping\n$/)
   expect(leftoversOf(dataDir, before)).toEqual([])
+})
+
+it('a platform that was to end when idle is told to stay by `corral up -d`', async () => {
+  const idle = runCorral(['up', '--warm', '0', '--idle-exit', '1h'], { env: environment() })
+  await waitUntil('it is up', () => existsSync(join(dataDir, 'ready.json')))
+  const { pid } = ready()
+  const stay = join(dataDir, 'stay')
+  await waitUntil('what an earlier one was told is gone', () => !existsSync(stay))
+  const said = await runCorral(['up', '-d'], { env: environment() })
+  expect([said.code, said.stdout]).toEqual([0, expect.stringMatching(/^it runs already: /)])
+  expect(existsSync(stay)).toBe(true)
+  process.kill(pid, 'SIGTERM')
+  expect(await idle).toMatchObject({ code: 0 })
+})
+
+it.runIf(process.getuid?.() === 0)('`corral run` works under a umask that lets others read nothing', async () => {
+  const place = join(scratch.path, 'strict', 'data')
+  const words = ['run', 'Make it', '--repo', repo.path, '--branch', 'strict', '--command', 'echo x > x']
+  const typed = [process.execPath, corralProgram, ...words].map((word) => `'${word}'`).join(' ')
+  const env = { ...environment(), CORRAL_DATA_DIR: place }
+  const { code, stdout } = await runProgram('/bin/sh', ['-c', `umask 077; ${typed}`], { env })
+  expect([code, stdout]).toEqual([0, expect.stringContaining('1 file changed')])
+  expect(await runCorral(['down'], { env })).toMatchObject({ code: 0 })
+  await waitUntil('nothing of it is left', () => processesOf(place).length === 0)
 })
 
 it('a platform that cannot start is a failure of the run, with the reason', async () => {

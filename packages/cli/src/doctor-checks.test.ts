@@ -1,5 +1,6 @@
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { limitsFinding, withSnapshots } from './doctor-checks.js'
+import { checks, limitsFinding, withSnapshots } from './doctor-checks.js'
 
 it.each([
   { limits: 'enforced', state: 'ok', remedy: undefined },
@@ -27,5 +28,14 @@ it.each([
   expect(withSnapshots({ check: 'isolation', state: 'ok', detail: 'd' }, snapshots)).toMatchObject({
     state: 'ok',
     detail,
+  })
+})
+
+it('a data directory that cannot be made is a failure with a way out, as `corral up` will say', async () => {
+  const file = fileURLToPath(import.meta.url)
+  expect(await checks.disk?.({ dataDir: `${file}/deep/inside` })).toMatchObject({
+    state: 'fail',
+    detail: `${file}/deep/inside cannot be used as the data directory: ${file} is no directory`,
+    remedy: expect.stringContaining('--data-dir'),
   })
 })

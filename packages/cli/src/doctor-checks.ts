@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, constants, copyFileSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { agentAdapters, defaultAgentName, providers } from '@corral/agents'
@@ -82,7 +92,15 @@ export const checks: Readonly<Record<string, Check>> = {
   },
   disk(options) {
     const path = dataDirectoryOf(options).path
-    const existing = existsSync(path) ? path : existsSync(dirname(path)) ? dirname(path) : '/'
+    const existing = nearestExisting(path)
+    const problem = notForData(existing)
+    if (problem)
+      return {
+        check: 'disk',
+        state: 'fail',
+        detail: `${path} cannot be used as the data directory: ${existing} ${problem}`,
+        remedy: 'Name a directory you may write to with --data-dir or CORRAL_DATA_DIR.',
+      }
     const { bavail, bsize } = statfsSync(existing)
     const freeGb = (bavail * bsize) / 1e9
     const isEnough = freeGb > 2
@@ -201,6 +219,21 @@ export function limitsFinding(tier: string, limits: 'enforced' | 'partial' | 'no
     'Memory, processor and process limits need control groups: start as root, or in a delegated group with ' +
     '`systemd-run --user --scope -p Delegate=yes corral up`.'
   return { ...found, state: 'warn', remedy }
+}
+
+function nearestExisting(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
+}
+
+/** Why nothing can be kept in what exists of a data directory; undefined where it can. Writes nothing. */
+function notForData(existing: string): string | undefined {
+  if (!statSync(existing).isDirectory()) return 'is no directory'
+  try {
+    accessSync(existing, constants.W_OK | constants.X_OK)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EROFS' ? 'is on a read-only file system' : 'may not be written to'
+  }
 }
 
 /** Where snapshots are copied everything works, slower and with more disk: said, and no reason to warn. */

@@ -16,7 +16,7 @@ import {
   versionsOf,
 } from '../installed-agents.js'
 import { table } from '../output/table.js'
-import { dataDirectoryOf } from '../platform/data-directory.js'
+import { dataDirectoryOf, letSandboxesRead } from '../platform/data-directory.js'
 import { examples, print } from './common.js'
 
 interface AgentOptions {
@@ -44,6 +44,7 @@ export function addAgentCommand(program: Command): void {
     )
     .option('--version <version>', 'an exact version instead of the one this release was tested with')
     .addHelpText('after', commandExamples('install'))
+    .hook('preAction', letSandboxesRead)
     .action((name: string, options: AgentOptions) => install(name, options))
   common(agent.command('list')).summary('agents, what is installed and what they can do').action(list)
   common(agent.command('remove').alias('rm').argument('<name>', names))

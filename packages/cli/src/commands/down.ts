@@ -57,7 +57,7 @@ async function down(options: DownOptions): Promise<void> {
   const client = tasksClient(ready)
   // One that does not answer any more is ended as it is: its tasks are left to the next.
   const tasks = (await answers(ready.url)) ? await activeTasks(client) : []
-  const choice = tasks.length === 0 ? 'leave' : (flags[0] ?? (await askWhatBecomesOf(tasks)))
+  const choice = tasks.length === 0 ? 'leave' : (flags[0] ?? (await askWhatBecomesOf(tasks, options.dataDir)))
   if (choice === undefined) return tell({ stopped: false, tasks: ids(tasks) }, 'nothing was ended')
   if (choice !== 'leave') await settle(client, choice)
   const left = choice === 'leave' ? ids(tasks) : []
@@ -71,7 +71,7 @@ async function down(options: DownOptions): Promise<void> {
 const ids = (tasks: readonly TaskView[]): string[] => tasks.map(({ id }) => id)
 const counted = (count: number): string => `${count} task${count === 1 ? '' : 's'}`
 
-async function askWhatBecomesOf(tasks: readonly TaskView[]): Promise<Choice | undefined> {
+async function askWhatBecomesOf(tasks: readonly TaskView[], dataDir: string | undefined): Promise<Choice | undefined> {
   const list = tasks
     .slice(0, 10)
     .map(({ id, status, task }) => `  ${id}  ${status}  ${task.split('\n', 1)[0]?.slice(0, 60)}`)
@@ -80,7 +80,7 @@ async function askWhatBecomesOf(tasks: readonly TaskView[]): Promise<Choice | un
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new CliError(text, {
       exitCode: 2,
-      hint: 'Say what shall become of them: `corral down --wait`, `--leave` (they go on, the next start continues with them) or `--cancel`.',
+      hint: `Say what shall become of them: \`corral down --wait${dataDirWords(dataDir)}\`, \`--leave\` (they go on, the next start continues with them) or \`--cancel\`.`,
     })
   process.stderr.write(`${text}\n`)
   const question = 'wait for them, leave them running, cancel them, or do nothing? [w/l/c/N] '

@@ -3,7 +3,12 @@ import { type ToolName, toolNames } from '@corral/protocol'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { table } from '../output/table.js'
-import { type DataDirectory, dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
+import {
+  type DataDirectory,
+  dataDirectoryOf,
+  letSandboxesRead,
+  prepareDataDirectory,
+} from '../platform/data-directory.js'
 import { adoptToolchain } from '../toolchains/adopt-toolchain.js'
 import { fetchedTools } from '../toolchains/fetch-toolchain.js'
 import { findHostToolchains, type HostToolchain, toolchainAt } from '../toolchains/host-toolchains.js'
@@ -44,6 +49,7 @@ export function addToolsCommand(env: Command, common: (command: Command) => Comm
       'Go comes through the Go module proxy, Node from npm, uv from PyPI, as the tools of this user are set up for them.\nThe newest release that begins with the version is taken, and checked against the digest its registry has.',
     )
     .addHelpText('after', examples('corral env tools install uv', 'corral env tools install go@1.25.3'))
+    .hook('preAction', letSandboxesRead)
     .action(async (wanted: string, _: unknown, command: Command) => install(wanted, command.optsWithGlobals()))
 }
 

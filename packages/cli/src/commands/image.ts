@@ -7,7 +7,7 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { table } from '../output/table.js'
 import { terminalText } from '../output/terminal-text.js'
-import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
+import { dataDirectoryOf, letSandboxesRead, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print, say } from './common.js'
 import { megabytes } from './env-build.js'
 
@@ -36,6 +36,7 @@ export function addImageCommand(program: Command): void {
     .summary('make an image from an archive')
     .option('--replace', 'take the place of one that is there')
     .addHelpText('after', examples('corral image import debian:12 rootfs.tar.gz', 'corral image import tools ./layout'))
+    .hook('preAction', letSandboxesRead)
     .action(async (name: string, path: string, options: ImageOptions) => {
       const images = await imagesOf(options)
       told(await images.import(name, resolve(path), { replace: options.replace === true }).catch(wrongUsage), options)
@@ -72,6 +73,7 @@ export function addImageCommand(program: Command): void {
     .option('--suite <name>', 'release of Debian; that of this machine where it is one, else stable')
     .option('--replace', 'take the place of one that is there')
     .addHelpText('after', examples('corral image build tools:1 --debian python3 build-essential'))
+    .hook('preAction', letSandboxesRead)
     .action(build)
 }
 

@@ -1,3 +1,4 @@
+import { rmSync, writeFileSync } from 'node:fs'
 import { defaultAgentName } from '@corral/agents'
 import type { Tier } from '@corral/node'
 import { type Command, Option } from 'commander'
@@ -7,8 +8,8 @@ import { platformLogOf, startInBackground } from '../client/start-platform.js'
 import { pc } from '../output/colors.js'
 import type { LogLevel } from '../output/logger.js'
 import { collected, parseAtOnce, parseDurationSeconds, parsePids, parsePort } from '../output/parse-duration.js'
-import { dataDirectoryOf, readReady } from '../platform/data-directory.js'
-import { untilIdle } from '../platform/until-idle.js'
+import { dataDirectoryOf, letSandboxesRead, readReady } from '../platform/data-directory.js'
+import { isWanted, untilIdle } from '../platform/until-idle.js'
 import { untilStopSignal } from '../platform/until-stop-signal.js'
 import { examples, packageCacheOption, snapshotBudgetOption } from './common.js'
 
@@ -93,14 +94,16 @@ export function addUpCommand(program: Command): void {
 }
 
 async function up(options: UpOptions): Promise<void> {
+  letSandboxesRead()
   let running: { letGo(): Promise<void> } | undefined
   const stopSignal = untilStopSignal(async () => running?.letGo())
   // Whatever hangs, at the start or at the end: what it holds is the cradle's or on disk.
   void stopSignal.then(() => setTimeout(() => process.exit(1), stopWithinMs).unref())
   const { jsonLogger } = await import('../output/logger.js')
   const { startPlatform } = await import('../platform/platform.js')
+  const directory = dataDirectoryOf(options)
   const platform = await startPlatform({
-    dataDir: dataDirectoryOf(options).path,
+    dataDir: directory.path,
     httpPort: options.port,
     allowedHosts: options.allowHost,
     apiPort: options.apiPort,
@@ -124,9 +127,13 @@ async function up(options: UpOptions): Promise<void> {
   else process.stdout.write(banner(ready, platform, await linkOf(ready)))
   const stopping = new AbortController()
   const { signal } = stopping
+  // Of a platform before this one.
+  rmSync(directory.stay, { force: true })
   await Promise.race([
     stopSignal,
-    ...(options.idleExit ? [untilIdle(() => platform.isBusy(), { idleMs: options.idleExit * 1000, signal })] : []),
+    ...(options.idleExit
+      ? [untilIdle(() => isWanted(platform, directory), { idleMs: options.idleExit * 1000, signal })]
+      : []),
   ])
   stopping.abort()
   if (!options.json) process.stdout.write(farewell(platform.heldTasks()))
@@ -143,6 +150,8 @@ async function upDetached(options: UpOptions, command: Command): Promise<void> {
   const running = await findPlatform({ dataDir: options.dataDir })
   const directory = dataDirectoryOf(options)
   const ready = running ? readReady(directory) : await startInBackground(directory, sameOptions(command))
+  // `corral run` may have started the one that runs, to end when idle; this command promises one that stays.
+  if (running && ready && options.idleExit === undefined) writeFileSync(directory.stay, '')
   if (!ready) throw new CliError('CORRAL_URL names a platform elsewhere', { exitCode: 2, hint: 'Unset it first.' })
   if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`)
   else {

@@ -39,6 +39,8 @@ export interface DataDirectory {
   readonly environments: string
   /** What was chosen under Settings; need not exist. */
   readonly settings: string
+  /** Exists where a platform that was to end itself when idle shall go on: `corral up -d` asked for one that stays. */
+  readonly stay: string
 }
 
 const schemaVersion = 1
@@ -82,6 +84,7 @@ export function dataDirectoryAt(given: string): DataDirectory {
     environmentGrants: at('environment-grants.json'),
     environments: at('environments'),
     settings: at('settings.json'),
+    stay: at('stay'),
   }
 }
 
@@ -134,6 +137,8 @@ function makeWithParents(path: string): void {
   if (!found && dirname(path) !== path) makeWithParents(dirname(path))
   try {
     mkdirSync(path, { mode: 0o711 })
+    // The umask of the user may have taken the right to pass away.
+    chmodSync(path, 0o711)
   } catch (error) {
     // Another command that was started at the same moment has made it.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
@@ -153,6 +158,14 @@ export function checkReachable(directory: DataDirectory): void {
       hint: `Allow it with \`chmod o+x ${shellQuote(path)}\`, or start with another --data-dir.`,
     })
   }
+}
+
+/**
+ * For a process that makes what sandboxes see: their users have to read it, and a umask such as 077 would keep them out.
+ * What is not for them is made with a mode of its own.
+ */
+export function letSandboxesRead(): void {
+  process.umask(0o022)
 }
 
 export interface DirectoryLock {

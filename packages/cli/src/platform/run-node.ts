@@ -6,7 +6,13 @@ import { systemClock } from '@corral/ports'
 import { CliError } from '../cli-error.js'
 import { jsonLogger } from '../output/logger.js'
 import { daemonImages } from './daemon-image.js'
-import { dataDirectoryOf, lockDataDirectory, makeDataDirectory, prepareDataDirectory } from './data-directory.js'
+import {
+  dataDirectoryOf,
+  letSandboxesRead,
+  lockDataDirectory,
+  makeDataDirectory,
+  prepareDataDirectory,
+} from './data-directory.js'
 import { brokerService, brokerServicePort, platformNamespace } from './names.js'
 import { startPackageMirror } from './package-mirror.js'
 import { announce, type PartOptions } from './part.js'
@@ -28,6 +34,7 @@ export interface NodeCommandOptions extends PartOptions {
 /** `corral node`. */
 export async function runNode(options: NodeCommandOptions): Promise<void> {
   const stop = untilStopSignal()
+  letSandboxesRead()
   const directory = dataDirectoryOf(options)
   makeDataDirectory(directory.path)
   const lock = await lockDataDirectory(directory)

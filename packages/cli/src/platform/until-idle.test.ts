@@ -1,5 +1,8 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { untilIdle } from './until-idle.js'
+import { isWanted, untilIdle } from './until-idle.js'
 
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
 
@@ -17,4 +20,14 @@ it('keeps nothing running after an abort: a stopped platform ends at once, howev
   stopping.abort()
   await idle
   expect(timers()).toBe(before)
+})
+
+it('a platform that was told to stay is wanted without a task', () => {
+  const stay = join(tmpdir(), `corral-stay-${process.pid}`)
+  const idle = { isBusy: () => false }
+  expect(isWanted(idle, { stay })).toBe(false)
+  expect(isWanted({ isBusy: () => true }, { stay })).toBe(true)
+  writeFileSync(stay, '')
+  expect(isWanted(idle, { stay })).toBe(true)
+  rmSync(stay)
 })

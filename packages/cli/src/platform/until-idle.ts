@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { DataDirectory } from './data-directory.js'
 
 const checkMs = 2_000
 
@@ -13,4 +15,9 @@ export async function untilIdle(
     await pause(Math.min(checkMs, idleMs), undefined, { signal }).catch(() => undefined)
     if (isBusy()) quietSince = Date.now()
   }
+}
+
+/** Whether a platform that may end when idle has a reason not to: a task, or a user who asked for one that stays. */
+export function isWanted(platform: { isBusy(): boolean }, directory: Pick<DataDirectory, 'stay'>): boolean {
+  return platform.isBusy() || existsSync(directory.stay)
 }

@@ -1,5 +1,6 @@
 import { GitError, lastLines } from '../git/git.js'
 import { TaskError } from '../task-error.js'
+import { shellQuote } from './shell-quote.js'
 
 interface Rule {
   pattern: RegExp
@@ -76,7 +77,7 @@ export function repositoryMissing(url: string): TaskError {
 
 export function branchMissing(branch: string, url: string): TaskError {
   return new TaskError('BranchNotFound', `there is no branch "${branch}" in ${url}`, {
-    hint: 'List the branches with `git ls-remote --heads`, or leave the base branch out to use the default one.',
+    hint: `List the branches with \`git ls-remote --heads ${shellQuote(url)}\`, or leave the base branch out to use the default one.`,
   })
 }
 

@@ -61,6 +61,12 @@ describe('a repository on this machine', () => {
     })
   })
 
+  it('lists its branches with the command that the refusal of an unknown one names, pasted anywhere', async () => {
+    const refused = await checkLocalRequest(at('plain'), { baseBranch: 'nope' }).catch((error: unknown) => error)
+    const [, command = ''] = /`(.+)`/.exec((refused as { hint: string }).hint) ?? []
+    expect(execFileSync('/bin/sh', ['-c', command], { cwd: '/', encoding: 'utf8' })).toContain('refs/heads/main')
+  })
+
   it.each([
     { repo: '/srv/app', path: '/srv/app' },
     { repo: 'file:///srv/my%20app', path: '/srv/my app' },

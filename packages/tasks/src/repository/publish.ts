@@ -3,6 +3,7 @@ import { pushFailure } from './git-failure.js'
 import { quarantineOf, resultRef } from './quarantine.js'
 import type { PublishRequest } from './repository.js'
 import type { ReachableRepository } from './repository-view.js'
+import { shellQuote } from './shell-quote.js'
 
 /**
  * Puts the accepted commit on its branch: a local repository fetches it into the ref, so its work tree and HEAD stay as
@@ -54,8 +55,6 @@ export async function publishResult(
 function receiveWith(hooksDirectory: string): string {
   return `git -c ${shellQuote(`core.hooksPath=${hooksDirectory}`)} receive-pack`
 }
-
-const shellQuote = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 
 async function commitOf(git: Git, cwd: string, ref: string, signal: AbortSignal): Promise<string | undefined> {
   try {
