@@ -24,8 +24,11 @@ export async function podmanStarts(
   await run('podman', ['import', '--quiet', archive, image])
   const times: number[] = []
   try {
+    const way = await wayThatWorks()
+    if (way.global.length + way.options.length > 0)
+      recorder.note(`podman ${[...way.global, 'run', ...way.options].join(' ')}: without, no container starts here`)
     for (let round = -1; round < rounds; round++) {
-      const ms = await firstOutputMs(test, `corral-bench-${process.pid}-${round + 1}`)
+      const ms = await firstOutputMs(test, `corral-bench-${process.pid}-${round + 1}`, way)
       if (round >= 0) times.push(ms)
       progress(`podman, round ${round + 1} of ${rounds}`)
     }
@@ -62,10 +65,40 @@ interface PodmanRun {
   sandboxMs: number
 }
 
-async function firstOutputMs(test: string, name: string): Promise<number> {
-  // podman's own limit of open files is above what the hard limit of some machines allows.
-  const options = ['--name', name, '--pull', 'never', '--network', 'none', '--ulimit', 'host']
-  const words = ['run', ...options, image, 'sh', '-c', test]
+/** How podman is asked to start a container. */
+interface Way {
+  global: readonly string[]
+  options: readonly string[]
+}
+
+/**
+ * podman's own limits are above the hard ones of some machines, and crun starts nothing beside cgroups of both versions, where
+ * runc does.
+ */
+const limits = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024']
+const ways: readonly Way[] = [
+  { global: [], options: [] },
+  { global: [], options: limits },
+  { global: ['--runtime', 'runc'], options: limits },
+]
+
+/** The first way in which a container starts on this machine. */
+async function wayThatWorks(): Promise<Way> {
+  const problems: string[] = []
+  for (const way of ways) {
+    try {
+      await firstOutputMs('echo started', `corral-bench-${process.pid}-try`, way)
+      return way
+    } catch (error) {
+      problems.push((error as Error).message)
+    }
+  }
+  throw new Error(problems.join('; '))
+}
+
+async function firstOutputMs(test: string, name: string, way: Way): Promise<number> {
+  const options = ['--name', name, '--pull', 'never', '--network', 'none', ...way.options]
+  const words = [...way.global, 'run', ...options, image, 'sh', '-c', test]
   const began = performance.now()
   const child = spawn('podman', words, { stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''

@@ -224,4 +224,24 @@ describe('corral env', () => {
     expect(again.code).toBe(1)
     expect(again.stderr).toContain('is there already')
   })
+
+  it('validate says where the mistake is, and does not send you to validate', async () => {
+    const repo = await repository({
+      '.corral/environment.yaml': 'version: 1\nsetup: make\nchecks: [{run: make test}]\n',
+    })
+    const { code, stderr } = await platform.corral(['env', 'validate', repo.path])
+    expect(code).toBe(1)
+    expect(stderr).toContain('line 3, column 10: checks[0].name: is required')
+    expect(stderr).not.toContain('Check it with')
+  })
+
+  it('init names a project whose set-up it does not know, alone or beside another', async () => {
+    const alone = await repository({ 'build.gradle': '' })
+    const refused = await platform.corral(['env', 'init', alone.path])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toContain('no set-up is known here for Gradle (build.gradle)')
+    const beside = await repository({ 'build.gradle': '', 'package-lock.json': '{}' })
+    const { stdout } = await platform.corral(['env', 'init', beside.path])
+    expect(stdout).toMatch(/from package-lock\.json\nnot set up, .*: Gradle \(build\.gradle\)/)
+  })
 })

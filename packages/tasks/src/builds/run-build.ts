@@ -23,6 +23,7 @@ import { checkOut } from '../steps/repository-step.js'
 import { type SandboxContextPorts, type SandboxLine, sandboxContext, sandboxLine } from '../steps/sandbox-context.js'
 import { runSetup } from '../steps/setup-step.js'
 import { finalFailure, TaskError } from '../task-error.js'
+import { strayFilesScript } from './stray-files.js'
 
 export interface BuildPorts extends SandboxContextPorts {
   environments: EnvironmentBuilds
@@ -213,14 +214,6 @@ function sealFailure(error: unknown): unknown {
   return new TaskError(isGone ? 'SandboxLost' : 'SnapshotRefused', `${error.code}: ${error.message}`, { cause: error })
 }
 
-/** Programs leave their own things there; what is left in these places by set-up itself is not seen again. */
-const straysScript = `for each in /tmp/* "\${REPO%/*}"/*; do
-  if [ ! -e "$each" ] || [ "$each" = "$REPO" ]; then continue; fi
-  case \${each##*/} in node-compile-cache* | v8-compile-cache* | npm-* | pip-* | tmp* | go-build* | hsperfdata* | yarn--* | cargo-* | rustc*) continue ;; esac
-  echo "$each"
-done
-`
-
 async function warnOfStrays(context: SandboxContext): Promise<void> {
   const { task, eventLog, signal } = context
   const { daemon } = await context.openSandbox()
@@ -228,7 +221,7 @@ async function warnOfStrays(context: SandboxContext): Promise<void> {
   const { stdout } = await runCommand(
     daemon,
     `${task.metadata.uid}.strays`,
-    { argv: ['/bin/sh', '-c', straysScript], env: { REPO: repository } },
+    { argv: ['/bin/sh', '-c', strayFilesScript], env: { REPO: repository, TEMPORARY: '/tmp' } },
     { signal, isRepeatable: true, timeoutMs: 60_000 },
   )
   const strays = stdout.split('\n').filter(Boolean)

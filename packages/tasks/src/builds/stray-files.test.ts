@@ -1,0 +1,20 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from '@corral/testing'
+import { expect, it } from 'vitest'
+import { strayFilesScript } from './stray-files.js'
+
+it('names what set-up left outside of the repository, and neither lock files nor what tools leave behind', async () => {
+  await using root = temporaryDirectory()
+  const at = (path: string): string => join(root.path, path)
+  for (const directory of ['tmp', 'tmp/data', 'tmp/go-build7', 'workspace', 'workspace/repo'])
+    mkdirSync(at(directory), { recursive: true })
+  writeFileSync(at('tmp/model.bin'), 'weights')
+  writeFileSync(at('tmp/uv-97af34e6d23ed00c.lock'), '')
+  writeFileSync(at('tmp/other.lock'), '')
+  writeFileSync(at('workspace/fixtures.tar'), 'rows')
+  const env = { PATH: process.env.PATH, TEMPORARY: at('tmp'), REPO: at('workspace/repo') }
+  const said = execFileSync('/bin/sh', ['-c', strayFilesScript], { env, encoding: 'utf8' })
+  expect(said.trim().split('\n')).toEqual([at('tmp/data'), at('tmp/model.bin'), at('workspace/fixtures.tar')])
+})
