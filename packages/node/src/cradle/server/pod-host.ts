@@ -33,9 +33,9 @@ import { isFull } from './launch-command.js'
 import { type CountedCell, OomWatch } from './oom-watch.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
+import { type Holder, machineFiles, machineTerminals, openFilesOf, ScarceWatch, terminalsOf } from './scarce-watch.js'
 import { discard, type Slot, Slots } from './slots.js'
 import type { StateFiles } from './state-files.js'
-import { machineTerminals, type TerminalHolder, TerminalWatch, terminalsOf } from './terminal-watch.js'
 
 export interface PodHostPorts {
   config: Pick<CradleConfig, 'supervisor'>
@@ -53,7 +53,10 @@ export interface PodHostPorts {
 
 const oomLookMs = 500
 const forkLookMs = 500
-const terminalLookMs = 500
+const scarceLookMs = 500
+/** Far more than a container opens, and few enough that the others find some. */
+const fairTerminals = 256
+const fairFiles = 100_000
 const cpuLookMs = 500
 
 interface Pod {
@@ -82,7 +85,7 @@ export class PodHost {
   readonly #network: PodNetworkPorts
   readonly #oomWatch: OomWatch
   readonly #brake: ForkBrake
-  readonly #terminalWatch: TerminalWatch
+  readonly #scarce: readonly ScarceWatch[]
   readonly #cpuOrder = new CpuOrder({ everyMs: cpuLookMs, nowMs: () => performance.now() })
   #sockets = 0
 
@@ -110,12 +113,25 @@ export class PodHost {
       everyMs: forkLookMs,
       atOnce: Math.max(4, 2 * availableParallelism()),
     })
-    this.#terminalWatch = new TerminalWatch({
-      holders: () => this.#holders(),
-      machine: machineTerminals,
-      onEnded: (podUid) => ports.onBraked(podUid, 'terminals'),
-      everyMs: terminalLookMs,
-    })
+    const watches = [
+      {
+        reason: 'terminals',
+        machine: machineTerminals,
+        fair: fairTerminals,
+        of: (run: CellRun) => terminalsOf(run.pid),
+      },
+      { reason: 'files', machine: machineFiles, fair: fairFiles, of: (run: CellRun) => openFilesOf(run.pids) },
+    ] as const
+    this.#scarce = watches.map(
+      ({ reason, machine, fair, of }) =>
+        new ScarceWatch({
+          holders: () => this.#holders(of),
+          machine: () => machine(),
+          fair,
+          onEnded: (podUid) => ports.onBraked(podUid, reason),
+          everyMs: scarceLookMs,
+        }),
+    )
     for (const record of ports.stateFiles.cells())
       this.#cells.set(cellKeyText(record), { record, run: undefined, recorded: Promise.resolve() })
   }
@@ -323,7 +339,7 @@ export class PodHost {
     for (const { record } of cells) this.#cells.delete(cellKeyText(record))
     const keys = cells.map(({ record }) => cellKeyText(record))
     this.#oomWatch.forget(podUid, keys)
-    this.#terminalWatch.forget(keys)
+    for (const watch of this.#scarce) watch.forget(keys)
     this.ports.stateFiles.removePod(podUid)
   }
 
@@ -337,17 +353,16 @@ export class PodHost {
     this.#namespaces.close()
     this.#oomWatch.close()
     this.#brake.close()
-    this.#terminalWatch.close()
+    for (const watch of this.#scarce) watch.close()
     this.#cpuOrder.close()
     await Promise.all([this.releaseAll(), this.#slots.close()])
   }
 
-  *#holders(): Generator<TerminalHolder> {
+  *#holders(count: (run: CellRun) => number): Generator<Holder> {
     for (const [key, { record, run }] of this.#cells) {
       if (!run) continue
       const { podUid } = record
-      const terminals = (): number => terminalsOf(run.pid)
-      yield { podUid, key, terminals, halt: () => this.halt(record), kill: () => this.kill(record) }
+      yield { podUid, key, held: () => count(run), halt: () => this.halt(record), kill: () => this.kill(record) }
     }
   }
 
