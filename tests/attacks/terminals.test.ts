@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { bubblewrapIsolation } from '@corral/node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { machineTerminals } from '../../packages/node/src/cradle/server/terminal-watch.js'
+import { machineTerminals } from '../../packages/node/src/cradle/server/scarce-watch.js'
 import {
   compiledSupervisor,
   hasBubblewrap,

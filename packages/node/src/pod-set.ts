@@ -41,6 +41,11 @@ const brakeEvents: Record<BrakeReason, { reason: string; message: string }> = {
     message:
       'processes of this pod had most of the terminals of the machine open; they were ended, so that other pods can open one',
   },
+  files: {
+    reason: 'FilesTaken',
+    message:
+      'processes of this pod had too many of the files open that the machine can have; they were ended, so that other pods can open some',
+  },
 }
 
 /** The pods of this node, one worker each, and the numbers they hold. */

@@ -121,9 +121,9 @@ export interface LaunchPlan {
 
 /**
  * Why a pod is told of: it has all the processes it may have, a few of them run at a time, or some were ended because they
- * had most of the machine's terminals.
+ * had most of the machine's terminals, or of its open files.
  */
-export type BrakeReason = 'full' | 'slowed' | 'terminals'
+export type BrakeReason = 'full' | 'slowed' | 'terminals' | 'files'
 
 /** What the kernel ended in a pod for want of memory, over all of its containers. */
 export interface OomReport extends OomKills {

@@ -117,6 +117,11 @@ export class CellRun {
     this.input.cgroup.limit(limits, { hasChildren: false })
   }
 
+  /** All of its processes. */
+  get pids(): number[] {
+    return this.input.cgroup.pids()
+  }
+
   /** The process that was started for it; the cell lies below it. */
   get pid(): number | undefined {
     return this.#child.pid

@@ -8,7 +8,7 @@ import { Crowd } from './crowd.js'
 import { crowdedFrom, ForkBrake } from './fork-brake.js'
 import { isFull } from './launch-command.js'
 import { type CountedCell, OomWatch } from './oom-watch.js'
-import { machineTerminals, type TerminalHolder, TerminalWatch, terminalsOf } from './terminal-watch.js'
+import { type Holder, machineFiles, machineTerminals, openFilesOf, ScarceWatch, terminalsOf } from './scarce-watch.js'
 
 export interface PodWatchesPorts {
   /** The cells there are, with their runs while they have one. */
@@ -27,15 +27,18 @@ export interface WatchedCell {
 
 const oomLookMs = 500
 const forkLookMs = 500
-const terminalLookMs = 500
+const scarceLookMs = 500
 const cpuLookMs = 500
+/** Far more than a container opens, and few enough that the others find some. */
+const fairTerminals = 256
+const fairFiles = 100_000
 
-/** Watches pods for what one may take from all: memory (the kernel ends processes for it), processes, terminals, CPU. */
+/** Watches pods for what one may take from all: memory (the kernel ends processes for it), processes, terminals, open files, CPU. */
 export class PodWatches {
   readonly #ports: PodWatchesPorts
   readonly #oom: OomWatch
   readonly #brake: ForkBrake
-  readonly #terminals: TerminalWatch
+  readonly #scarce: readonly ScarceWatch[]
   readonly #cpuOrder = new CpuOrder({ everyMs: cpuLookMs, nowMs: () => performance.now() })
 
   constructor(ports: PodWatchesPorts) {
@@ -51,12 +54,25 @@ export class PodWatches {
       everyMs: forkLookMs,
       atOnce: Math.max(4, 2 * availableParallelism()),
     })
-    this.#terminals = new TerminalWatch({
-      holders: () => this.#holders(),
-      machine: machineTerminals,
-      onEnded: (podUid) => ports.onBraked(podUid, 'terminals'),
-      everyMs: terminalLookMs,
-    })
+    const scarce = [
+      {
+        reason: 'terminals',
+        machine: machineTerminals,
+        fair: fairTerminals,
+        of: (run: CellRun) => terminalsOf(run.pid),
+      },
+      { reason: 'files', machine: machineFiles, fair: fairFiles, of: (run: CellRun) => openFilesOf(run.pids) },
+    ] as const
+    this.#scarce = scarce.map(
+      ({ reason, machine, fair, of }) =>
+        new ScarceWatch({
+          holders: () => this.#holders(of),
+          machine: () => machine(),
+          fair,
+          onEnded: (podUid) => ports.onBraked(podUid, reason),
+          everyMs: scarceLookMs,
+        }),
+    )
   }
 
   /** What the kernel ended in the pods that are here. */
@@ -118,23 +134,22 @@ export class PodWatches {
   /** The pod has ended. */
   forget(podUid: string, cellKeys: readonly string[]): void {
     this.#oom.forget(podUid, cellKeys)
-    this.#terminals.forget(cellKeys)
+    for (const watch of this.#scarce) watch.forget(cellKeys)
   }
 
   close(): void {
     this.#oom.close()
     this.#brake.close()
-    this.#terminals.close()
+    for (const watch of this.#scarce) watch.close()
     this.#cpuOrder.close()
   }
 
-  *#holders(): Generator<TerminalHolder> {
+  *#holders(count: (run: CellRun) => number): Generator<Holder> {
     for (const { record, run } of this.#ports.cells()) {
       if (!run) continue
-      const terminals = (): number => terminalsOf(run.pid)
       const halt = (): Promise<void> => this.#ports.halt(record)
       const kill = (): Promise<void> => this.#ports.kill(record)
-      yield { podUid: record.podUid, key: cellKeyText(record), terminals, halt, kill }
+      yield { podUid: record.podUid, key: cellKeyText(record), held: () => count(run), halt, kill }
     }
   }
 

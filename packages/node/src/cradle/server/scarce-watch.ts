@@ -1,37 +1,37 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { supervisorOf } from './side-processes.js'
 
-/** A container that may hold terminals. */
-export interface TerminalHolder {
+/** A container that may hold some of what the kernel has one number of for the whole machine. */
+export interface Holder {
   podUid: string
   key: string
-  terminals(): number
+  held(): number
   /** Ends everything but its main process. */
   halt(): Promise<void>
   kill(): Promise<void>
 }
 
-export interface TerminalWatchOptions {
-  holders(): Iterable<TerminalHolder>
-  /** How many terminals of the machine are open, and how many sandboxes can have in all. */
+export interface ScarceWatchOptions {
+  holders(): Iterable<Holder>
+  /** How many of the machine are taken, and how many sandboxes can have in all. */
   machine(): { used: number; all: number }
+  /** More than a container has a use for, as long as they are scarce. */
+  fair: number
   onEnded(podUid: string): void
   everyMs: number
 }
 
-/** More than a container has a use for, as long as they are scarce. */
-const fairTerminals = 256
-
 /**
- * Ends what holds hundreds of terminals while few are left. The kernel has one number for all (`kernel.pty.max`, 4096), of
- * which one process may take every one; then no other sandbox gets a terminal.
+ * Ends what holds an unfair part of something while less than half of it is left. The kernel has one number for all of
+ * terminals (`kernel.pty.max`, 4096) and of open files (`fs.file-max`), of which one pod may take every one; then no other
+ * sandbox gets a terminal, or opens a file.
  */
-export class TerminalWatch {
+export class ScarceWatch {
   readonly #halted = new Set<string>()
   readonly #timer: NodeJS.Timeout
   #isBusy = false
 
-  constructor(private readonly options: TerminalWatchOptions) {
+  constructor(private readonly options: ScarceWatchOptions) {
     this.#timer = setInterval(() => void this.look(), options.everyMs).unref()
   }
 
@@ -40,14 +40,14 @@ export class TerminalWatch {
     if (this.#isBusy || used * 2 < all) return
     this.#isBusy = true
     try {
-      for (const holder of [...this.options.holders()]) if (holder.terminals() > fairTerminals) await this.#end(holder)
+      for (const holder of [...this.options.holders()]) if (holder.held() > this.options.fair) await this.#end(holder)
     } finally {
       this.#isBusy = false
     }
   }
 
   /** Where its main process has them, ending the others does not help: then all of it ends. */
-  async #end(holder: TerminalHolder): Promise<void> {
+  async #end(holder: Holder): Promise<void> {
     this.options.onEnded(holder.podUid)
     if (this.#halted.has(holder.key)) return await holder.kill()
     this.#halted.add(holder.key)
@@ -79,6 +79,28 @@ export function machineTerminals(directory = '/proc/sys/kernel/pty'): { used: nu
   try {
     // The reserve is for the machine's own file system of terminals.
     return { used: read('nr'), all: Math.max(1, read('max') - read('reserve')) }
+  } catch {
+    return { used: 0, all: 1 } // The kernel does not tell.
+  }
+}
+
+/** Open files of these processes; one that several share counts for each. */
+export function openFilesOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + openFiles(pid), 0)
+}
+
+function openFiles(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length
+  } catch {
+    return 0 // It has ended, or belongs to another user.
+  }
+}
+
+export function machineFiles(file = '/proc/sys/fs/file-nr'): { used: number; all: number } {
+  try {
+    const [used = 0, , all = 0] = readFileSync(file, 'utf8').trim().split(/\s+/).map(Number)
+    return { used, all: Math.max(1, all) }
   } catch {
     return { used: 0, all: 1 } // The kernel does not tell.
   }

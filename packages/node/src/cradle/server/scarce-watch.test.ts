@@ -1,5 +1,6 @@
+import { closeSync, openSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { machineTerminals, TerminalWatch } from './terminal-watch.js'
+import { machineFiles, machineTerminals, openFilesOf, ScarceWatch } from './scarce-watch.js'
 
 it.each<{ when: string; used: number; held: Record<string, number>; does: string[] }>([
   { when: 'terminals are plenty', used: 1500, held: { a: 1500 }, does: [] },
@@ -11,15 +12,16 @@ it.each<{ when: string; used: number; held: Record<string, number>; does: string
     Object.entries(held).map(([key, terminals]) => ({
       key,
       podUid: `pod-${key}`,
-      terminals: () => terminals,
+      held: () => terminals,
       halt: async () => void done.push(`halt ${key}`),
       kill: async () => void done.push(`kill ${key}`),
     }))
   const told: string[] = []
-  const watch = new TerminalWatch({
+  const watch = new ScarceWatch({
     holders,
     machine: () => ({ used, all: 3072 }),
     onEnded: (podUid) => told.push(podUid),
+    fair: 256,
     everyMs: 1e9,
   })
   await watch.look()
@@ -34,4 +36,19 @@ it.each<{ when: string; used: number; held: Record<string, number>; does: string
 it('the machine tells how many it has', () => {
   expect(machineTerminals().all).toBeGreaterThan(0)
   expect(machineTerminals('/nowhere')).toEqual({ used: 0, all: 1 })
+})
+
+it('open files of a process are counted, and those of one that is gone are none', () => {
+  const before = openFilesOf([process.pid])
+  const opened = Array.from({ length: 50 }, () => openSync('/dev/null', 'r'))
+  expect(openFilesOf([process.pid]) - before).toBeGreaterThanOrEqual(50)
+  for (const fd of opened) closeSync(fd)
+  expect(openFilesOf([2 ** 30])).toBe(0)
+})
+
+it('the machine tells how many files are open', () => {
+  const { used, all } = machineFiles()
+  expect(used).toBeGreaterThan(0)
+  expect(all).toBeGreaterThan(used)
+  expect(machineFiles('/nowhere')).toEqual({ used: 0, all: 1 })
 })
