@@ -144,7 +144,9 @@ export async function openFaultBench(options: { diskMebibytes?: number } = {}): 
       if (!known.has(object.metadata.name)) return
   }
   const asked = (path: RegExp, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
+      // A task that ended before it asked would be waited for without end.
+      signal.addEventListener('abort', () => reject(new Error(`the remote was not asked for ${path}`)), { once: true })
       server.hold((request) => {
         if (!path.test(request)) return Promise.resolve()
         resolve()

@@ -1,7 +1,15 @@
 import { join } from 'node:path'
 import { isFullSize } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { git, keptRefs, openWorkshop, type Snapshot, snapshotOfDisk, type Workshop } from './round-trip.js'
+import {
+  git,
+  keptRefs,
+  openWorkshop,
+  type Snapshot,
+  sampleRepository,
+  snapshotOfDisk,
+  type Workshop,
+} from './round-trip.js'
 import { largeSources, ordinaryWork, type Source, sources } from './sources.js'
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
@@ -70,3 +78,15 @@ function withoutBelow(files: Snapshot, directories: Source['submodules'] = []): 
     if (directories.some((directory) => path.startsWith(`${directory}/`))) files.delete(path)
   return files
 }
+
+it('a clone that lacks files is told as one', async () => {
+  const source = sampleRepository(workshop)
+  git(source, 'config', 'uploadpack.allowFilter', 'true')
+  const url = workshop.fresh('partial')
+  git(url, 'clone', '-q', '--no-checkout', '--filter=blob:none', `file://${source}`, '.')
+  await expect(workshop.roundTrip(url, { agent: ':' })).rejects.toMatchObject({
+    code: 'RepositoryDamaged',
+    message: expect.stringContaining('damaged or a partial clone') as string,
+    hint: expect.stringContaining('--filter') as string,
+  })
+})

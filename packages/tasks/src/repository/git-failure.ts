@@ -33,8 +33,8 @@ const readRules: readonly Rule[] = [
   {
     pattern: /possible repository corruption|unable to read [0-9a-f]{40}|bad object|object file .* is empty/i,
     code: 'RepositoryDamaged',
-    message: (url) => `${url} is damaged`,
-    hint: 'Run `git fsck` there; a fresh clone of where it came from is often the quickest repair.',
+    message: (url) => `${url} is damaged or a partial clone: objects are missing in it`,
+    hint: 'Run `git fsck` there. A clone made with `--filter` lacks files: name the address it was cloned from, or clone it again without.',
   },
   {
     pattern:

@@ -49,9 +49,13 @@ add_but_broken() {
   fi
 }
 # Files larger than a result may hold, which would take everything else with them. One that git ignores, or that is as
-# the base has it, is no work.
+# the base has it, is no work. On the way, pipes go that git would take for files of its own and wait for.
 find_large() {
-  (cd -- "$REPO" && find . \\( -name .git -o -name node_modules \\) -prune -o -type f -size "+\${MAX_FILE_BYTES}c" -print) 2>/dev/null |
+  (
+    cd -- "$REPO" && find . \\( -path ./.git -o -name node_modules \\) -prune \\
+      -o -type p \\( -name '.git*' -o -path '*/.git/*' \\) -exec rm -f -- {} + \\
+      -o -type f -size "+\${MAX_FILE_BYTES}c" ! -path '*/.git/*' -print
+  ) 2>/dev/null |
     sed 's|^\\./||' | head -n 20 > "$WORK/too-large"
 }
 too_large() { # the function that runs git, the path of its directory from the top
@@ -226,8 +230,8 @@ index_of_tree() { # commit
   rm -f "$INDEX"
   tree_git read-tree "$1" && add_files tree_git "$REPO" "" || return 1
   for name in \${LEAVE_OUT:-}; do
-    tree_git diff-index --cached --name-only "$BASE_COMMIT" -- ":(glob)**/$name" | left_out ""
-    tree_git reset --quiet "$BASE_COMMIT" -- ":(glob)**/$name" > /dev/null
+    tree_git diff-index --cached --name-only "$BASE_COMMIT" -- ":(glob)**/$name" ":(glob)**/$name/**" | left_out ""
+    tree_git reset --quiet "$BASE_COMMIT" -- ":(glob)**/$name" ":(glob)**/$name/**" > /dev/null
   done
 }
 `

@@ -216,7 +216,7 @@ keep_the_rest() { # result
     fi
   done
   keep_stashes
-  if [ "$1" = "$BASE_COMMIT" ]; then keep_dropped; fi
+  if [ "$1" = "$BASE_COMMIT" ] || grep -q '^BranchUnreadable' "$WORK/warnings"; then keep_dropped "$1"; fi
   head -n 200 "$WORK/others" | fates | sed 's|refs/||' > "$WORK/fates"
   awk -F "$tab" -v OFS="$tab" '$3 != "unreadable" { print $1, $2, "refs/" $2 " at " $1 }' "$WORK/fates" | keep_all RefNotPushed
   awk -F "$tab" -v OFS="$tab" '$3 == "unreadable" { print "BranchUnreadable", "refs/" $2 }' "$WORK/fates" >> "$WORK/warnings"
@@ -232,11 +232,11 @@ keep_stashes() {
     tail -n +51 "$WORK/stashes" | sed 's/[^'"$tab"']*$//' | keep_all WarningsCut
   fi
 }
-# Nothing is left of commits the agent made: they were reset, or their branch was deleted. It may have been a mistake.
-keep_dropped() {
+# Nothing is left of commits the agent made: they were reset, or their branch was deleted or damaged. It may have been a mistake.
+keep_dropped() { # result
   number=0
   while read -r oid; do
-    if has_work "$oid" && ! is_kept "$oid"; then
+    if has_work "$oid" && ! is_kept "$oid" && ! is_ancestor "$oid" "$1"; then
       number=$((number + 1))
       keep "dropped/$number" "$oid" && warn CommitsKept "dropped/$number"
     fi

@@ -24,9 +24,18 @@ if [ ! -w "\${WORK%/*}" ] || [ ! -d "\${WORK%/*}" ]; then
 fi
 rm -rf -- "$WORK"
 mkdir -p -- "$WORK" || exit 1
-# A pipe where git expects a file would make it wait until the time is over. No commit can hold one.
+# A pipe where git expects a file would make it wait until the time is over. No commit can hold one. \`find_large\` takes
+# those of the work tree away.
 find "$REPO/.git/" -type p -exec rm -f -- {} + 2>/dev/null
-find "$REPO" -maxdepth 4 -name '.git*' -type p -exec rm -f -- {} + 2>/dev/null
+if [ -f "$REPO/.git" ]; then
+  (cd -- "$REPO" && elsewhere=$(sed -n '1s/^gitdir: //p' .git) && find "$elsewhere/" -type p -exec rm -f -- {} +) 2>/dev/null
+fi
+if [ -n "\${HOME:-}" ]; then
+  find "$HOME/.gitconfig" "\${XDG_CONFIG_HOME:-$HOME/.config}/git/" -maxdepth 1 -type p -exec rm -f -- {} + 2>/dev/null
+fi
+# A file of the configuration may include any other, a pipe or a device without end as well.
+within_time() { if command -v timeout > /dev/null; then timeout 60 "$@"; else "$@"; fi; }
+waits='git waits for a file that its configuration includes'
 
 warn() {
   about=$2
@@ -218,6 +227,21 @@ base_from_bundle() {
   ours fetch --quiet --no-tags "$BASE_BUNDLE" "$BASE_REF:refs/corral/base" && usable "$BASE_COMMIT" &&
     ours cat-file -e "$BASE_COMMIT^{tree}"
 }
+# What a crash leaves: indexes of packs that are none.
+mend_packs() {
+  rm -f -- "$GITDIR/objects/pack/multi-pack-index"
+  for pack in "$GITDIR"/objects/pack/*.pack; do
+    index=\${pack%.pack}.idx
+    if [ ! -f "$pack" ] || git show-index < "$index" > /dev/null 2>&1; then continue; fi
+    rm -f -- "$index"
+    ours index-pack -o "$index" "$pack" > /dev/null 2>&1
+  done
+}
+# Objects without content. Contents that are still among the files of the work tree are written again.
+mend_objects() {
+  if [ -z "$(find "$GITDIR/objects" -type f -size 0 -print -exec rm -f -- {} + 2>/dev/null)" ]; then return 0; fi
+  index_of_tree "$BASE_COMMIT" 2>/dev/null
+}
 # Whether files, branches and stashes are as they were when LAST_STATE was written; it is written anew.
 unchanged() {
   state=$({ theirs write-tree; cat "$WORK/refs" "$WORK/others" "$WORK/states"; wc -l < "$WORK/head-log"; printf '%s\\n' "$HEAD_COMMIT" "$STASHES"; } | ours hash-object --stdin)
@@ -245,10 +269,13 @@ try() {
     esac
   fi
   find_large
+  # From the second way on nothing of the agent's own configuration counts.
+  if [ "$1" != 1 ]; then export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1; fi
   case "$1" in
     1)
       cd -- "$REPO" || return 1
-      GITDIR=$(git rev-parse --absolute-git-dir) || return 1
+      GITDIR=$(within_time git rev-parse --absolute-git-dir)
+      case $? in 0) ;; 124) echo "error: $waits" >&2; return 1 ;; *) return 1 ;; esac
       objects=$(git rev-parse --git-path objects) && objects=$(cd -- "$objects" && pwd) || return 1
       begin "$objects" || return 1
       if [ -f "$GITDIR/shallow" ]; then cp -- "$GITDIR/shallow" "$G/shallow"; fi
@@ -262,7 +289,11 @@ try() {
       warn RepositoryDamaged "$(reason)"
       if [ -d "$GITDIR" ]; then chmod -R u+rwX -- "$GITDIR" 2>/dev/null; fi
       if [ ! -d "$GITDIR/objects" ]; then return 1; fi
-      begin "$GITDIR/objects" && base_from_bundle && list_links || return 1
+      begin "$GITDIR/objects" || return 1
+      case "\${FAILURE:-}" in *"$waits"*) rm -f -- "$GITDIR/config" && cp -- "$G/config" "$GITDIR/config" ;; esac
+      mend_packs
+      base_from_bundle && list_links || return 1
+      mend_objects
       read_refs && choose_tip || return 1
       if usable "$HEAD_COMMIT"; then from=$HEAD_COMMIT; else from=$BASE_COMMIT; fi
       index_of_tree "$from" && make_result tree_git "$from" && finish

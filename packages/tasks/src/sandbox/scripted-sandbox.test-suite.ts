@@ -128,6 +128,8 @@ export function openScriptedSandbox(options: {
     shallow,
     ...(lfsFilter ? { lfsFilter } : {}),
   }
+  /** What the last run that found no way said. */
+  let failure = ''
   const runScript = (more: Partial<CollectRequest>): string | undefined => {
     const result = spawnSync('/bin/sh', ['-c', collectScript], {
       // The agent may have closed the directory around its checkout.
@@ -137,7 +139,9 @@ export function openScriptedSandbox(options: {
       ...user,
     })
     if (process.env.CORRAL_DEBUG_COLLECT) process.stderr.write(`${result.stdout}${result.stderr}`)
-    return result.status === 0 ? result.stdout : undefined
+    if (result.status === 0) return result.stdout
+    failure = result.stderr
+    return undefined
   }
   const runWays = (more: Partial<CollectRequest>): CollectedWork | undefined => {
     const stdout = runScript(more)
@@ -168,7 +172,7 @@ export function openScriptedSandbox(options: {
       }
       const first = runWays({ workName, ...(ways ? { ways } : {}) })
       if (first) return { ...first, ...place }
-      const second = runWays({ workName, ways: [2, 3, 4], baseBundle: bring('base.bundle') })
+      const second = runWays({ workName, ways: [2, 3, 4], baseBundle: bring('base.bundle'), failure })
       if (!second) throw new Error('nothing was collected')
       return { ...second, ...place }
     },
