@@ -215,4 +215,23 @@ describe('tools of the AI SDK', () => {
     const { stdout } = await runCommand.execute({ command: 'seq 1 1000' })
     expect(stdout).toBe('1\n2\n3\n4\n5\n\n[3873 characters left out]\n\n999\n1000\n')
   })
+
+  it('find a file under the name by which a command has just written it, where no directory was given', async () => {
+    const { runCommand, readFile, writeFile, listFiles } = sandboxTools(sandbox)
+    await runCommand.execute({ command: 'mkdir -p notes && echo hello > notes/one' })
+    expect(await readFile.execute({ path: 'notes/one' })).toEqual({ content: 'hello\n' })
+    await writeFile.execute({ path: 'notes/two', content: 'bye' })
+    expect((await runCommand.execute({ command: 'cat notes/two' })).stdout).toBe('bye')
+    expect((await listFiles.execute({ path: 'notes' })).entries.map(({ name }) => name).sort()).toEqual(['one', 'two'])
+  })
+
+  it('answer with the ends of an output that is larger than a result may be', async () => {
+    const { runCommand } = sandboxTools(sandbox, { maxCharacters: 4 })
+    const command = "printf ab; head -c 20000000 /dev/zero | tr '\\0' x; printf yz; printf äöüß >&2; exit 3"
+    expect(await runCommand.execute({ command })).toEqual({
+      exitCode: 3,
+      stdout: 'ab\n[20000000 characters left out]\nyz',
+      stderr: 'äöüß',
+    })
+  })
 })

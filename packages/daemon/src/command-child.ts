@@ -23,7 +23,7 @@ export interface CommandChild {
   kill(signal: SignalName, group: boolean): boolean
 }
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv

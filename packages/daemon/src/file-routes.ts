@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { lstat, open, opendir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -6,6 +5,7 @@ import { CorralError, type DirectoryListing, daemonLimits, type FileInfo, fileHe
 import { makeDirectory } from './make-directory.js'
 import { pullStream } from './pull-stream.js'
 import { bodyChunks, queryFlag } from './request-input.js'
+import { temporaryName } from './temporary-name.js'
 import { writeAll } from './write-all.js'
 
 const chunkBytes = 64 * 1024
@@ -43,7 +43,7 @@ export async function putFile(path: string, url: URL, request: Request): Promise
   const existing = await lstat(path).catch(() => undefined)
   if (existing?.isDirectory()) throw new CorralError('IsADirectory', `"${path}" is a directory`)
   const keptMode = existing?.isFile() ? existing.mode & 0o7777 : 0o644
-  const temporary = join(dirname(path), `.corral-${randomUUID()}`)
+  const temporary = join(dirname(path), temporaryName())
   try {
     const file = await open(temporary, 'wx', 0o600)
     try {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type FileHandle, lstat, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { basename, dirname, join } from 'node:path'
@@ -9,6 +8,7 @@ import { type ConfinedPath, confine } from './confined-path.js'
 import { fileParts } from './multipart.js'
 import type { ProcessRegistry } from './process-registry.js'
 import { shellWords } from './shell-words.js'
+import { temporaryName } from './temporary-name.js'
 import { runCollected } from './upstream-exec.js'
 
 export interface LegacyRuntimeOptions {
@@ -147,7 +147,7 @@ export async function replaceFile(
 ): Promise<void> {
   const existing = await lstat(path).catch(() => undefined)
   if (existing?.isDirectory()) throw new CorralError('IsADirectory', 'the path is a directory')
-  const temporary = join(dirname(path), `.corral-${randomUUID()}`)
+  const temporary = join(dirname(path), temporaryName())
   try {
     const file = await open(temporary, 'wx', 0o600)
     try {

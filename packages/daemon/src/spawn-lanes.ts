@@ -31,7 +31,7 @@ function isAccessible(path: string, mode: number): boolean {
   }
 }
 
-export interface LaneCommand {
+interface LaneCommand {
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { putFile } from './file-routes.js'
 import { type TreeWatch, watchTree } from './tree-watch.js'
 
 let root: string
@@ -93,4 +94,14 @@ it('refuses a tree with too many directories, in words', async () => {
     message: expect.stringContaining('has more than 5 directories: watch one below it'),
   })
   await start(6)
+})
+
+it('tells of a file that is written through the daemon, and not of the name it is written under first', async () => {
+  await start()
+  const url = new URL('http://daemon/v1/files')
+  await putFile(at('written'), url, new Request(url, { method: 'PUT', body: 'x' }))
+  await writeFile(at('last'), 'x')
+  await expect.poll(() => seen).toContain('created last')
+  expect(seen).toContain('created written')
+  expect(seen.filter((line) => line.includes('.corral-'))).toEqual([])
 })

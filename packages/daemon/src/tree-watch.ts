@@ -2,6 +2,7 @@ import { type FSWatcher, type WatchEventType, watch } from 'node:fs'
 import { lstat, opendir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { CorralError, daemonLimits } from '@corral/protocol'
+import { isTemporaryName } from './temporary-name.js'
 
 export interface TreeWatchOptions {
   readonly onChange: (type: 'created' | 'modified' | 'deleted', path: string) => void
@@ -62,6 +63,7 @@ class WatchedTree implements TreeWatch {
       if (!opened) continue
       for await (const entry of opened) {
         const path = join(directory, entry.name)
+        if (isTemporaryName(entry.name)) continue
         if (isNew) this.#options.onChange('created', path)
         if (entry.isDirectory()) pending.push(path)
       }
@@ -93,6 +95,7 @@ class WatchedTree implements TreeWatch {
   }
 
   async #told(directory: string, event: WatchEventType, name: string): Promise<void> {
+    if (isTemporaryName(name)) return
     const path = join(directory, name)
     const info = await lstat(join(this.#root, path)).catch(() => undefined)
     if (this.#isClosed) return
