@@ -1,3 +1,4 @@
+import type { ScalarType } from '../../packages/resources/src/field-table.js'
 import { type GoField, type GoPackage, readGoPackage } from './go-source.js'
 
 /** Where the API packages of one Kubernetes release lie: directories of its three Go modules. */
@@ -7,24 +8,8 @@ export interface ModuleDirectories {
   apiextensions: string
 }
 
-export type ScalarName =
-  | 'string'
-  | 'int32'
-  | 'int64'
-  | 'boolean'
-  | 'bytes'
-  | 'double'
-  | 'quantity'
-  | 'intOrString'
-  | 'time'
-  | 'microTime'
-  | 'duration'
-  | 'fieldsV1'
-  | 'rawExtension'
-  | 'json'
-
 export type ModelType =
-  | { kind: 'scalar'; scalar: ScalarName }
+  | { kind: 'scalar'; scalar: ScalarType }
   | { kind: 'ref'; ref: string }
   | { kind: 'array'; items: ModelType }
   | { kind: 'map'; values: ModelType }
@@ -73,7 +58,7 @@ const API_PACKAGES = [
   'admissionregistration/v1',
 ]
 
-const SCALARS: Record<string, ScalarName> = {
+const SCALARS: Record<string, ScalarType> = {
   string: 'string',
   bool: 'boolean',
   int32: 'int32',

@@ -1,8 +1,7 @@
 import type { Sandbox, Stored } from '@corral/resources'
 import { SandboxError } from './sandbox-error.js'
 
-/** Where the controller notes a pod that is not named like its sandbox: one adopted from a pool. */
-const podNameAnnotation = 'agents.x-k8s.io/pod-name'
+export { podNameOf } from '@corral/resources'
 
 /** A sandbox by name, or a handle on one. */
 export interface SandboxRef {
@@ -20,9 +19,4 @@ interface PartialSandbox {
 export function requireRunning({ metadata, spec }: Stored<Sandbox> | PartialSandbox): void {
   if (spec?.operatingMode !== 'Suspended') return
   throw new SandboxError('SandboxNotReady', `sandbox "${metadata.name}" is suspended`, { hint: 'Resume it first.' })
-}
-
-/** The pod of a sandbox. */
-export function podNameOf(sandbox: Stored<Sandbox>): string {
-  return sandbox.metadata.annotations?.[podNameAnnotation] || sandbox.metadata.name
 }

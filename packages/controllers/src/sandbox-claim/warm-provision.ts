@@ -1,6 +1,5 @@
-import { errorCode, isConditionTrue, type Sandbox, type Stored } from '@corral/resources'
+import { errorCode, isConditionTrue, podNameOf, type Sandbox, type Stored } from '@corral/resources'
 import type { ObjectKey } from '@corral/runtime'
-import { podNameOf } from '../sandbox/pod-plan.js'
 import { StepError } from '../shared/error-text.js'
 import { labels } from '../shared/names.js'
 import { poolOf, quote } from '../shared/ownership.js'

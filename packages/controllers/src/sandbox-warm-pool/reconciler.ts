@@ -1,6 +1,5 @@
-import { nameHash, ownerReferenceTo, Sandboxes, SandboxWarmPools } from '@corral/resources'
+import { nameHash, ownerReferenceTo, podNameOf, Sandboxes, SandboxWarmPools } from '@corral/resources'
 import type { Reconcile, ReconcileResult } from '@corral/runtime'
-import { podNameOf } from '../sandbox/pod-plan.js'
 import { indexes } from '../shared/cluster-state.js'
 import { combineErrors, StepError } from '../shared/error-text.js'
 import { mergeDiff } from '../shared/merge-diff.js'

@@ -1,9 +1,8 @@
-import { isNotFound, Sandboxes } from '@corral/resources'
+import { isNotFound, podNameOf, Sandboxes } from '@corral/resources'
 import type { ReconcileResult } from '@corral/runtime'
 import { combineErrors } from '../shared/error-text.js'
 import { expiredStatus, immediatelyMs, markExpired, planExpiry } from './expiry.js'
 import { performStep } from './perform.js'
-import { podNameOf } from './pod-plan.js'
 import type { SandboxPorts } from './ports.js'
 import { type ReconcileContext, writeStatus } from './reconcile-context.js'
 

@@ -1,7 +1,8 @@
 import type { Pod, Sandbox, Stored } from '@corral/resources'
+import { podNameOf } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
 import { annotations, labels } from '../shared/names.js'
-import { type PodStep, type PodWorld, planPod, podNameOf } from './pod-plan.js'
+import { type PodStep, type PodWorld, planPod } from './pod-plan.js'
 
 const reference = {
   apiVersion: 'agents.x-k8s.io/v1beta1',

@@ -32,11 +32,6 @@ export interface PodStep extends ChildStep<Stored<Pod>> {
   deferred?: boolean
 }
 
-/** The Pod's name: a name recorded by earlier controllers, else the Sandbox's own. */
-export function podNameOf(sandbox: Sandbox): string {
-  return sandbox.metadata?.annotations?.[annotations.podName] || (sandbox.metadata?.name ?? '')
-}
-
 /** What the Sandbox's Pod needs next. */
 export function planPod(world: PodWorld): PodStep {
   const { sandbox, namedPod } = world

@@ -1,10 +1,10 @@
-import { type Pod, Pods, type Stored } from '@corral/resources'
+import { type Pod, Pods, podNameOf, type Stored } from '@corral/resources'
 import { indexes } from '../shared/cluster-state.js'
 import { StepError } from '../shared/error-text.js'
 import type { ChildOutcome } from './child-step.js'
 import type { Deferrals } from './deferrals.js'
 import { ChildExists, performStep } from './perform.js'
-import { type PodWorld, planPod, podNameOf } from './pod-plan.js'
+import { type PodWorld, planPod } from './pod-plan.js'
 import type { SandboxPorts } from './ports.js'
 import type { ReconcileContext } from './reconcile-context.js'
 

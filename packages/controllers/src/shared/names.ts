@@ -1,3 +1,5 @@
+import { podNameAnnotation } from '@corral/resources'
+
 /** Labels, annotations and reasons as Agent Sandbox spells them; clients and dashboards compare these strings. */
 
 export const labels = {
@@ -15,7 +17,7 @@ export const labels = {
 } as const
 
 export const annotations = {
-  podName: 'agents.x-k8s.io/pod-name',
+  podName: podNameAnnotation as typeof podNameAnnotation,
   templateRef: 'agents.x-k8s.io/sandbox-template-ref',
   propagatedLabels: 'agents.x-k8s.io/propagated-labels',
   propagatedAnnotations: 'agents.x-k8s.io/propagated-annotations',

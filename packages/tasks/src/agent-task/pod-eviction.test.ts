@@ -206,6 +206,7 @@ describe('a step in a sandbox that is evicted for its disk', () => {
 it.each([
   { when: 'says its pod has another name', annotations: { 'agents.x-k8s.io/pod-name': 'warm-7' }, name: 'warm-7' },
   { when: 'says nothing', annotations: {}, name: 'box' },
+  { when: 'has an empty note', annotations: { 'agents.x-k8s.io/pod-name': '' }, name: 'box' },
 ])('the pod of a Sandbox that $when is $name', async ({ annotations, name }) => {
   const client = { find: async () => ({ metadata: { name: 'box', annotations } }) }
   expect(await findPodName(client as unknown as Parameters<typeof findPodName>[0], 'corral', 'box')).toBe(name)

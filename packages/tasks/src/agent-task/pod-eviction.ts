@@ -5,6 +5,7 @@ import {
   type Pod,
   Pods,
   parseResources,
+  podNameOf,
   readOomKills,
   resourcesAnnotation,
   resourcesOfPod,
@@ -38,8 +39,6 @@ export function evictionOf(pod: Pod): Eviction | undefined {
 /** `hasOomKill`: the daemon has counted one, so that the pod is asked for its limit alone. */
 export type FindEviction = (hasOomKill?: boolean) => Promise<Eviction | undefined>
 
-const podNameAnnotation = 'agents.x-k8s.io/pod-name'
-
 /** The pod of a Sandbox: one taken from a warm pool may carry another name than its Sandbox. */
 export async function findPodName(
   client: Pick<KubeClient, 'find'>,
@@ -47,7 +46,7 @@ export async function findPodName(
   sandboxName: string,
 ): Promise<string> {
   const sandbox = await client.find(Sandboxes, { namespace, name: sandboxName })
-  return sandbox?.metadata.annotations?.[podNameAnnotation] ?? sandboxName
+  return sandbox ? podNameOf(sandbox) : sandboxName
 }
 
 /** Whether the task's sandbox is being evicted. A pod that cannot be read explains nothing. */
