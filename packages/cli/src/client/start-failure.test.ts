@@ -27,8 +27,19 @@ describe('what a start that failed says', () => {
       message: 'the platform ended with SIGKILL while starting',
       hint: 'See /d/platform.log, or what `corral doctor` finds.',
     },
-  ])('when $when', ({ output, message, hint }) => {
-    expect(failureIn(output, 'SIGKILL', '/d/platform.log')).toMatchObject({ message, hint, exitCode: 3 })
+    {
+      when: 'the disk is too full for its words',
+      output: '',
+      freeBytes: 0,
+      message: 'the platform could not start: the disk of /d is full',
+      hint: 'Free space on that disk, or start with another --data-dir.',
+    },
+  ])('when $when', ({ output, freeBytes = 1e9, message, hint }) => {
+    expect(failureIn(output, 'SIGKILL', { logPath: '/d/platform.log', freeBytes })).toMatchObject({
+      message,
+      hint,
+      exitCode: 3,
+    })
   })
 
   it('knows the start that only came second', () => {

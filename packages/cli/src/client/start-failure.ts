@@ -1,5 +1,9 @@
+import { dirname } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { CliError } from '../cli-error.js'
+
+/** A disk with less than this may not have kept what a start wrote. */
+const leastLogBytes = 64 * 1024
 
 const inUse = /^corral: .* is in use( by process \d+ .*)?$/
 
@@ -8,8 +12,12 @@ export function isDirectoryInUse(output: string): boolean {
   return linesOf(output).some((line) => inUse.test(line))
 }
 
-/** The failure of a start from what it wrote: its own error and hint, where it named one. */
-export function failureIn(output: string, code: number | string | null, logPath: string): CliError {
+/** The failure of a start from what it wrote: its own error and hint, where it named one. A full disk takes no such words. */
+export function failureIn(
+  output: string,
+  code: number | string | null,
+  { logPath, freeBytes }: { logPath: string; freeBytes: number },
+): CliError {
   const lines = linesOf(output)
   const at = lines.findLastIndex((line) => line.startsWith('corral: ') && !inUse.test(line))
   const found = at < 0 ? undefined : lines[at]?.slice('corral: '.length)
@@ -18,6 +26,11 @@ export function failureIn(output: string, code: number | string | null, logPath:
     return new CliError(`the platform could not start: ${found}`, {
       exitCode: 3,
       hint: hint?.slice('hint: '.length) ?? 'See what is wrong with `corral doctor`.',
+    })
+  if (freeBytes < leastLogBytes)
+    return new CliError(`the platform could not start: the disk of ${dirname(logPath)} is full`, {
+      exitCode: 3,
+      hint: 'Free space on that disk, or start with another --data-dir.',
     })
   const last = lines.findLast((line) => line.trim() !== '')
   return new CliError(`the platform ended with ${code} while starting${last ? `: ${last}` : ''}`, {

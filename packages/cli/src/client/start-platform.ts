@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CliError } from '../cli-error.js'
@@ -51,7 +51,10 @@ export async function startInBackground(directory: DataDirectory, args: readonly
       if (ready && (await answers(ready.url))) return ready
       if (failed) throw failed
       if (ended && !(isDirectoryInUse(written()) && (await isLocked(directory))))
-        throw failureIn(written(), child.exitCode ?? child.signalCode, platformLogOf(directory))
+        throw failureIn(written(), child.exitCode ?? child.signalCode, {
+          logPath: platformLogOf(directory),
+          freeBytes: freeBytesOf(directory.path),
+        })
       await pause(lookEveryMs)
     }
     throw new CliError(`the platform did not become ready within ${startLimitMs / 60_000} minutes`, {
@@ -61,6 +64,11 @@ export async function startInBackground(directory: DataDirectory, args: readonly
   } finally {
     closeSync(log)
   }
+}
+
+function freeBytesOf(path: string): number {
+  const { bavail, bsize } = statfsSync(path)
+  return bavail * bsize
 }
 
 /** What was written behind `start`, its last 64 KiB at most. */
