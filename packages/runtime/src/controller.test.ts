@@ -1,3 +1,4 @@
+import type { Logger } from '@corral/ports'
 import { KubeError } from '@corral/resources'
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
@@ -13,8 +14,18 @@ function run(reconcile: Reconcile, workers = 1) {
   const metrics = promControllerMetrics(new Registry())
   const queue = new WorkQueue({ name: 'test', timer, metrics })
   const stop = new AbortController()
-  const controller = startController({ name: 'test', workers, reconcile, queue, timer, metrics, signal: stop.signal })
+  const said: string[] = []
+  const log: Logger = {
+    debug() {},
+    info: (message) => void said.push(`info: ${message}`),
+    warn: (message) => void said.push(`warn: ${message}`),
+    error: (message) => void said.push(`error: ${message}`),
+    child: () => log,
+  }
+  const { signal } = stop
+  const controller = startController({ name: 'test', workers, reconcile, queue, timer, metrics, log, signal })
   return {
+    said,
     queue,
     timer,
     async stop() {
@@ -38,6 +49,21 @@ describe('controller loop', () => {
     loop.queue.add('cluster-scoped')
     await settled()
     expect(seen).toEqual(['ns|a', '|cluster-scoped'])
+    await loop.stop()
+  })
+
+  it('says nothing of a conflict with another writer, but that it does not end', async () => {
+    const loop = run(async () => {
+      throw new KubeError('Conflict', 'the object has been modified')
+    })
+    loop.queue.add('a')
+    await settled()
+    for (let pauseMs = 5; pauseMs < 1_000; pauseMs *= 2) {
+      expect(loop.said).toEqual([])
+      loop.timer.advance(pauseMs)
+      await settled()
+    }
+    expect(loop.said).toEqual(['warn: reconcile failed'])
     await loop.stop()
   })
 

@@ -160,8 +160,16 @@ function failed({ name, queue, log, metrics }: Loop, key: ObjectKey, error: unkn
     return
   }
   const retryInMs = queue.addRateLimited(key, retryAfterMs(error))
-  about.warn('reconcile failed', { error, retryInMs })
+  // Another writer was first, and the next pass reads what it wrote: worth a word only where that does not end.
+  const isUsual = isConflict(error) && retryInMs < lastingConflictMs
+  about[isUsual ? 'debug' : 'warn']('reconcile failed', { error, retryInMs })
 }
+
+/** Pauses double from 5 ms: some eight conflicts in a row. */
+const lastingConflictMs = 1_000
+
+const isConflict = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'Conflict'
 
 /** The pause a busy server asked for, where the error carries one. */
 function retryAfterMs(error: unknown): number {
