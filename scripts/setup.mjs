@@ -17,13 +17,17 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { withSetupLock } from './setup-lock.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const isQuiet = process.argv.includes('--quiet')
 const say = (text) => process.stderr.write(`setup: ${text}\n`)
 const note = (text) => isQuiet || say(text)
 
-main()
+withSetupLock(join(root, '.setup-lock'), {
+  work: main,
+  onWait: (pid) => say(`waiting for the set-up that runs already (process ${pid})`),
+})
 
 function main() {
   const ready = join(root, 'node_modules', '.corral-ready')
