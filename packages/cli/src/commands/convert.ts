@@ -15,7 +15,7 @@ export function addConvertCommand(program: Command): void {
     .option('--json', 'print {"objects", "changes"} as JSON')
     .action(async (options: { filename: string; json?: boolean }) => {
       const text = options.filename === '-' ? await readStdin() : readManifest(options.filename)
-      const documents = parseDocuments(text, options.filename)
+      const documents = parseDocuments(text, options.filename === '-' ? 'standard input' : options.filename)
       const converted = documents.map((document) => convertManifest(document))
       const objects = converted.map(({ object }) => object)
       const changes = converted.flatMap((result) => result.changes)
@@ -34,12 +34,25 @@ function readManifest(path: string): string {
   }
 }
 
-function parseDocuments(text: string, name: string): Record<string, unknown>[] {
+/** The objects of a manifest. Text that is no object is refused by its place, as are manifests without any. */
+export function parseDocuments(text: string, name: string): Record<string, unknown>[] {
+  const documents = loadedDocuments(text, name)
+  const wrong = documents.findIndex((document) => !isObject(document))
+  if (wrong >= 0 || documents.length === 0) {
+    const what = wrong < 0 ? 'holds no Kubernetes object' : `document ${wrong + 1} is no Kubernetes object`
+    throw new CliError(`${name}: ${what}`, { exitCode: 2, hint: 'A manifest has apiVersion, kind and metadata.' })
+  }
+  return documents as Record<string, unknown>[]
+}
+
+/** An empty document, as between two `---`, is left out. */
+function loadedDocuments(text: string, name: string): unknown[] {
   try {
-    return loadAll(text).filter(
-      (document): document is Record<string, unknown> => typeof document === 'object' && document !== null,
-    )
+    return loadAll(text).filter((document) => document !== null && document !== undefined)
   } catch (error) {
     throw new CliError(`${name} is not YAML: ${(error as Error).message}`, { exitCode: 2, cause: error })
   }
 }
+
+const isObject = (document: unknown): boolean =>
+  typeof document === 'object' && document !== null && !Array.isArray(document) && 'kind' in document
