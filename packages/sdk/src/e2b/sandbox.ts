@@ -63,7 +63,7 @@ export class Sandbox implements AsyncDisposable {
     const pool = typeof first === 'string' ? first : defaultPool
     const options = (typeof first === 'string' ? second : first) ?? {}
     return withClient(options, async (client, isOurs) => {
-      const owned = await client.sandboxes.create({
+      await using owned = await client.sandboxes.create({
         pool,
         ttlMs: options.timeoutMs ?? defaultTimeoutMs,
         labels: marker,
@@ -71,11 +71,11 @@ export class Sandbox implements AsyncDisposable {
         ...(options.envs ? { env: options.envs } : {}),
       })
       const id = owned.claimName ?? owned.name
-      // The sandbox lives until its time is over or `kill`, not until the end of a scope.
-      owned.detach()
       const handle = await client.sandboxes.get(id)
       // Again, so that this handle knows what to bind after a pause. A runtime that takes none has them in its pod.
       if (options.envs) await handle.bindEnv(options.envs).catch(unlessUnsupported)
+      // From here on it lives until its time is over or `kill`; one that the caller never got ends with this scope.
+      owned.detach()
       return new Sandbox(id, handle, client, isOurs)
     })
   }
