@@ -155,6 +155,8 @@ export const claimLifecycleScenarios: readonly Scenario[] = [
       'claim',
       ({ metadata }) => metadata.annotations?.[stamp] !== undefined,
     )
+    // Upstream's controller reads from a cache: one that does not hold the stamp yet has it write another over the first.
+    await scene.rest()
     scene.fate('unready')
     await scene.reason(SandboxClaims, 'claim', 'DependenciesNotReady')
     scene.fate('ready')
