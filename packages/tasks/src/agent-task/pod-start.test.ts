@@ -169,7 +169,8 @@ describe('the pod of a claim that does not become ready', () => {
     expect(await findPodProblem(cluster({ 'corral/box': pod }), claim({ namespace: 'corral' }))).toMatchObject({
       reason: 'ErrImagePull',
     })
-    expect(await findPodProblem(cluster({ 'default/task-a': pod }), claim())).toMatchObject({ reason: 'ErrImagePull' })
+    const own = { ...pod, metadata: { name: 'task-a' } }
+    expect(await findPodProblem(cluster({ 'default/task-a': own }), claim())).toMatchObject({ reason: 'ErrImagePull' })
   })
 
   it('explains nothing while it is not there or cannot be read', async () => {
