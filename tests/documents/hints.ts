@@ -41,8 +41,9 @@ function textOf(node: ts.Node): string | undefined {
   return node.head.text + node.templateSpans.map((span) => placeholderOf(span.expression) + span.literal.text).join('')
 }
 
-/** `${directory.path}` reads as PATH, `${taskId}` as TASK_ID. */
+/** `${directory.path}` reads as PATH, `${taskId}` as TASK_ID, and the words that name a data directory as such words. */
 function placeholderOf(expression: ts.Expression): string {
+  if (ts.isCallExpression(expression) && expression.expression.getText() === 'dataDirWords') return ' --data-dir PATH'
   const name = ts.isIdentifier(expression)
     ? expression.text
     : ts.isPropertyAccessExpression(expression)
