@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { CpuOrder, type CpuOrderState, cpuOrderStep } from './cpu-order.js'
 
+const busy = [1000, 1000, 1000, 1000]
+
 /** What became of a pod with a request of a quarter of a processor that used so many milliseconds in each half second. */
 function after(...usedMs: number[]): boolean {
   let state: CpuOrderState = { isBehind: false, last: { usedMs: 0, atMs: 0 }, above: 0, below: 0 }
@@ -14,12 +16,13 @@ describe('a pod with a request of a quarter of a processor', () => {
     { when: 'it uses its request to the full', used: [125, 125, 125, 125], isBehind: false },
     { when: 'one command takes a processor for half a second', used: [10, 500, 10], isBehind: false },
     { when: 'commands take a processor every other half second', used: [500, 10, 500, 10, 500, 10], isBehind: false },
-    { when: 'it uses two processors for a second', used: [1000, 1000], isBehind: true },
-    { when: 'it pauses for two seconds after that', used: [1000, 1000, 0, 0, 0, 0], isBehind: true },
-    { when: 'it rests for three seconds after that', used: [1000, 1000, 0, 0, 0, 0, 0, 0], isBehind: false },
+    { when: 'a start takes a processor for a second and a half', used: [500, 500, 500, 10], isBehind: false },
+    { when: 'it uses two processors for two seconds', used: [...busy], isBehind: true },
+    { when: 'it pauses for two seconds after that', used: [...busy, 0, 0, 0, 0], isBehind: true },
+    { when: 'it rests for three seconds after that', used: [...busy, 0, 0, 0, 0, 0, 0], isBehind: false },
     {
       when: 'it gets less than its request while it is behind',
-      used: [1000, 1000, 60, 60, 60, 60, 60, 60],
+      used: [...busy, 60, 60, 60, 60, 60, 60],
       isBehind: false,
     },
   ])('$when: behind others is $isBehind', ({ used, isBehind }) => {
@@ -57,7 +60,7 @@ describe('CpuOrder', () => {
   it('puts a pod back to the front when its request changes, since an idle group takes no weight', () => {
     const { order, told, watch, halfSecond } = ordered()
     watch()
-    for (let each = 0; each < 2; each += 1) halfSecond(1000)
+    for (let each = 0; each < 4; each += 1) halfSecond(1000)
     watch()
     expect(told).toEqual([true, false])
     order.close()

@@ -22,8 +22,8 @@ export interface CpuOrderState {
   below: number
 }
 
-/** A command of a second at most, such as the start of an agent, is never put behind. */
-const looksAbove = 2
+/** Two seconds: the start of a daemon or an agent, which is above any small request, is not put behind. */
+const looksAbove = 4
 /** Long enough that a pod whose pauses are shorter stays behind; short enough that one that starves gets its request. */
 const looksBelow = 6
 
