@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CpuOrder, type CpuOrderState, cpuOrderStep } from './cpu-order.js'
 
-const busy = [1000, 1000, 1000, 1000]
+const busy = [1000, 1000]
 
 /** What became of a pod with a request of a quarter of a processor that used so many milliseconds in each half second. */
 function after(...usedMs: number[]): boolean {
@@ -16,8 +16,7 @@ describe('a pod with a request of a quarter of a processor', () => {
     { when: 'it uses its request to the full', used: [125, 125, 125, 125], isBehind: false },
     { when: 'one command takes a processor for half a second', used: [10, 500, 10], isBehind: false },
     { when: 'commands take a processor every other half second', used: [500, 10, 500, 10, 500, 10], isBehind: false },
-    { when: 'a start takes a processor for a second and a half', used: [500, 500, 500, 10], isBehind: false },
-    { when: 'it uses two processors for two seconds', used: [...busy], isBehind: true },
+    { when: 'it uses two processors for a second', used: [...busy], isBehind: true },
     { when: 'it pauses for two seconds after that', used: [...busy, 0, 0, 0, 0], isBehind: true },
     { when: 'it rests for three seconds after that', used: [...busy, 0, 0, 0, 0, 0, 0], isBehind: false },
     {
@@ -54,6 +53,17 @@ describe('CpuOrder', () => {
     order.forget('a')
     for (let each = 0; each < 4; each += 1) halfSecond(1000)
     expect(told).toEqual([true, false])
+    order.close()
+  })
+
+  it('leaves a pod that starts at the front for two seconds, one that has started for one', () => {
+    const { order, told, watch, halfSecond } = ordered()
+    watch()
+    for (let each = 0; each < 3; each += 1) halfSecond(1000)
+    halfSecond(0)
+    expect(told).toEqual([])
+    for (let each = 0; each < 2; each += 1) halfSecond(1000)
+    expect(told).toEqual([true])
     order.close()
   })
 

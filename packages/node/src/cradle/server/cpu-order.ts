@@ -22,8 +22,9 @@ export interface CpuOrderState {
   below: number
 }
 
-/** Two seconds: the start of a daemon or an agent, which is above any small request, is not put behind. */
-const looksAbove = 4
+const looksAbove = 2
+/** The start of a pod, of a daemon for example, is above any small request; so many looks of it do not count. */
+const looksOfStart = 2
 /** Long enough that a pod whose pauses are shorter stays behind; short enough that one that starves gets its request. */
 const looksBelow = 6
 
@@ -63,7 +64,7 @@ export class CpuOrder {
     const usedMs = pod.usedMs()
     if (usedMs === undefined) return
     const last = { usedMs, atMs: this.options.nowMs() }
-    this.#pods.set(pod.podUid, { pod, state: { isBehind: false, last, above: 0, below: 0 } })
+    this.#pods.set(pod.podUid, { pod, state: { isBehind: false, last, above: -looksOfStart, below: 0 } })
   }
 
   look(): void {
