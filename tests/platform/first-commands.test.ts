@@ -151,7 +151,7 @@ it('`up` on a port that is taken says by what', async () => {
   ])
 })
 
-it('completes commands and options in bash', () => {
+it('completes commands, options and their values in bash', () => {
   const script = spawnSync(process.execPath, [corralProgram, 'completion', 'bash'], { encoding: 'utf8' }).stdout
   const complete = (...words: string[]): string =>
     execFileSync('bash', [
@@ -165,6 +165,9 @@ it('completes commands and options in bash', () => {
   expect(complete('comp')).toBe('completion')
   expect(complete('task', 'ret')).toBe('retry')
   expect(complete('task', 'list', '--sta')).toBe('--status')
+  expect(complete('completion', '')).toMatch(/^bash zsh fish /)
+  expect(complete('up', '--isolation', 'b')).toBe('bubblewrap')
+  expect(complete('up', '--log-level', 'nothing')).toBe('')
 })
 
 if (isFullSize)

@@ -27,12 +27,13 @@ To have it in every shell:
     })
 }
 
-/** What may follow one command: its subcommands and its options. */
+/** What may follow one command: its subcommands, the values of its first argument where they are known, its options. */
 interface Completions {
   /** `task list`; empty for the program itself. */
   path: string
   commands: { name: string; summary: string }[]
-  options: { flags: string[]; takesValue: boolean; description: string }[]
+  values: readonly string[]
+  options: { flags: string[]; takesValue: boolean; choices: readonly string[]; description: string }[]
 }
 
 export function completionsOf(command: Command, path = ''): Completions[] {
@@ -43,10 +44,12 @@ export function completionsOf(command: Command, path = ''): Completions[] {
     .map((option) => ({
       flags: [option.long, option.short].filter((flag) => flag !== undefined),
       takesValue: option.required || option.optional,
+      choices: option.argChoices ?? [],
       description: option.description,
     }))
   const below = command.commands.flatMap((each) => completionsOf(each, `${path} ${each.name()}`.trim()))
-  return [{ path, commands, options }, ...below]
+  const values = command.registeredArguments[0]?.argChoices ?? []
+  return [{ path, commands, values, options }, ...below]
 }
 
 export function completionScript(shell: Shell, all: readonly Completions[]): string {
@@ -56,7 +59,11 @@ export function completionScript(shell: Shell, all: readonly Completions[]): str
 /** bash and zsh share the walk along the words that were typed. */
 function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string {
   const words = (entry: Completions): string =>
-    [...entry.commands.map(({ name }) => name), ...entry.options.flatMap(({ flags }) => flags)].join(' ')
+    [
+      ...entry.commands.map(({ name }) => name),
+      ...entry.values,
+      ...entry.options.flatMap(({ flags }) => flags),
+    ].join(' ')
   const paths = all.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`)
   const cases = all.map((entry) => `    "${entry.path}") candidates="${words(entry)}" ;;`).join('\n')
   const valued = [
@@ -64,6 +71,14 @@ function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string
       all.flatMap(({ options }) => options.filter(({ takesValue }) => takesValue)).flatMap(({ flags }) => flags),
     ),
   ]
+  const choices = all.flatMap(({ path, options }) =>
+    options
+      .filter((option) => option.choices.length > 0)
+      .map((option) => {
+        const patterns = option.flags.map((flag) => `"${path} ${flag}"`).join('|')
+        return `    ${patterns}) value=known candidates="${option.choices.join(' ')}" ;;`
+      }),
+  )
   // `path` and `words` are special in zsh.
   const walk = `  local at="" word candidates=""
   for word in "\${typed[@]}"; do
@@ -73,29 +88,33 @@ function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string
   done
   case "$at" in
 ${cases}
+  esac
+  local value=""
+  case "$previous" in
+    ${valued.join('|')}) value=any candidates="" ;;
+  esac
+  case "$at $previous" in
+${choices.join('\n')}
   esac`
   if (shell === 'bash')
     return `# bash completion of corral
 _corral() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   local typed=("\${COMP_WORDS[@]:1:COMP_CWORD-1}")
-  COMPREPLY=()
-  case "$previous" in
-    ${valued.join('|')}) COMPREPLY=($(compgen -f -- "$current")); return ;;
-  esac
 ${walk}
   COMPREPLY=($(compgen -W "$candidates" -- "$current"))
-  [ "\${#COMPREPLY[@]}" -gt 0 ] || COMPREPLY=($(compgen -f -- "$current"))
+  [ "\${#COMPREPLY[@]}" -gt 0 ] || [ "$value" = known ] || COMPREPLY=($(compgen -f -- "$current"))
 }
 complete -o filenames -F _corral corral
 `
   return `#compdef corral
 _corral() {
+  local previous="\${words[CURRENT-1]}"
   local -a typed
   typed=("\${(@)words[2,CURRENT-1]}")
 ${walk}
   compadd -- \${=candidates}
-  _files
+  [ "$value" = known ] || _files
 }
 if [ "$funcstack[1]" = _corral ]; then _corral "$@"; else compdef _corral corral; fi
 `
@@ -103,17 +122,18 @@ if [ "$funcstack[1]" = _corral ]; then _corral "$@"; else compdef _corral corral
 
 function fishScript(all: readonly Completions[]): string {
   const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
-  const lines = all.flatMap(({ path, commands, options }) => {
+  const lines = all.flatMap(({ path, commands, values, options }) => {
     const parts = path.split(' ').filter((part) => part !== '')
     const seen = parts.map((part) => `__fish_seen_subcommand_from ${part}`)
     const others = commands.map(({ name }) => name).join(' ')
     const here = [...seen, ...(others ? [`not __fish_seen_subcommand_from ${others}`] : [])].join('; and ')
     return [
       ...commands.map(({ name, summary }) => `complete -c corral -f -n ${quote(here)} -a ${name} -d ${quote(summary)}`),
-      ...options.map(({ flags, takesValue, description }) => {
+      ...values.map((value) => `complete -c corral -f -n ${quote(here)} -a ${value}`),
+      ...options.map(({ flags, takesValue, choices, description }) => {
         const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`))
         const when = seen.length > 0 ? ` -n ${quote(seen.join('; and '))}` : ''
-        return `complete -c corral${when} ${names.join(' ')}${takesValue ? ' -r' : ''} -d ${quote(description)}`
+        return `complete -c corral${when} ${names.join(' ')}${takesValue ? ' -r' : ''}${choices.length > 0 ? ` -f -a ${quote(choices.join(' '))}` : ''} -d ${quote(description)}`
       }),
     ]
   })
