@@ -201,7 +201,7 @@ describe.skipIf(!chromiumPath)('decisions in a browser', () => {
     await new TasksClient({ baseUrl: platform.url, token: platform.token }).settings.change({ max_tokens: 5000 })
     await page.getByLabel('Time of a task, in minutes').fill('9')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Somebody else changed the settings').waitFor()
+    await page.getByText('The settings were changed elsewhere').waitFor()
     await page.getByRole('button', { name: 'Show them as they are now' }).click()
     await waitUntil(
       'it shows the other change',

@@ -176,7 +176,7 @@ function SandboxTable(props: { sandboxes: readonly SandboxInfo[]; onShow: (shown
                   ) : sandbox.claim ? (
                     <code>{sandbox.claim}</code>
                   ) : (
-                    <span class="soft">{sandbox.pool ? `pool ${sandbox.pool}` : 'nobody'}</span>
+                    <span class="soft">{sandbox.pool ? `pool ${sandbox.pool}` : 'not claimed'}</span>
                   )}
                 </td>
                 <td>

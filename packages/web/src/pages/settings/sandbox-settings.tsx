@@ -76,7 +76,7 @@ export function SandboxSettings(): JSX.Element {
         </Button>
         {isConflict ? (
           <>
-            <span role="alert">Somebody else changed the settings.</span>
+            <span role="alert">The settings were changed elsewhere since you opened them.</span>
             <Button onClick={() => void load()}>Show them as they are now</Button>
           </>
         ) : (
