@@ -78,6 +78,35 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     await waitUntil('the reserve is back', () => existsSync(join(platform.dataDir, 'reserve')))
   })
 
+  it('of the whole platform, filled by files of the work tree: commits and small files are kept, the large one is named', async () => {
+    await startOn('.', '220m', '0711')
+    await waitUntil('the reserve is there', () => existsSync(join(platform.dataDir, 'reserve')))
+    const repo = await gitRepository(join(scratch.path, 'kept'), { 'gone.txt': 'gone\n', 'edited.txt': 'before\n' })
+    const command = [
+      'echo committed > committed.txt; git add -A; git commit -qm "The first half"',
+      'echo after > edited.txt; rm gone.txt; mkdir -p "a b"; echo loose > "a b/loose.txt"',
+      'head -c 400000000 /dev/urandom > big.bin; sleep 600',
+    ].join('\n')
+    const full = await platform.api.run({ repo: repo.path, task: 'Fill', agent: { name: 'command', command } })
+    expect(full, JSON.stringify(full)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' }, pushed: true })
+    expect(full.warnings).toMatchObject([{ code: 'NoRoomLeft', path: 'big.bin' }])
+    const branch = full.branch ?? ''
+    expect(await repo.git('log', '--format=%s', `main..${branch}`)).toMatch(/\nThe first half$/)
+    expect((await repo.git('ls-tree', '-r', '-z', '--name-only', branch)).split('\0').filter(Boolean).sort()).toEqual(
+      [
+        'a b/loose.txt',
+        'committed.txt',
+        'edited.txt',
+        ...(await repo.git('ls-tree', '--name-only', 'main')).split('\n'),
+      ]
+        .filter((name, index, all) => name !== 'gone.txt' && all.indexOf(name) === index)
+        .sort(),
+    )
+    expect(await repo.git('show', `${branch}:edited.txt`)).toBe('after')
+    await isRoomy()
+    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
   it('of the whole platform, met by a start after kill -9: it starts, ends who fills the disk, and goes on', async () => {
     await startOn('.', '220m', '0711')
     await waitUntil('the reserve is there', () => existsSync(join(platform.dataDir, 'reserve')))

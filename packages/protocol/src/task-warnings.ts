@@ -96,6 +96,10 @@ export const taskWarnings = {
     'A file is larger than a result may hold and is not part of it.',
     'It is in the artifact work-tree.tar; where there is none, in the sandbox, which is kept until the task is deleted.',
   ),
+  NoRoomLeft: row(
+    'The disk had no room for a file, and it is not part of the result.',
+    'Make room or give the task more disk and retry; where the sandbox was not evicted the file is still in it.',
+  ),
   LargeFile: row('The result contains a large file.', 'Check that it belongs into the repository.'),
   GeneratedFile: row(
     'The result adds what tools make: dependencies, build products or caches.',

@@ -20,6 +20,7 @@ nested_name() { # name, the directory it is in
 
 # Fills the index with the files below a directory. $1: the function that runs git there, $2: the directory.
 add_files() {
+  if ! fits "$1" "$2"; then add_within_room "$1" "$3"; return 0; fi
   broken_links "$2" "$3" > "$INDEX.broken"
   too_large "$1" "$3" > "$INDEX.large"
   add_but_broken "$1"
@@ -39,6 +40,44 @@ add_files() {
       grep -vxF -f "$INDEX.large" | sort -u | left_out "$3"
   fi
   plain_nested "$1" "$2" "$3"
+}
+# Whether what has changed below a directory finds room. Where the disk is full, or the sandbox has taken all it may, what does
+# not fit would take everything else with it: the contents are written twice before they are out.
+fits() {
+  if [ -z "$ROOM" ]; then return 0; fi
+  "$1" ls-files --others --modified --exclude-standard -z | (cd -- "$2" && xargs -0 stat -c '%F:%s %n' --) 2>/dev/null |
+    sed -n -e 's/^symbolic link:/0:/' -e 's/^regular [a-z ]*file:/0:/' -e 's/^0://p' | sort -n |
+    awk -v room="$ROOM" '{ used += $1 + 4096; print (used > room ? "no" : "yes") substr($0, length($1) + 1) }' > "$INDEX.sizes"
+  ! grep -q '^no ' "$INDEX.sizes"
+}
+# The smallest files come first.
+add_within_room() { # the function that runs git, the path of its directory from the top
+  "$1" ls-files --deleted -z | "$1" update-index -z --remove --stdin
+  sed -n 's/^yes //p' "$INDEX.sizes" | tr '\\n' '\\000' |
+    (export GIT_LITERAL_PATHSPECS=1 && "$1" add --ignore-errors --pathspec-from-file=- --pathspec-file-nul) > /dev/null 2>&1
+  sed -n 's/^no //p' "$INDEX.sizes" | no_room "$2"
+}
+no_room() { # the path of their directory from the top
+  number=0
+  while IFS= read -r path; do
+    number=$((number + 1))
+    if [ "$number" -gt 20 ]; then warn WarningsCut ""; break; fi
+    warn NoRoomLeft "$1$path"
+  done
+}
+# Bytes that new objects may take, empty where there is enough. EVICTED: the node waits for nothing but this.
+find_room() {
+  ROOM=
+  free=$(df -Pk -- "$WORK" 2>/dev/null | awk 'NR == 2 { print $4 }')
+  case "$free" in '' | *[!0-9]*) return 0 ;; esac
+  if [ -n "\${EVICTED:-}" ]; then
+    used=$(du -sk -- "$REPO" 2>/dev/null | awk '{ print $1 }')
+    ROOM=$(awk -v free="$free" -v used="\${used:-0}" 'BEGIN {
+      most = used / 16; if (most < 16384) most = 16384
+      room = free / 12; if (room > most) room = most
+      printf "%.0f", room * 1024
+    }')
+  elif [ "$free" -lt 262144 ]; then ROOM=$((free * 1024 / 6)); fi
 }
 add_but_broken() {
   if [ -s "$INDEX.broken" ] || [ -s "$INDEX.large" ]; then

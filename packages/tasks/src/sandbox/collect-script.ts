@@ -178,6 +178,10 @@ finish() {
     generated_files
     conflict_markers
     changed=yes
+    if [ -n "$ROOM" ]; then
+      size=$(ours rev-list --objects --disk-usage "$RESULT" --not "$BASE_COMMIT")
+      if [ "\${size:-0}" -gt $((ROOM * 2)) ]; then echo 'error: there is no room left for the commits' >&2; return 1; fi
+    fi
     ours update-ref "$RESULT_REF" "$RESULT"
     ours bundle create --quiet "$WORK/out.bundle" "$BASE_COMMIT..$RESULT_REF" || return 1
   fi
@@ -269,6 +273,7 @@ try() {
     esac
   fi
   find_large
+  find_room
   # From the second way on nothing of the agent's own configuration counts.
   if [ "$1" != 1 ]; then export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1; fi
   case "$1" in
@@ -337,7 +342,9 @@ reason() {
  *   3  only the files of the work tree compared with the base from BASE_BUNDLE
  *   4  the same without the attributes of the work tree: bytes as they are on disk
  * FAILURE: what git said in an earlier run that had no result. REJECTED: why a result of the first two ways was not accepted, empty where none was made; LEAVE_OUT: names of files whose
- * changes are left out then. MAX_FILE_BYTES: the largest file a result may hold; larger ones are left out. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
+ * changes are left out then. MAX_FILE_BYTES: the largest file a result may hold; larger ones are left out.
+ * EVICTED: set where the node ended the agent for what it took of the disk; then, and where the disk is nearly full, files that find no
+ * room are left out, the largest first. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
  * as it says, nothing is made and the answer is `unchanged=yes`; else WORK/state holds what it should say next.
  *
  * Out: `commit=<id>`, `changed=yes|no`, `kept=yes|no`, `lfs=<oid>` for contents of Git LFS it needs, then `warning=<code><TAB><path or detail>` lines. WORK/out.bundle
@@ -391,6 +398,7 @@ mark() {
   objects=$(git rev-parse --git-path objects) && objects=$(cd -- "$objects" && pwd) || return 1
   rm -rf -- "$SETUP"
   : > "$WORK/places"
+  ROOM=
   find_large
   begin "$objects" && list_links && index_of_theirs || return 1
   tree=$(theirs write-tree) || return 1

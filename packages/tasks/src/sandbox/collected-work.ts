@@ -36,6 +36,8 @@ export interface CollectRequest {
    * above `maxFileBytes`.
    */
   rejected?: { why: string; leaveOut: readonly string[]; maxFileBytes?: number }
+  /** The node ended the agent for what it took of the disk: there is little room for the result. */
+  isEvicted?: boolean
   /** The file that says how the work was when it was last taken out; see `collectScript`. */
   lastState?: string
 }
@@ -84,6 +86,7 @@ export function collectEnvironment(request: CollectRequest): Record<string, stri
     LFS_FILTER: request.lfsFilter ?? '',
     LAST_STATE: request.lastState ?? '',
     MAX_FILE_BYTES: String(request.rejected?.maxFileBytes ?? maxResultBytes),
+    EVICTED: request.isEvicted ? 'yes' : '',
     REJECTED: request.rejected?.why ?? '',
     FAILURE: request.failure ?? '',
     LEAVE_OUT: request.rejected?.leaveOut.join(' ') ?? '',
@@ -125,6 +128,7 @@ const pathWarnings = new Set([
   'SetupFileLeftOut',
   'LargeFile',
   'FileTooLarge',
+  'NoRoomLeft',
   'GeneratedFile',
   'SubmoduleChanged',
   'ConflictMarkers',

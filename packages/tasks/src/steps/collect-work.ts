@@ -1,5 +1,5 @@
 import type { DaemonClient } from '@corral/protocol'
-import { errorCode } from '@corral/resources'
+import { type AgentTaskStatus, errorCode, findCondition } from '@corral/resources'
 import { agentSummary } from '../commits/agent-summary.js'
 import { commitMessage } from '../commits/commit-message.js'
 import { identitiesOf } from '../commits/identity.js'
@@ -129,9 +129,16 @@ export async function collectRequest(
       coAuthor: adapter.commitsAs,
     }),
     ...identitiesOf(task),
+    isEvicted: isEvictedForDisk(task.status),
     ...(task.spec.repository.lfs ? { lfsFilter: scratchFiles.lfsFilter(place.scratch) } : {}),
     shallow: await repository.shallowCommits(task.spec.repository.url),
   }
+}
+
+/** Whether the agent was ended because it took too much of the disk; its sandbox is evicted once its work is out. */
+export function isEvictedForDisk(status: AgentTaskStatus | undefined): boolean {
+  const reason = findCondition(status?.conditions ?? [], 'AgentFinished')?.reason
+  return reason === 'DiskFull' || reason === 'DiskLimit'
 }
 
 interface WithinTime {

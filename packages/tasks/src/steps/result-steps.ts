@@ -6,7 +6,15 @@ import { TaskError } from '../task-error.js'
 import { branchOf } from '../task-state/branch-of.js'
 import { type AcceptedBundle, acceptBundle, baseCommitOf } from './accepted-bundle.js'
 import { removeCheckpoint } from './checkpoints.js'
-import { archiveName, archiveWork, bounded, collectFiles, collectName, collectWork } from './collect-work.js'
+import {
+  archiveName,
+  archiveWork,
+  bounded,
+  collectFiles,
+  collectName,
+  collectWork,
+  isEvictedForDisk,
+} from './collect-work.js'
 import { takeKeptBundle } from './kept-bundle.js'
 import { keptLfsObjects } from './lfs-step.js'
 import { checkpointInstead, salvageStep } from './salvage-step.js'
@@ -137,7 +145,10 @@ function withoutLeftOut(warnings: readonly TaskWarning[]): TaskWarning[] {
 function keptForSize({ task }: StepContext, warnings: readonly TaskWarning[]): Pick<AgentTaskStatus, 'sandbox'> {
   const { sandbox } = task.status ?? {}
   const isArchived = warnings.some(({ code }) => code === 'CommitsNotAccepted')
-  const isLeftOut = leftOutForSize(warnings).length > 0 || warnings.some(({ code }) => code === 'KeptRefsLeftOut')
+  const onlyThere: TaskWarning['code'][] = isEvictedForDisk(task.status)
+    ? ['KeptRefsLeftOut']
+    : ['KeptRefsLeftOut', 'NoRoomLeft']
+  const isLeftOut = leftOutForSize(warnings).length > 0 || warnings.some(({ code }) => onlyThere.includes(code))
   return sandbox && isLeftOut && !isArchived ? { sandbox: { ...sandbox, kept: true } } : {}
 }
 
