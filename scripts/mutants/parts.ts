@@ -23,7 +23,11 @@ export const partsOf: Readonly<Record<string, Parts>> = {
     ],
     sampled: ['src/repository', 'src/broker', 'src/steps/follow-output.ts', 'src/event-log/file-event-log.ts'],
     tests: ['src/*.test.ts', ...['agent-task', 'event-log', 'checks', 'held', 'plan-approval'].map(testsIn)],
-    sampledTests: ['broker', 'repository', 'steps', 'event-log'].map(testsIn),
+    sampledTests: [
+      ...['broker', 'repository', 'steps', 'event-log'].map(testsIn),
+      '../../tests/repositories/{sources,very-large,lfs-server}.test.ts',
+      '../../tests/attacks/{repository-config,repository-credentials,result-bundles}.test.ts',
+    ],
   },
   // Tests of the programs beside agents start processes, and those programs are texts that no mutant gets into.
   agents: { pure: ['src'], sampled: [], tests: ['src/**/!(*-client).test.ts'] },

@@ -146,6 +146,23 @@ describe('a local repository', () => {
     ).rejects.toMatchObject({ code: 'BranchExists' })
   })
 
+  it('replaces the branch of a task that this one repeats, and only where it stands at that commit', async () => {
+    const path = makeRepository('repeated')
+    const { taskDirectory, request } = await roundTrip(path, 'work', (repo) =>
+      writeFileSync(join(repo, 'b.txt'), 'second\n'),
+    )
+    const { commit } = await repository.accept(request)
+    git(path, 'checkout', '-q', '-b', 'work')
+    git(path, 'commit', '-q', '--allow-empty', '-m', 'of the first attempt')
+    const former = git(path, 'rev-parse', 'HEAD')
+    git(path, 'checkout', '-q', 'main')
+    const publish = (replaces: string[]): Promise<void> =>
+      repository.publish({ url: path, taskDirectory, commit, branch: 'work', replaces, signal })
+    await expect(publish([commit])).rejects.toMatchObject({ code: 'BranchExists' })
+    await publish([former])
+    expect(git(path, 'rev-parse', 'work')).toBe(commit)
+  })
+
   it('refuses a named branch with work of its own before anything runs, and takes one that is behind', async () => {
     const path = makeRepository('named')
     git(path, 'branch', 'behind')
