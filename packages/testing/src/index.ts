@@ -1,10 +1,9 @@
 export { type FakeIsolation, fakeIsolation } from './fake-isolation.js'
 export {
-  type ModelBlock,
-  type ModelRequest,
   type ScriptedModel,
   startScriptedModel,
 } from './models/scripted-model.js'
+export type { ModelBlock, ModelRequest } from './models/wire-api.js'
 export { bareRemote, type FileTree, type GitFixture, gitRepository } from './platform/git-fixtures.js'
 export { type GitServer, startGitServer } from './platform/git-server.js'
 export {

@@ -1,4 +1,4 @@
-import { eventText, openEvents, sendJson, type WireApi } from './scripted-model.js'
+import { eventText, openEvents, sendJson, type WireApi } from './wire-api.js'
 
 interface Body {
   tools?: unknown[]
