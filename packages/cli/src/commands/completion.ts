@@ -59,11 +59,9 @@ export function completionScript(shell: Shell, all: readonly Completions[]): str
 /** bash and zsh share the walk along the words that were typed. */
 function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string {
   const words = (entry: Completions): string =>
-    [
-      ...entry.commands.map(({ name }) => name),
-      ...entry.values,
-      ...entry.options.flatMap(({ flags }) => flags),
-    ].join(' ')
+    [...entry.commands.map(({ name }) => name), ...entry.values, ...entry.options.flatMap(({ flags }) => flags)].join(
+      ' ',
+    )
   const paths = all.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`)
   const cases = all.map((entry) => `    "${entry.path}") candidates="${words(entry)}" ;;`).join('\n')
   const valued = [
