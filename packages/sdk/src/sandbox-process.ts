@@ -111,7 +111,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
 
   /** Output of both streams as it comes; ends with the command, throws where its end cannot be learned. */
   async *[Symbol.asyncIterator](): AsyncIterator<OutputPiece> {
-    if (this.#isIterated) throw new SandboxError('Conflict', 'the output of a command can be iterated once')
+    if (this.#isIterated) throw new SandboxError('Invalid', 'the output of a command can be iterated once')
     this.#isIterated = true
     this.#pieces.want()
     this.#channels.stdout.drain()
