@@ -98,7 +98,7 @@ describe('corral mcp over standard input and output', () => {
     await call(client, 'delete_sandbox', at)
   })
 
-  it('a sandbox takes commands and files, text and bytes', async () => {
+  it('a sandbox takes commands and files, text and bytes, under the names its commands use', async () => {
     const { data } = await call(client, 'create_sandbox', { warmpool: 'default' })
     const at = { sandbox_claim_name: data.sandbox_claim_name }
     const failing = await call(client, 'execute_command', { ...at, command: 'echo out; echo err >&2; exit 3' })
@@ -121,6 +121,21 @@ describe('corral mcp over standard input and output', () => {
     expect(asText).toMatchObject({ isError: true, text: expect.stringContaining('is not UTF-8 text') })
     const listing = await call(client, 'list_files', { ...at, path: '/tmp/listed', max_entries: 1 })
     expect(listing.data).toMatchObject({ truncated: true, entries: [{ type: 'file' }] })
+
+    await call(client, 'execute_command', { ...at, command: 'echo by a command > made.txt; echo home > ~/kept.txt' })
+    for (const [path, content] of [
+      ['made.txt', 'by a command\n'],
+      ['./made.txt', 'by a command\n'],
+      ['~/kept.txt', 'home\n'],
+    ]) {
+      expect((await call(client, 'download_file', { ...at, path })).data, path).toMatchObject({ content })
+      expect((await call(client, 'file_exists', { ...at, path })).data, path).toEqual({ exists: true })
+    }
+    await call(client, 'upload_file', { ...at, path: 'sent.txt', content: 'by a tool' })
+    expect((await call(client, 'execute_command', { ...at, command: 'cat sent.txt' })).data.stdout).toBe('by a tool')
+    expect((await call(client, 'list_files', { ...at, path: '.' })).text).toContain('sent.txt')
+    const long = await call(client, 'execute_command', { ...at, command: 'yes | head -c 12000000; echo the end' })
+    expect(long.data.stdout).toMatch(/^y\n.*characters left out.*the end\n$/s)
 
     expect((await call(client, 'delete_sandbox', at)).isError).toBeUndefined()
     const gone = await call(client, 'execute_command', { ...at, command: 'true' })

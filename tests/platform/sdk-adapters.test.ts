@@ -160,6 +160,9 @@ describe('code written for E2B', () => {
     expect(() => again.getHost(80)).toThrow(SandboxError)
     expect(await again.kill()).toBe(true)
     expect([await again.kill(), await again.isRunning()]).toEqual([false, false])
+    // Not "Aborted": that it is gone is what code written for E2B catches.
+    for (const call of [() => again.commands.run('true'), () => again.files.read('/etc/hostname')])
+      await expect(call()).rejects.toMatchObject({ name: 'NotFoundError', code: 'SandboxDeleted' })
     expect(await Sandbox.kill(sandbox.sandboxId, { client })).toBe(false)
     await expect(Sandbox.connect(sandbox.sandboxId, { client })).rejects.toBeInstanceOf(NotFoundError)
   })

@@ -72,6 +72,9 @@ describe('AgentSandboxProvider', () => {
     await expect.poll(() => instance.captureTmuxPane('main')).toContain('43-second')
     expect(await instance.captureTmuxPane('main')).not.toContain('42-marker')
     await expect(instance.captureTmuxPane('main', 0)).rejects.toMatchObject({ code: 'Invalid' })
+    for (const name of [undefined, 5, '', 'a b', '../x'])
+      await expect(instance.createTmuxSession(name as string)).rejects.toMatchObject({ code: 'Invalid' })
+    expect(await instance.listTmuxSessions()).toEqual(['main'])
     expect((await instance.getMetrics()).memoryLimitMb).toBeGreaterThan(0)
 
     const idle = await provider().get('terminals')

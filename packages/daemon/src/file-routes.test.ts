@@ -77,6 +77,62 @@ describe('files', () => {
     expect(await readFile(at('file'), 'utf8')).toBe('old')
   })
 
+  it('lists a file whose name is no UTF-8, and what lies below such a directory', async () => {
+    const odd = Buffer.concat([Buffer.from(`${directory}/odd-`), Buffer.from([0xff])])
+    await mkdir(odd)
+    await writeFile(Buffer.concat([odd, Buffer.from('/below')]), 'x')
+    expect((await client.listDirectory(directory)).entries.map(({ name }) => name)).toContain('odd-\ufffd')
+    const paths: string[] = []
+    for await (const { path } of client.walk(directory)) paths.push(path)
+    expect(paths).toContain('odd-\ufffd/below')
+  })
+
+  it.each<{ what: string; path: unknown }>([
+    { what: 'a number', path: 5 },
+    { what: 'nothing', path: undefined },
+    { what: 'half of a surrogate pair', path: '/tmp/a\ud800' },
+  ])('refuses $what as a path instead of calling it an internal error', async ({ path }) => {
+    await expect(client.writeFile(path as string, 'x')).rejects.toMatchObject({
+      code: 'Invalid',
+      message: expect.stringContaining('is not an absolute path'),
+    })
+  })
+
+  it('refuses data whose pieces are numbers instead of waiting for ever', async () => {
+    async function* numbers() {
+      yield 5
+    }
+    const data = numbers() as unknown as AsyncIterable<Uint8Array>
+    await expect(client.writeFile(at('file'), data)).rejects.toThrow(/neither bytes nor text/)
+    expect(await client.statFile(at('file'))).toBeUndefined()
+  })
+
+  it('goes on telling of a watched file after another has taken its name', async () => {
+    await client.writeFile(at('watched'), '0')
+    const seen: string[] = []
+    for await (const change of client.watchFiles(at('watched'))) {
+      if (change.type === 'heartbeat') continue
+      seen.push(`${change.type} ${'path' in change ? change.path : ''}`)
+      if (seen.length === 1) await client.writeFile(at('other'), 'x')
+      if (seen.length <= 2) await client.writeFile(at('watched'), String(seen.length))
+      if (seen.length === 3) await client.deleteFile(at('watched'))
+      if (seen.length === 4) await client.writeFile(at('watched'), 'again')
+      if (seen.length === 5) break
+    }
+    expect(seen).toEqual(['ready ', 'created watched', 'created watched', 'deleted watched', 'created watched'])
+  })
+
+  it('ends the watch of a directory that is deleted, instead of being silent for ever', async () => {
+    await mkdir(at('gone/below'), { recursive: true })
+    const seen: string[] = []
+    for await (const change of client.watchFiles(at('gone'))) {
+      if (change.type === 'ready') await rm(at('gone'), { recursive: true })
+      else if ('path' in change) seen.push(`${change.type} ${change.path}`)
+    }
+    expect(seen.at(-1)).toBe('deleted ')
+    expect(seen.filter((line) => line === 'deleted ')).toHaveLength(1)
+  })
+
   it('lists, and deletes what it is told to delete and no more', async () => {
     await client.writeFile(at('d/x'), '1', { mkdirs: true })
     await mkdir(at('d/sub'))

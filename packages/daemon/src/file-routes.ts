@@ -72,14 +72,28 @@ export async function deleteFile(path: string, url: URL): Promise<Response> {
 
 async function listDirectory(path: string): Promise<DirectoryListing> {
   const entries: FileInfo[] = []
-  for await (const entry of await opendir(path)) {
+  for await (const { name, place } of entriesOf(path)) {
     if (entries.length >= daemonLimits.listingEntries) return { entries: sorted(entries), truncated: true }
     // An entry deleted meanwhile is no entry.
-    const info = await lstat(join(path, entry.name)).catch(() => undefined)
-    if (info) entries.push(fileInfo(entry.name, info))
+    const info = await lstat(place).catch(() => undefined)
+    if (info) entries.push(fileInfo(name, info))
   }
   return { entries: sorted(entries) }
 }
+
+/**
+ * Entries of a directory with the bytes of their path: a name that is no UTF-8 is shown with replacement characters, and is
+ * found only by its bytes.
+ */
+export async function* entriesOf(directory: string | Buffer): AsyncGenerator<{ name: string; place: Buffer }> {
+  // Node types the entries of a directory as text, whatever encoding they are asked for in.
+  const opened = (await opendir(directory as string, { encoding: 'buffer' as BufferEncoding })) as unknown
+  for await (const entry of opened as AsyncIterable<{ name: Buffer }>) {
+    yield { name: entry.name.toString(), place: Buffer.concat([Buffer.from(directory), slash, entry.name]) }
+  }
+}
+
+const slash = Buffer.from('/')
 
 function sorted(entries: FileInfo[]): FileInfo[] {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,8 +1,8 @@
 import { watch as watchEntry } from 'node:fs'
-import { lstat, opendir, stat } from 'node:fs/promises'
-import { join, matchesGlob, relative } from 'node:path'
+import { lstat, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, matchesGlob } from 'node:path'
 import { CorralError, daemonLimits, type FileChange, type TreeEntry } from '@corral/protocol'
-import { fileInfo } from './file-routes.js'
+import { entriesOf, fileInfo } from './file-routes.js'
 import { pullStream } from './pull-stream.js'
 import { type TreeWatch, watchTree } from './tree-watch.js'
 
@@ -19,29 +19,37 @@ export async function getTree(directory: string, url: URL): Promise<Response> {
 }
 
 async function* walk(root: string, glob: string | undefined): AsyncGenerator<TreeEntry> {
-  const pending = [root]
+  const pending: { at: string | Buffer; inside: string }[] = [{ at: root, inside: '' }]
   let count = 0
   for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
-    // A directory that went away or is not ours to read has no entries.
-    const opened = await opendir(directory).catch(() => undefined)
-    if (!opened) continue
-    for await (const entry of opened) {
-      const path = join(directory, entry.name)
-      const info = await lstat(path).catch(() => undefined)
+    for await (const { name, place } of readableEntries(directory.at)) {
+      const info = await lstat(place).catch(() => undefined)
       if (!info) continue
-      if (info.isDirectory()) pending.push(path)
-      const inside = relative(root, path)
+      const inside = join(directory.inside, name)
+      if (info.isDirectory()) pending.push({ at: place, inside })
       if (glob !== undefined && !matchesGlob(inside, glob)) continue
       count += 1
       if (count > daemonLimits.treeEntries) {
         throw new CorralError('OutputLimitExceeded', `"${root}" has more than ${daemonLimits.treeEntries} entries`)
       }
-      yield { ...fileInfo(entry.name, info), path: inside }
+      yield { ...fileInfo(name, info), path: inside }
     }
   }
 }
 
-/** Changes below a path as they are seen, after one `ready`; a heartbeat keeps a quiet line alive. */
+/** A directory that went away or is not ours to read has no entries. */
+async function* readableEntries(directory: string | Buffer): ReturnType<typeof entriesOf> {
+  try {
+    yield* entriesOf(directory)
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error
+  }
+}
+
+/**
+ * Changes below a path as they are seen, after one `ready`; a heartbeat keeps a quiet line alive. Ends when the directory that
+ * is watched is deleted: nothing that comes under its name later would be seen.
+ */
 export async function watchPath(path: string, signal: AbortSignal): Promise<Response> {
   const info = await stat(path)
   const queue: FileChange[] = [{ type: 'ready' }]
@@ -56,10 +64,15 @@ export async function watchPath(path: string, signal: AbortSignal): Promise<Resp
     failure = error instanceof Error ? error : new Error(String(error))
     wake()
   }
-  const onChange = (type: 'created' | 'modified' | 'deleted', inside: string): void => push({ type, path: inside })
+  let isOver = false
+  const onChange = (type: 'created' | 'modified' | 'deleted', inside: string): void => {
+    if (isOver) return
+    isOver = type === 'deleted' && inside === ''
+    push({ type, path: inside })
+  }
   const watcher = info.isDirectory()
     ? await watchTree(path, { onChange, onError, signal })
-    : watchFile(path, onChange, onError)
+    : watchFile(await realpath(path), basename(path), onChange, onError)
   async function* changes(): AsyncGenerator<FileChange> {
     while (!signal.aborted) {
       if (failure) throw failure
@@ -68,6 +81,7 @@ export async function watchPath(path: string, signal: AbortSignal): Promise<Resp
         yield next
         continue
       }
+      if (isOver) return
       let timer: NodeJS.Timeout | undefined
       const isQuiet = await new Promise<boolean>((resolve) => {
         wake = () => resolve(false)
@@ -84,18 +98,23 @@ export async function watchPath(path: string, signal: AbortSignal): Promise<Resp
   })
 }
 
+/**
+ * Watches the directory of a file: a watch on the file itself sees nothing more once another file takes its name, which is how
+ * editors and `putFile` write.
+ */
 function watchFile(
   path: string,
+  name: string,
   onChange: (type: 'created' | 'modified' | 'deleted', inside: string) => void,
   onError: (error: unknown) => void,
 ): TreeWatch {
-  const watcher = watchEntry(path, (event, name) => {
-    const inside = name ?? ''
-    if (event === 'change') return onChange('modified', inside)
+  const watcher = watchEntry(dirname(path), { persistent: false }, (event, changed) => {
+    if (changed !== basename(path)) return
+    if (event === 'change') return onChange('modified', name)
     // "rename" stands for both: whether it is there tells which.
     lstat(path).then(
-      () => onChange('created', inside),
-      () => onChange('deleted', inside),
+      () => onChange('created', name),
+      () => onChange('deleted', name),
     )
   })
   watcher.on('error', onError)

@@ -1,15 +1,22 @@
 import type { FileEntry, OwnedSandbox } from '@corral/agent-sandbox-sdk'
+import { sandboxTools } from '@corral/agent-sandbox-sdk/ai'
 import { CorralError } from '@corral/protocol'
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import * as z from 'zod'
+import { absolutePath } from './sandbox-paths.js'
 import type { McpSession } from './session.js'
 import { toolInput } from './tool-input.js'
 import { type Cancellable, toolResult } from './tool-result.js'
 
 const sandboxName = z.string().min(1).describe('the name that create_sandbox answered')
 const timeout = z.int().min(1).max(600).default(60).describe('seconds until the call is given up')
-const path = z.string().min(1).describe('absolute, or relative to the working directory of the sandbox')
+const path = z
+  .string()
+  .min(1)
+  .describe('absolute, or as a command would find it: relative to the working directory, or with ~/')
 const maxFileBytes = 8 * 1024 * 1024
+/** More than a model can read; longer output loses its middle. */
+const maxOutputCharacters = 1_000_000
 
 /** The tools of upstream's MCP server, with its names and answers. */
 export function addSandboxTools(server: McpServer, session: McpSession): void {
@@ -96,15 +103,16 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     {
       title: 'Run a command',
       description:
-        'Runs a shell command in the sandbox and answers its output. A command that fails is an answer, not an error.',
+        'Runs a shell command in the sandbox and answers its output, without the middle where it is very long. A command that fails is an answer, not an error.',
       inputSchema: toolInput({ sandbox_claim_name: sandboxName, command: z.string().min(1), timeout }),
       outputSchema: z.object({ exit_code: z.number(), stdout: z.string(), stderr: z.string() }),
     },
     (input, { mcpReq }) =>
       toolResult(async () => {
         const sandbox = session.find(input.sandbox_claim_name)
-        const limits = { timeoutMs: input.timeout * 1000, signal: mcpReq.signal }
-        const { exitCode, stdout, stderr } = await sandbox.shell(input.command, limits)
+        const limits = { timeoutMs: input.timeout * 1000, maxCharacters: maxOutputCharacters }
+        const { runCommand } = sandboxTools(sandbox, limits)
+        const { exitCode, stdout, stderr } = await runCommand.execute(input, { abortSignal: mcpReq.signal })
         return { exit_code: exitCode, stdout, stderr }
       }),
   )
@@ -125,7 +133,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     (input, context) =>
       use(input, context, async (sandbox, signal) => {
         const bytes = input.binary ? fromBase64(input.content) : Buffer.from(input.content, 'utf8')
-        await sandbox.files.write(input.path, bytes, { signal })
+        await sandbox.files.write(await absolutePath(sandbox, input.path, signal), bytes, { signal })
         return { bytes_written: bytes.length }
       }),
   )
@@ -140,7 +148,8 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
     },
     (input, context) =>
       use(input, context, async (sandbox, signal) => {
-        const bytes = await sandbox.files.read(input.path, { signal, maxBytes: maxFileBytes })
+        const at = await absolutePath(sandbox, input.path, signal)
+        const bytes = await sandbox.files.read(at, { signal, maxBytes: maxFileBytes })
         const content = input.binary ? Buffer.from(bytes).toString('base64') : asText(bytes, input.path)
         return { content, bytes_read: bytes.length }
       }),
@@ -162,7 +171,7 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       use(input, context, async (sandbox, signal) => {
         const entries = []
         let total = 0
-        for await (const entry of sandbox.files.list(input.path, { signal })) {
+        for await (const entry of sandbox.files.list(await absolutePath(sandbox, input.path, signal), { signal })) {
           total += 1
           if (entries.length < input.max_entries) entries.push(listed(entry))
         }
@@ -179,7 +188,10 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
       annotations: { readOnlyHint: true },
     },
     (input, context) =>
-      use(input, context, async (sandbox, signal) => ({ exists: await sandbox.files.exists(input.path, { signal }) })),
+      use(input, context, async (sandbox, signal) => {
+        const at = await absolutePath(sandbox, input.path, signal)
+        return { exists: await sandbox.files.exists(at, { signal }) }
+      }),
   )
 }
 

@@ -333,8 +333,9 @@ export class DaemonClient {
   }
 }
 
+/** Callers in JavaScript hand in anything; half of a surrogate pair has no bytes that a file name could have. */
 function absolute(path: string): string {
-  if (!path.startsWith('/') || path.includes('\0'))
+  if (typeof path !== 'string' || !path.startsWith('/') || path.includes('\0') || /\p{Surrogate}/u.test(path))
     throw new CorralError('Invalid', `"${path}" is not an absolute path`)
   return path
 }

@@ -29,9 +29,15 @@ export class DaemonRequests {
 
   /** Sends bytes; the answer is read and left. */
   async send(method: string, path: string, data: BytesIn, options: DaemonCallOptions): Promise<void> {
-    const body = typeof data === 'string' || data instanceof Uint8Array ? data : streamOf(data)
+    let refusal: CorralError | undefined
+    const onRefused = (reason: CorralError): void => {
+      refusal = reason
+    }
+    const body = typeof data === 'string' || data instanceof Uint8Array ? data : streamOf(data, onRefused)
     const init = { body, duplex: 'half', headers: { 'content-type': 'application/octet-stream' } } as const
-    const response = await this.open(method, path, options, init)
+    const response = await this.open(method, path, options, init).catch((error: unknown) => {
+      throw refusal ?? error
+    })
     await boundedText(response, 64 * 1024)
   }
 
@@ -114,13 +120,28 @@ export async function* bodyChunks(response: Response): AsyncIterable<Uint8Array>
   }
 }
 
-function streamOf(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+function describe(value: unknown): string {
+  return value === null || value === undefined ? String(value) : `of type ${typeof value}`
+}
+
+/** `onRefused` is told of a chunk that is no data: the way there reports it only as a broken connection. */
+function streamOf(
+  chunks: AsyncIterable<Uint8Array>,
+  onRefused: (reason: CorralError) => void,
+): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const next = await iterator.next()
-      if (next.done) controller.close()
-      else controller.enqueue(next.value)
+      if (next.done) return controller.close()
+      const chunk: unknown = next.value
+      if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+        const refusal = new CorralError('Invalid', `a piece of the data is ${describe(chunk)}, neither bytes nor text`)
+        onRefused(refusal)
+        await iterator.return?.()
+        throw refusal
+      }
+      controller.enqueue(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk)
     },
     async cancel() {
       await iterator.return?.()

@@ -17,6 +17,7 @@ import {
   SandboxWarmPools,
   type Stored,
 } from '@corral/resources'
+import { waitForSandbox } from './claimed-sandbox.js'
 import { readyVerdict } from './ready-verdict.js'
 import type { ClusterScope, InNamespace } from './resource-collection.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
@@ -70,6 +71,8 @@ const answerWithinMs = 5_000
 
 /** Makes the handle that owns a sandbox. */
 interface SandboxOwners {
+  /** Whether the way to a sandbox leads over an address in its status, as without saying it may. */
+  readonly usesAddresses?: boolean
   owned(
     sandbox: Stored<Sandbox>,
     claimName: string | undefined,
@@ -149,10 +152,14 @@ async function createOnce(
       const sandbox = await waitFor(kube, Sandboxes, ref, judge, { ...request, known: created as Stored<Sandbox> })
       return sandboxes.owned(sandbox, undefined, remove)
     }
-    const name = await waitForClaim(kube, ref, request, created as Stored<SandboxClaim>)
-    const call = request.signal ? { signal: request.signal } : {}
-    const sandbox = await kube.get(Sandboxes, { name, namespace: ref.namespace }, call)
-    return sandboxes.owned(sandbox, ref.name, remove)
+    const claimed = await waitForSandbox(
+      kube,
+      ref,
+      request,
+      created as Stored<SandboxClaim>,
+      sandboxes.usesAddresses ?? true,
+    )
+    return sandboxes.owned(claimed, ref.name, remove)
   } catch (error) {
     await remove(AbortSignal.timeout(10_000)).catch(() => {})
     throw error
@@ -295,30 +302,6 @@ async function poolFor(
     if (!isAlreadyExists(error)) throw error
   }
   return template
-}
-
-/** The sandbox of a claim, once it is ready. */
-export async function waitForClaim(
-  kube: KubeClient,
-  ref: { name: string; namespace: string },
-  options: WaitOptions,
-  known?: Stored<SandboxClaim>,
-): Promise<string> {
-  const judge = readyVerdict('SandboxClaim', ref.name)
-  const claim: Stored<SandboxClaim> = await waitFor(
-    kube,
-    SandboxClaims,
-    ref,
-    (object) => {
-      const verdict = judge(object)
-      if (!verdict.done || object.status?.sandbox?.name) return verdict
-      return { done: false, why: 'the claim names no sandbox yet' }
-    },
-    { ...options, known },
-  )
-  const name = claim.status?.sandbox?.name
-  if (!name) throw new SandboxError('ProtocolViolation', `claim "${ref.name}" is ready without a sandbox`)
-  return name
 }
 
 async function untilGone(

@@ -60,18 +60,37 @@ it.each<{ verb: string; call: () => Promise<unknown> }>([
   expect(cluster.requests).toEqual([])
 })
 
-it.each<{ what: string; argv: unknown; timeoutMs?: number; says: RegExp }>([
+it.each<{ what: string; argv: unknown; options?: object; says: RegExp }>([
   { what: 'a script', argv: 'echo hi', says: /array of arguments: a script for a shell goes to shell\(\)/ },
   { what: 'nothing', argv: undefined, says: /array of arguments$/ },
   { what: 'no arguments', argv: [], says: /at least one argument/ },
   { what: 'a program without a name', argv: [''], says: /has no name/ },
   { what: 'a number', argv: ['echo', 5], says: /are strings/ },
-  { what: 'a time limit that is no number', argv: ['true'], timeoutMs: Number.NaN, says: /time limit of NaN/ },
-])('a command of $what is refused before it is sent', async ({ argv, timeoutMs, says }) => {
+  {
+    what: 'a time limit that is no number',
+    argv: ['true'],
+    options: { timeoutMs: Number.NaN },
+    says: /time limit of NaN/,
+  },
+  {
+    what: 'an output limit that is no number',
+    argv: ['true'],
+    options: { maxOutputBytes: Number.NaN },
+    says: /limit of NaN bytes/,
+  },
+  { what: 'an output limit below zero', argv: ['true'], options: { maxOutputBytes: -1 }, says: /limit of -1 bytes/ },
+  { what: 'a number as standard input', argv: ['cat'], options: { stdin: 5 }, says: /stdin is text, bytes, or true/ },
+  {
+    what: 'a list as standard input',
+    argv: ['cat'],
+    options: { stdin: [1, 2] },
+    says: /stdin is text, bytes, or true/,
+  },
+])('a command of $what is refused before it is sent', async ({ argv, options, says }) => {
   await client.sandboxes.objects.create({ metadata: { name: 'one' }, spec: { podTemplate } } as Sandbox)
   const sandbox = await client.sandboxes.get('one')
   cluster.requests.length = 0
-  expect(() => sandbox.exec(argv as string[], { timeoutMs })).toThrow(says)
+  expect(() => sandbox.exec(argv as string[], options)).toThrow(says)
   expect(cluster.requests).toEqual([])
 })
 

@@ -7,8 +7,9 @@ import {
   type Stored,
   type WatchEvent,
 } from '@corral/resources'
+import { waitForClaim } from './claimed-sandbox.js'
 import { openTransport } from './connection/connection-options.js'
-import { type CreateSandboxRequest, createSandbox, waitForClaim } from './create-sandbox.js'
+import { type CreateSandboxRequest, createSandbox } from './create-sandbox.js'
 import type { ExitCleanup } from './exit-cleanup.js'
 import { readyVerdict } from './ready-verdict.js'
 import { type ClusterScope, type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
@@ -53,8 +54,10 @@ export class SandboxCollection {
     if (!request) throw new SandboxError('Invalid', 'a sandbox needs a pool, a template or a podTemplate')
     await this.#kube()
     const attributes = { 'sandbox.pool': request.pool ?? '', 'sandbox.template': request.template ?? '' }
+    const usesAddresses = !['auto', 'port-forward', 'pod-exec'].includes(this.#options.link.connection.type)
+    const owned: SandboxCollection['owned'] = (...made) => this.owned(...made)
     return telemetry.span('sandbox.create', attributes, () =>
-      createSandbox(this, this.#scope, request, () => telemetry.headers()),
+      createSandbox({ owned, usesAddresses }, this.#scope, request, () => telemetry.headers()),
     )
   }
 
@@ -105,7 +108,7 @@ export class SandboxCollection {
     if (request.pool !== undefined && pool !== request.pool) {
       throw new SandboxError('Conflict', `claim "${name}" is on pool "${pool}", not on "${request.pool}"`)
     }
-    const sandbox = await waitForClaim(kube, ref, request, claim)
+    const { name: sandbox } = await waitForClaim(kube, ref, request, claim)
     const object = await this.objects.get(sandbox, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
     return this.borrowed(object, name)
   }

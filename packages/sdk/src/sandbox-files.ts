@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { BytesIn, FileChange, FileInfo } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
+import { byteLimit } from './byte-limit.js'
 import type { FileCall, FileEntry, RuntimeFiles } from './runtime/sandbox-runtime.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
 import type { SandboxLink } from './sandbox-link.js'
@@ -24,6 +25,7 @@ export class SandboxFiles {
 
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
     const { maxBytes = 16 * 1024 * 1024 } = options
+    byteLimit(maxBytes)
     const chunks: Uint8Array[] = []
     let bytes = 0
     for await (const chunk of this.readStream(path, options)) {
@@ -85,7 +87,7 @@ export class SandboxFiles {
     return this.#call(options, (files) => files.remove(path, options))
   }
 
-  /** Changes below a path, the first one after the watch stands. Ends through `signal` or `break`. */
+  /** Changes below a path, the first one after the watch stands. Ends through `signal` or `break`, and after a watched directory itself was deleted. */
   async *watch(path: string, options: FileCall = {}): AsyncIterable<FileChange> {
     for await (const change of this.#stream(options, (files) => files.watch(path, options))) {
       if (change.type !== 'heartbeat') yield change

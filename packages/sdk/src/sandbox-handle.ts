@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { KubeClient, ObjectRef } from '@corral/kube'
 import type { TerminalSize } from '@corral/protocol'
 import { type Event, Events, type Sandbox, SandboxClaims, Sandboxes, type Stored } from '@corral/resources'
+import { byteLimit } from './byte-limit.js'
 import type { InNamespace, ResourceCollection } from './resource-collection.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
 import type { SandboxConnection } from './sandbox-connection.js'
@@ -63,6 +64,9 @@ export interface HandleParts {
   readonly telemetry: Telemetry
 }
 
+/** Ends a handle whose sandbox this program has deleted by another way: its calls then say that it is gone. */
+export let closeDeleted: (handle: SandboxHandle) => void
+
 /** A sandbox that this handle does not own: its names and a connection. Closing the handle leaves the sandbox running. */
 export class SandboxHandle {
   readonly name: string
@@ -75,6 +79,10 @@ export class SandboxHandle {
   readonly git: SandboxGit
   readonly #parts: HandleParts
   #bound: Readonly<Record<string, string>> | undefined
+
+  static {
+    closeDeleted = (handle) => handle.#parts.link.close('deleted')
+  }
 
   constructor(parts: HandleParts, ref: { name: string; namespace: string; claimName?: string | undefined }) {
     this.name = ref.name
@@ -104,6 +112,8 @@ export class SandboxHandle {
   exec(argv: readonly string[], options: ExecCommandOptions = {}): SandboxProcess {
     checkArgv(argv)
     timeLimit(options.timeoutMs)
+    byteLimit(options.maxOutputBytes)
+    checkStdin(options.stdin)
     const { cwd, env, user, stdin, pty } = options
     const input =
       stdin === true ? 'open' : typeof stdin === 'string' ? new TextEncoder().encode(stdin) : stdin || undefined
@@ -116,8 +126,13 @@ export class SandboxHandle {
       () =>
         this.#parts.telemetry.span('sandbox.exec', attributes, async () => {
           const sent = isLarge ? { ...spec, stdin: 'open' as const } : spec
-          if (!options.background) return (await this.#parts.link.runtime(options.signal)).start(sent)
+          if (!options.background) {
+            const runtime = await this.#parts.link.runtime(options.signal)
+            options.signal?.throwIfAborted()
+            return runtime.start(sent)
+          }
           const runtime = await this.#parts.link.corral('a background process', options.signal)
+          options.signal?.throwIfAborted()
           const id = `background-${randomUUID()}`
           await runtime.startDurable(id, sent)
           return runtime.attach(id, 0)
@@ -304,6 +319,12 @@ function checkArgv(argv: readonly string[]): void {
   if (argv.some((argument) => typeof argument !== 'string'))
     throw new SandboxError('Invalid', 'the arguments of a command are strings')
   if (argv[0] === '') throw new SandboxError('Invalid', 'the program of a command has no name')
+}
+
+function checkStdin(stdin: unknown): void {
+  const isInput = stdin === undefined || stdin === null || ['boolean', 'string'].includes(typeof stdin)
+  if (!isInput && !(stdin instanceof Uint8Array))
+    throw new SandboxError('Invalid', 'stdin is text, bytes, or true for one that is written to later')
 }
 
 function claimOf(sandbox: Stored<Sandbox>): string | undefined {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ProcessEvent, RuntimeProcess } from './runtime/sandbox-runtime.js'
+import { SandboxError } from './sandbox-error.js'
 import { SandboxProcess } from './sandbox-process.js'
 
 const piece = new Uint8Array(64 * 1024)
@@ -91,4 +92,49 @@ it('a command is caught and followed like a promise, as callers that chain write
   })
   expect(isOver).toBe(true)
   expect(result.exitCode).toBe(0)
+})
+
+describe('a command whose sandbox cannot be reached when its time is over', () => {
+  /** Runs for ever, until a kill gets through, which the first `failures` do not. */
+  function unreachable(failures: number) {
+    let end = () => {}
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    let kills = 0
+    async function* events(): AsyncGenerator<ProcessEvent> {
+      await ended
+      yield { type: 'exit', exitCode: 137 }
+    }
+    const kill = async () => {
+      kills += 1
+      if (kills <= failures) throw new SandboxError('ConnectionLost', 'connect ECONNREFUSED')
+      end()
+    }
+    const unused = async () => {}
+    const running: RuntimeProcess = { id: 'one', events: events(), write: unused, end: unused, kill, resize: unused }
+    return { running, ended }
+  }
+
+  it('was waited for without end', async () => {
+    const { running } = unreachable(Number.POSITIVE_INFINITY)
+    await expect(new SandboxProcess(['sleep'], Promise.resolve(running), { timeoutMs: 5 })).rejects.toMatchObject({
+      code: 'Timeout',
+      message: expect.stringContaining('the sandbox does not answer, so the command may still run'),
+    })
+  })
+
+  it('is killed as soon as it can be reached again', async () => {
+    const { running, ended } = unreachable(2)
+    await expect(new SandboxProcess(['sleep'], Promise.resolve(running), { timeoutMs: 5 })).rejects.toMatchObject({
+      code: 'Timeout',
+    })
+    await ended
+  })
+
+  it('is given up also where it could not be started in that time', async () => {
+    await expect(new SandboxProcess(['sleep'], new Promise(() => {}), { timeoutMs: 5 })).rejects.toMatchObject({
+      code: 'Timeout',
+    })
+  })
 })

@@ -28,6 +28,10 @@ export interface ProcessLimits {
 }
 
 const defaultMaxOutputBytes = 10 * 1024 * 1024
+/** How long a caller waits for the end of a command that was told to end: a sandbox that cannot be reached may never tell. */
+const endWithinMs = 1_000
+/** A kill that does not get through is sent again, with pauses of up to five seconds. */
+const killAttempts = 12
 
 /**
  * A command in a sandbox. Await it for its result, iterate it for its output, or read `stdout` and `stderr` apart. An exit
@@ -47,6 +51,8 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
   #isIterated = false
   readonly #argv: readonly string[]
   #failure: SandboxError | undefined
+  #giveUp: (failure: SandboxError) => void = () => {}
+  #giveUpTimer: NodeJS.Timeout | undefined
   #result: Promise<ProcessResult> | undefined
   #offset = 0
 
@@ -111,7 +117,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
 
   /** Output of both streams as it comes; ends with the command, throws where its end cannot be learned. */
   async *[Symbol.asyncIterator](): AsyncIterator<OutputPiece> {
-    if (this.#isIterated) throw new SandboxError('Conflict', 'the output of a command can be iterated once')
+    if (this.#isIterated) throw new SandboxError('Invalid', 'the output of a command can be iterated once')
     this.#isIterated = true
     this.#pieces.want()
     this.#channels.stdout.drain()
@@ -158,29 +164,26 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
 
   async #run(): Promise<{ exitCode: number; signal?: number | undefined }> {
     const { signal } = this.#limits
-    const stop = (failure: SandboxError) => this.#stop(failure)
-    const onAbort = () => stop(new SandboxError('Aborted', 'the call was aborted and the command killed'))
-    const timer =
-      this.#limitMs === undefined
-        ? undefined
-        : setTimeout(() => {
-            stop(
-              new SandboxError('Timeout', `the command did not end within ${this.#limitMs! / 1000} s and was killed`),
-            )
-          }, this.#limitMs)
+    const onAbort = () => this.#stop('Aborted', 'the call was aborted')
+    const onTime = () => this.#stop('Timeout', `the command did not end within ${(this.#limitMs ?? 0) / 1000} s`)
+    const timer = this.#limitMs === undefined ? undefined : setTimeout(onTime, this.#limitMs)
+    const givenUp = new Promise<never>((_, reject) => {
+      this.#giveUp = reject
+    })
     signal?.addEventListener('abort', onAbort, { once: true })
     if (signal?.aborted) onAbort()
     try {
-      const exit = await this.#pump(await this.#started)
+      const exit = await Promise.race([this.#started.then((process) => this.#pump(process)), givenUp])
       if (this.#failure) throw this.#failure
       this.#finish()
       return exit
     } catch (error) {
-      const failure = this.#failure ?? toSandboxError(error, signal)
+      const failure = error instanceof Unreached ? error : (this.#failure ?? toSandboxError(error, signal))
       this.#finish(failure)
       throw failure
     } finally {
       clearTimeout(timer)
+      clearTimeout(this.#giveUpTimer)
       signal?.removeEventListener('abort', onAbort)
     }
   }
@@ -235,12 +238,16 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
   }
 
   /** Ends the command for a reason of ours; the reason is what callers see. */
-  #stop(failure: SandboxError): void {
+  #stop(code: 'Aborted' | 'Timeout' | 'OutputLimitExceeded', reason: string): void {
     if (this.#failure) return
+    const failure = new SandboxError(code, `${reason}: the command was killed`)
     this.#failure = failure
     this.#finish(failure)
+    this.#giveUpTimer = setTimeout(() => {
+      this.#giveUp(new Unreached(code, `${reason}; the sandbox does not answer, so the command may still run`))
+    }, endWithinMs)
     // Waits for the start where it is still on its way: a command that starts after all must not stay.
-    this.#started.then((process) => process.kill('SIGKILL')).catch(() => {})
+    this.#started.then(killForSure).catch(() => {})
   }
 
   #finish(failure?: SandboxError): void {
@@ -260,7 +267,7 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
         for await (const chunk of channel) {
           bytes += chunk.length
           if (bytes > maxOutputBytes) {
-            this.#stop(new SandboxError('OutputLimitExceeded', `the command wrote more than ${maxOutputBytes} bytes`))
+            this.#stop('OutputLimitExceeded', `the command wrote more than ${maxOutputBytes} bytes`)
             break
           }
           chunks.push(chunk)
@@ -272,5 +279,20 @@ export class SandboxProcess implements PromiseLike<ProcessResult>, AsyncIterable
     const exit = await this.#ended
     const [stdout = '', stderr = ''] = await texts
     return { ...exit, stdout, stderr }
+  }
+}
+
+/** The command was told to end, and nothing tells whether it has. */
+class Unreached extends SandboxError {}
+
+/** Kills a command; again where the connection broke, so that it ends once the sandbox can be reached. */
+async function killForSure(process: RuntimeProcess): Promise<void> {
+  for (let attempt = 0; attempt < killAttempts; attempt += 1) {
+    try {
+      return await process.kill('SIGKILL')
+    } catch (error) {
+      if (toSandboxError(error).code !== 'ConnectionLost') return
+      await new Promise((resolve) => setTimeout(resolve, Math.min(5_000, 100 * 2 ** attempt)).unref())
+    }
   }
 }

@@ -35,3 +35,45 @@ it('an upload sends each piece of its body as one message of the tunnel', async 
   expect(messages.length).toBeLessThanOrEqual(pieces + 2)
   lines.close()
 })
+
+it('a body of chunks that are no bytes waited for its answer for ever', async () => {
+  const answer = new ByteQueue()
+  const tunnel: ByteStream = {
+    [Symbol.asyncIterator]: () => answer[Symbol.asyncIterator](),
+    write: async () => {},
+    end: () => answer.end(),
+    destroy: () => answer.end(),
+  }
+  const lines = streamFetch(async () => tunnel)
+  const body = new ReadableStream({ start: (controller) => controller.enqueue(5) })
+
+  await expect(lines.fetch('http://sandbox/upload', { method: 'POST', body })).rejects.toThrow('neither bytes nor text')
+  lines.close()
+})
+
+it('a large stdin that the command did not read ended the program with an unhandled error', async () => {
+  const answer = new ByteQueue()
+  let failWrite: (error: Error) => void = () => {}
+  const tunnel: ByteStream = {
+    [Symbol.asyncIterator]: () => answer[Symbol.asyncIterator](),
+    write(chunk) {
+      if (Buffer.from(chunk).toString('latin1').startsWith('POST'))
+        answer.push(Buffer.from('HTTP/1.1 409 Conflict\r\ncontent-length: 6\r\n\r\nclosed'))
+      return new Promise((_, reject) => {
+        failWrite = reject
+      })
+    },
+    end: () => answer.end(),
+    destroy: () => answer.end(),
+  }
+  const lines = streamFetch(async () => tunnel)
+
+  const response = await lines.fetch('http://sandbox/v1/stdin', { method: 'POST', body: new Uint8Array(1024 * 1024) })
+  expect(await response.text()).toBe('closed')
+  failWrite(new Error('the stream is closed'))
+  answer.end()
+  await new Promise((resolve) => setImmediate(resolve)) // an error without a listener would be thrown here
+
+  expect(response.status).toBe(409)
+  lines.close()
+})

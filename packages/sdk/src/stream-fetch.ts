@@ -47,7 +47,13 @@ class DialingAgent extends Agent {
     this.#dial(slow.signal)
       .finally(() => clearTimeout(timer))
       .then(
-        (stream) => onCreated?.(null, new ByteStreamSocket(stream)),
+        (stream) => {
+          const socket = new ByteStreamSocket(stream)
+          // An answer may come before the body is through. Node then stops listening to the connection, and a write that
+          // fails after it would end the program.
+          socket.on('error', () => {})
+          onCreated?.(null, socket)
+        },
         // With an error the second argument is not looked at.
         (error: Error) => onCreated?.(error, undefined as unknown as ByteStreamSocket),
       )
@@ -130,7 +136,13 @@ async function* watched(
   onFailure: (failure: unknown) => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   try {
-    yield* body as unknown as AsyncIterable<Uint8Array> // Node's stream is one; the web's type does not say so
+    // Node's stream is iterable; the web's type does not say so.
+    for await (const chunk of body as unknown as AsyncIterable<unknown>) {
+      // Node's request refuses any other value, and the call would then wait for its answer for ever.
+      if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array))
+        throw new TypeError(`a piece of type ${typeof chunk} is neither bytes nor text`)
+      yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    }
   } catch (error) {
     onFailure(error)
     throw error

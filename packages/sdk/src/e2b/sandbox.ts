@@ -1,6 +1,6 @@
 import { AgentSandboxClient, type AgentSandboxClientOptions } from '../agent-sandbox-client.js'
 import { SandboxError } from '../sandbox-error.js'
-import type { SandboxHandle, SandboxMetrics } from '../sandbox-handle.js'
+import { closeDeleted, type SandboxHandle, type SandboxMetrics } from '../sandbox-handle.js'
 import { Commands } from './commands.js'
 import { asE2b } from './errors.js'
 import { Filesystem } from './filesystem.js'
@@ -131,6 +131,7 @@ export class Sandbox implements AsyncDisposable {
     if (this.#isKilled) return false
     const killed = await Sandbox.kill(this.sandboxId, { client: this.#client })
     this.#isKilled = true
+    closeDeleted(this.handle)
     await this.close()
     return killed
   }

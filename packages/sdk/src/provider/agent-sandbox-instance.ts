@@ -202,7 +202,8 @@ function sessionId(name: string, life: number): string {
 }
 
 function checkSessionName(name: string): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$/.test(name))
+  // `test` alone would take undefined for the session "undefined".
+  if (typeof name !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,100}$/.test(name))
     throw new SandboxError('Invalid', `"${name}" is not a session name`)
 }
 
