@@ -2,6 +2,7 @@ import type { FileEntry, OwnedSandbox } from '@corral/agent-sandbox-sdk'
 import { CorralError } from '@corral/protocol'
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import * as z from 'zod'
+import { fromBase64 } from './from-base64.js'
 import type { McpSession } from './session.js'
 import { toolInput } from './tool-input.js'
 import { type Cancellable, toolResult } from './tool-result.js'
@@ -186,14 +187,6 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
 /** An entry in the fields of upstream's tool. */
 function listed({ name, size, type, modified_at }: FileEntry): Record<string, unknown> {
   return { name, size, type, mod_time: Date.parse(modified_at) / 1000 }
-}
-
-function fromBase64(content: string): Buffer {
-  const bytes = Buffer.from(content, 'base64')
-  // At most two at its end: a pattern for any number would try every row of them in what is no base64.
-  const unpadded = (text: string): string => text.replace(/={1,2}$/, '')
-  if (unpadded(bytes.toString('base64')) === unpadded(content.replace(/\s+/g, ''))) return bytes
-  throw new CorralError('Invalid', 'content is not base64', { hint: 'Leave binary out to write text.' })
 }
 
 function asText(bytes: Uint8Array, name: string): string {
