@@ -4,6 +4,7 @@ import { CorralError } from '@corral/protocol'
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/server'
 import * as z from 'zod'
 import { absolutePath } from './sandbox-paths.js'
+import { fromBase64 } from './from-base64.js'
 import type { McpSession } from './session.js'
 import { toolInput } from './tool-input.js'
 import { type Cancellable, toolResult } from './tool-result.js'
@@ -198,12 +199,6 @@ export function addSandboxTools(server: McpServer, session: McpSession): void {
 /** An entry in the fields of upstream's tool. */
 function listed({ name, size, type, modified_at }: FileEntry): Record<string, unknown> {
   return { name, size, type, mod_time: Date.parse(modified_at) / 1000 }
-}
-
-function fromBase64(content: string): Buffer {
-  const bytes = Buffer.from(content, 'base64')
-  if (bytes.toString('base64').replace(/=+$/, '') === content.replace(/\s+|=+$/g, '')) return bytes
-  throw new CorralError('Invalid', 'content is not base64', { hint: 'Leave binary out to write text.' })
 }
 
 function asText(bytes: Uint8Array, name: string): string {

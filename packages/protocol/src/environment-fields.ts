@@ -38,6 +38,7 @@ const below = (what: string): z.ZodString =>
     .min(1)
     .max(1_000)
     .regex(/^[^:\n]+$/, `must be one ${what}`)
+    .refine(withoutNul, nulWords)
     .refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
       message: `must be a ${what} of the repository, relative to its root`,
     })

@@ -40,7 +40,7 @@ const isOtherType = (issue: Issue): boolean => issue.code === 'invalid_type' && 
 function meantField(issue: Issue, fieldsAt: (path: readonly PropertyKey[]) => readonly string[]): string {
   if (issue.code !== 'unrecognized_keys') return ''
   const fields = fieldsAt(issue.path)
-  const meant = issue.keys.flatMap((key) => fields.find((field) => isNear(key, field)) ?? [])
+  const meant = issue.keys.slice(0, shownKeys).flatMap((key) => fields.find((field) => isNear(key, field)) ?? [])
   return meant.length === 0 ? '' : `; did you mean ${meant.map((field) => `"${field}"`).join(', ')}?`
 }
 
@@ -75,7 +75,8 @@ function nameOf(path: readonly PropertyKey[], root: string): string {
   return (
     path.reduce<string>((name, part) => {
       if (typeof part === 'number') return `${name}[${part}]`
-      return name === '' ? String(part) : `${name}.${String(part)}`
+      const own = String(part).slice(0, 500)
+      return name === '' ? own : `${name}.${own}`
     }, '') || root
   )
 }
@@ -99,7 +100,7 @@ function wordsOf(issue: Issue): string {
       if (sizeWord(issue.origin) === undefined) return `must be at most ${issue.maximum}`
       return `must have at most ${issue.maximum} ${sizeWord(issue.origin)}`
     case 'unrecognized_keys':
-      return `there is no field ${issue.keys.map((key) => `"${key.slice(0, 100)}"`).join(', ')}`
+      return `there is no field ${fewOf(issue.keys)}`
     case 'invalid_value':
       return `must be ${oneOf(issue.values)}`
     case 'invalid_union': {
@@ -119,6 +120,14 @@ function wordsOf(issue: Issue): string {
     default:
       return issue.message
   }
+}
+
+/** A value may have thousands of fields that are none: they would all be compared, sent and kept. */
+const shownKeys = 10
+
+function fewOf(keys: readonly string[]): string {
+  const shown = keys.slice(0, shownKeys).map((key) => `"${key.slice(0, 100)}"`)
+  return `${shown.join(', ')}${keys.length > shownKeys ? `, and ${keys.length - shownKeys} more` : ''}`
 }
 
 function sizeWord(origin: string): string | undefined {

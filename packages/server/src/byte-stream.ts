@@ -1,4 +1,7 @@
-/** An answer whose bytes come as they are asked for; a client that goes away ends their source. */
+/**
+ * An answer whose bytes come as they are asked for; a client that goes away ends their source. A sandbox wrote them: no browser
+ * may take them for something else than they are said to be.
+ */
 export function byteStream(chunks: AsyncIterable<Uint8Array>, headers: Record<string, string>): Response {
   const iterator = chunks[Symbol.asyncIterator]()
   const body = new ReadableStream<Uint8Array>({
@@ -11,5 +14,5 @@ export function byteStream(chunks: AsyncIterable<Uint8Array>, headers: Record<st
       await iterator.return?.()
     },
   })
-  return new Response(body, { headers })
+  return new Response(body, { headers: { 'x-content-type-options': 'nosniff', ...headers } })
 }

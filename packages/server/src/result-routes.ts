@@ -113,7 +113,6 @@ export function addResultRoutes(app: OpenAPIHono, tasks: TaskService): void {
 function download(type: string, headers: Record<string, string>): Record<string, string> {
   return {
     'content-type': type,
-    'x-content-type-options': 'nosniff',
     'content-security-policy': "default-src 'none'; sandbox",
     ...headers,
   }

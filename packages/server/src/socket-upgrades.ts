@@ -41,21 +41,24 @@ export function createSocketUpgrades(options: {
   return {
     upgrade(request, socket, head) {
       socket.on('error', () => socket.destroy())
-      const url = new URL(request.url ?? '/', 'http://host')
+      // Not caught anywhere: an address such as `//` that throws here would end the whole process.
+      const url = URL.canParse(request.url ?? '/', 'http://host')
+        ? new URL(request.url ?? '/', 'http://host')
+        : undefined
+      if (!url) return refuse(socket, describe('BadRequest', 'the request cannot be read: its path is no address'))
       const match = options.routes
-        .map((route) => ({ route, found: route.path.exec(url.pathname) }))
-        .find(({ found }) => found)
-      if (!match?.found) return refuse(socket, describe('NotFound', `there is no WebSocket at ${url.pathname}`))
+        .map((route) => ({ route, params: decoded(route.path.exec(url.pathname)?.slice(1)) }))
+        .find(({ params }) => params)
+      if (!match?.params) return refuse(socket, describe('NotFound', `there is no WebSocket at ${url.pathname}`))
       const header = (name: string): string | undefined => request.headers[name] as string | undefined
       const answer = options.gate({ method: 'GET', path: url.pathname, header })
       if (answer.refusal) return refuse(socket, answer.refusal)
-      const { route, found } = match
+      const { route, params } = match
       server.handleUpgrade(request, socket, head, (webSocket) => {
         const gone = new AbortController()
         webSocket.once('close', () => gone.abort())
         webSocket.on('error', () => webSocket.terminate())
         const signal = AbortSignal.any([gone.signal, lifetime.signal])
-        const params = found.slice(1).map((part) => decodeURIComponent(part))
         const served = route
           .handle(webSocket, { params, query: url.searchParams, signal })
           .catch((error: unknown) => {
@@ -73,6 +76,15 @@ export function createSocketUpgrades(options: {
       for (const client of server.clients) client.terminate()
       await Promise.all(open)
     },
+  }
+}
+
+/** Undefined where there are none, or one is no UTF-8 once its `%` are read. */
+function decoded(parts: readonly string[] | undefined): string[] | undefined {
+  try {
+    return parts?.map((part) => decodeURIComponent(part))
+  } catch {
+    return undefined // a URIError: no name is written like this
   }
 }
 

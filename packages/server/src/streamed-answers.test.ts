@@ -98,6 +98,8 @@ describe('bytes of a task on the wire', () => {
   it('come whole with their headers', async () => {
     const answer = byteStream(bare(Buffer.from('a'), Buffer.from('b')), { 'content-type': 'text/plain' })
     expect([await answer.text(), answer.headers.get('content-type')]).toEqual(['ab', 'text/plain'])
+    // Logs and patches are what a sandbox wrote, HTML among it.
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
   })
 
   it('end at their source when the client leaves', async () => {

@@ -112,8 +112,10 @@ function metricsListener({ metrics, options, log }: EndpointPorts, signal: Abort
   }
 }
 
+/** What is no address, such as `//`, has no page: it must not throw, for nothing catches what a listener throws. */
 function urlOf(request: IncomingMessage): URL {
-  return new URL(request.url ?? '/', 'http://localhost')
+  const address = request.url ?? '/'
+  return new URL(URL.canParse(address, 'http://localhost') ? address : '/', 'http://localhost')
 }
 
 function answer(response: ServerResponse, status: number, text: string): void {

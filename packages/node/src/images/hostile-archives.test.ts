@@ -86,6 +86,12 @@ describe('a root file system made to harm', () => {
       says: /does not lead to a file/,
     },
     {
+      when: 'it has a file in the place of a directory that every pod needs',
+      entries: [{ path: 'bin/sh' }, { path: 'etc', content: 'no directory' }],
+      code: 'InvalidArchive',
+      says: /\/etc is no directory/,
+    },
+    {
       when: 'a marker removes the directory above',
       entries: [{ path: 'a/.wh...' }],
       code: 'Unsafe',

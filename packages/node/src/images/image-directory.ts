@@ -241,7 +241,9 @@ async function stage(archive: AsyncIterable<Uint8Array>, staging: string, limits
 async function fit(root: string): Promise<void> {
   for (const path of ownDirectories) {
     const there = await lstat(join(root, path)).catch(() => undefined)
-    if (!there?.isDirectory() && !there?.isSymbolicLink()) await mkdir(join(root, path), { recursive: true })
+    if (there && !there.isDirectory() && !there.isSymbolicLink())
+      throw new ImageError('InvalidArchive', `/${path} is no directory: this is no root file system`)
+    if (!there) await mkdir(join(root, path))
   }
   for (const [path, target] of ownLinks) {
     const at = join(await inside(root, dirname(path), { create: true }), path.slice(path.lastIndexOf('/') + 1))
@@ -257,7 +259,7 @@ async function fit(root: string): Promise<void> {
 }
 
 const nameForm = /^[a-z0-9]+([._/-][a-z0-9]+)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$/
-const withPort = /^[a-z0-9.-]+:[0-9]{1,5}\//
+const withPort = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?:[0-9]{1,5}\//
 
 /** `name:tag` with its tag; undefined for what is no name. A digest is no part of what is asked for here. */
 export function canonicalName(image: string): string | undefined {

@@ -236,6 +236,8 @@ describe('images of a node', () => {
     { image: 'registry.local:5000/a/b', name: 'registry.local:5000/a/b:latest' },
     { image: '../x', name: undefined },
     { image: '.hidden', name: undefined },
+    // Kept under a name with a dot in front, it was not listed, and swept away after some hours.
+    { image: '..:80/x', name: undefined },
     { image: 'A', name: undefined },
   ])('$image is known as $name', ({ image, name }) => {
     expect(canonicalName(image)).toBe(name)

@@ -25,9 +25,11 @@ export function parseEnvironmentFile(
     throw invalid(name, `has more than ${maxWrittenOut} letters once what its aliases stand for is written out`)
   const read = environmentFileSchema.safeParse(content)
   if (!read.success) {
+    // Few at once, before their places are looked up: each look reads the whole file again, and a file may have thousands.
     const words = read.error.issues
+      .slice(0, shownIssues)
       .flatMap((issue) => issueWords([issue], 'the file', fieldsAt).map((each) => `${placeOf(text, issue)}: ${each}`))
-      .slice(0, 5)
+      .slice(0, shownIssues)
     throw invalid(name, [...words, ...(hasBrokenCommand(content) ? [brokenCommand] : [])].join('; '))
   }
   const request = environmentRequest(read.data, part)
@@ -37,6 +39,8 @@ export function parseEnvironmentFile(
     hint: parts.length > 0 ? `Its parts: ${parts.join(', ')}.` : 'It has no `parts`: leave --part out.',
   })
 }
+
+const shownIssues = 5
 
 /** Of a field that there is none of: where it is written. */
 function placeOf(

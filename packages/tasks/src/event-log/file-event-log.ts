@@ -6,6 +6,7 @@ import { checkedUid } from '../task-uid.js'
 import { type EventLines, readEventLines, type StoredEvent } from './event-lines.js'
 import { type EventLog, type EventLogTail, onceKey, remember } from './event-log.js'
 import { Followers } from './followers.js'
+import { createReadTurns } from './read-turns.js'
 import { RecentBatches } from './recent-batches.js'
 
 interface OpenLog extends EventLogTail {
@@ -32,6 +33,7 @@ export function fileEventLog(options: FileEventLogOptions): EventLog {
   const opened = new Map<string, OpenLog>()
   const lock = new KeyedLock()
   const followers = new Followers()
+  const inTurn = createReadTurns()
   /** Logs that ended without their last event. */
   const cutShort = new Set<string>()
   let isClosed = false
@@ -65,7 +67,7 @@ export function fileEventLog(options: FileEventLogOptions): EventLog {
     const log = opened.get(uid)
     const recent = log?.recent.find(offset)
     if (recent) return recent
-    const lines = await readEventLines(pathOf(uid), offset, log?.committedBytes, after)
+    const lines = await inTurn(() => readEventLines(pathOf(uid), offset, log?.committedBytes, after))
     // A log that was opened meanwhile may have had a batch in flight.
     const isPremature = !log && lines.nextOffset > (opened.get(uid)?.committedBytes ?? Number.POSITIVE_INFINITY)
     return isPremature ? linesFrom(uid, offset, after) : lines

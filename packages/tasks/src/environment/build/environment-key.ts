@@ -67,24 +67,46 @@ const knownNames: ReadonlySet<string> = new Set([
 const requirements = /^requirements[\w.-]*\.txt$/
 
 /**
- * Whether the content of a file of the repository is part of the key: those the environment names, else all known lock and
- * version files; and every file that the set-up script names, whose content is part of what it does. Pure.
+ * Says of a path of the repository whether the file's content is part of the key: those the environment names, else all known
+ * lock and version files; and every file that the set-up script names, whose content is part of what it does. What the
+ * repository wrote is read once, not for each of its files: both may be many. Pure.
  */
-export function isKeyFile(
-  path: string,
-  { named, setup, source }: { named: readonly string[] | undefined; setup: string; source: string },
-): boolean {
-  if ((setup === '' && path === source) || isNamedIn(setup, path)) return true
-  if (named) return named.some((each) => path === each || path.startsWith(`${each.replace(/\/+$/, '')}/`))
-  const name = path.slice(path.lastIndexOf('/') + 1)
-  return knownNames.has(name) || requirements.test(name)
+export function keyFileRule({
+  named,
+  setup,
+  source,
+}: {
+  named: readonly string[] | undefined
+  setup: string
+  source: string
+}): (path: string) => boolean {
+  const isInSetup = namedIn(setup)
+  const wanted = named && new Set(named.map(withoutSlashes))
+  return (path) => {
+    if ((setup === '' && path === source) || isInSetup(path)) return true
+    if (wanted) return wanted.has(path) || parentsOf(path).some((parent) => wanted.has(parent))
+    const name = path.slice(path.lastIndexOf('/') + 1)
+    return knownNames.has(name) || requirements.test(name)
+  }
 }
 
 /** Whether a script has the path of a file as a word, from the root or from a directory that it changes to. */
-function isNamedIn(script: string, path: string): boolean {
-  return script.split(/[\s;&|()<>"'=]+/).some((each) => {
-    const word = each.replace(/^\.\//, '')
-    // A plain word, such as `test`, may be the name of a file in any directory.
-    return word === path || (/\w[./]\w/.test(word) && path.endsWith(`/${word}`))
-  })
+function namedIn(script: string): (path: string) => boolean {
+  const words = new Set(script.split(/[\s;&|()<>"'=]+/).map((each) => each.replace(/^\.\//, '')))
+  // A plain word, such as `test`, may be the name of a file in any directory.
+  const paths = new Set([...words].filter((word) => /\w[./]\w/.test(word)))
+  return (path) => words.has(path) || (paths.size > 0 && endsOf(path).some((end) => paths.has(end)))
 }
+
+/** Not by a pattern: one that looks for slashes at the end tries every row of them. */
+function withoutSlashes(path: string): string {
+  let end = path.length
+  while (path[end - 1] === '/') end -= 1
+  return path.slice(0, end)
+}
+
+const slashesOf = (path: string): number[] => [...path.matchAll(/\//g)].map(({ index }) => index)
+/** `a` and `a/b` of `a/b/c`. */
+const parentsOf = (path: string): string[] => slashesOf(path).map((at) => path.slice(0, at))
+/** `b/c` and `c` of `a/b/c`. */
+const endsOf = (path: string): string[] => slashesOf(path).map((at) => path.slice(at + 1))

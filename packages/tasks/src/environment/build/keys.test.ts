@@ -1,7 +1,7 @@
 import type { AgentTaskStatus } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
 import { type BuiltSnapshot, builtSnapshot, chooseSnapshot, labelsOf } from './choose-snapshot.js'
-import { environmentKey, isKeyFile } from './environment-key.js'
+import { environmentKey, keyFileRule } from './environment-key.js'
 import { environmentName } from './environment-object.js'
 import { type KeptSnapshot, prunable } from './prune.js'
 
@@ -55,7 +55,7 @@ describe('the key of an environment', () => {
   ])(
     '$path, named $named, set-up "$setup": counts $counts',
     ({ path, named, setup = 'npm ci', source = '', counts }) => {
-      expect(isKeyFile(path, { named, setup, source })).toBe(counts)
+      expect(keyFileRule({ named, setup, source })(path)).toBe(counts)
     },
   )
 })

@@ -3,7 +3,7 @@ import type { AgentTaskStatus } from '@corral/resources'
 import type { PreparedRepository } from '../../repository/repository.js'
 import { runCommand } from '../../sandbox/run-command.js'
 import type { SandboxContext } from '../sandbox-context.js'
-import { type EnvironmentKey, environmentKey, isKeyFile, type SandboxFacts } from './environment-key.js'
+import { type EnvironmentKey, environmentKey, keyFileRule, type SandboxFacts } from './environment-key.js'
 
 const factsScript = `uname -m
 if [ -r /etc/os-release ]; then . /etc/os-release; fi
@@ -22,7 +22,7 @@ export async function keyInSandbox(
   // One waits for the sandbox, the other for git on this machine.
   const [facts, files] = await Promise.all([
     sandboxFacts(context, daemon),
-    prepared.findFiles((path) => isKeyFile(path, { named, setup, source })),
+    prepared.findFiles(keyFileRule({ named, setup, source })),
   ])
   return environmentKey(environment, facts, files)
 }

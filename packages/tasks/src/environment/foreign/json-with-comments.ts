@@ -1,6 +1,12 @@
-/** JSON with comments and commas before a closing bracket, as editors write it, as plain JSON. What is in texts stays. Pure. */
+/**
+ * JSON with comments and commas before a closing bracket, as editors write it, as plain JSON. What is in texts stays. Pure.
+ *
+ * In two passes, and with patterns that also take a text or a comment without its end: a repository brings the text, and one
+ * pattern for both would try every way to part a row of comments before it gave up.
+ */
 export function withoutComments(text: string): string {
-  // A text, a comment of either kind, or a comma that only space and comments part from a closing bracket.
-  const pattern = /"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|,(?=(?:\s|\/\/[^\n]*\n|\/\*[\s\S]*?\*\/)*[}\]])/g
-  return text.replace(pattern, (match) => (match.startsWith('"') ? match : ' '))
+  const plain = text.replace(/"(?:[^"\\\n]|\\.)*"?|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, textOrSpace)
+  return plain.replace(/"(?:[^"\\\n]|\\.)*"?|,(?=\s*[}\]])/g, textOrSpace)
 }
+
+const textOrSpace = (match: string): string => (match.startsWith('"') ? match : ' ')

@@ -15,11 +15,15 @@ export interface WantedTool {
 
 type Reader = (text: string) => [name: ToolName, version: string, isMinimum?: boolean][]
 
+/** Longer lines and versions are none: patterns would look for a version in them for seconds, and it would be kept. */
+const longestLine = 1_000
+const longestVersion = 64
+
 const lines = (text: string): string[] =>
   text
     .split('\n')
     .map((line) => line.replace(/#.*/, '').trim())
-    .filter((line) => line !== '')
+    .filter((line) => line !== '' && line.length <= longestLine)
 
 const single =
   (name: ToolName, read: (line: string) => string | undefined): Reader =>
@@ -81,7 +85,7 @@ const readers: Readonly<Record<string, Reader>> = {
   '.node-version': single('node', nodeVersion),
   '.python-version': single('python', (line) => plain(line.replace(/^(cpython|python)-?/, ''))),
   'rust-toolchain.toml': (text) => {
-    const version = /^\s*channel\s*=\s*["']([^"']+)["']/m.exec(text)?.[1]
+    const version = /^[ \t]*channel[ \t]*=[ \t]*["']([^"']+)["']/m.exec(text)?.[1]
     const read = version === undefined ? undefined : rustVersion(version)
     return read === undefined ? [] : [['rust', read]]
   },
@@ -97,7 +101,7 @@ const readers: Readonly<Record<string, Reader>> = {
   },
   '.java-version': single('java', javaVersion),
   '.sdkmanrc': (text) => {
-    const version = /^\s*java\s*=\s*(\S+)/m.exec(text)?.[1]
+    const version = /^[ \t]*java[ \t]*=[ \t]*(\S+)/m.exec(text)?.[1]
     const read = version === undefined ? undefined : javaVersion(version)
     return read === undefined ? [] : [['java', read]]
   },
@@ -121,7 +125,8 @@ export function wantedTools(
   for (const { path, text } of files) {
     const read = readers[path.slice(path.lastIndexOf('/') + 1)]
     for (const [name, version, isMinimum = false] of read?.(text) ?? [])
-      if (!wanted.has(name)) wanted.set(name, { name, version, wantedBy: path, isMinimum, isRequired: false })
+      if (!wanted.has(name) && version.length <= longestVersion)
+        wanted.set(name, { name, version, wantedBy: path, isMinimum, isRequired: false })
   }
   return [...wanted.values()]
 }
