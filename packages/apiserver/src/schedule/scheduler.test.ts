@@ -6,13 +6,15 @@ import { MERGE, openServer, pod, pods, type ServerCaller } from '../testing/serv
 let api: ServerCaller
 /** What was handed to the storage, group by group. */
 const groups: string[][] = []
+/** While set, what is handed to the storage waits for it. */
+let held: Promise<void> | undefined
 beforeAll(async () => {
   const memory = memoryStorage()
   const storage: Storage = {
     ...memory,
     commit(writes) {
       groups.push(writes.map(({ operation, name }) => `${operation} ${name}`))
-      return memory.commit(writes)
+      return held ?? memory.commit(writes)
     },
   }
   api = await openServer({ schedulesPods: true, storage })
@@ -48,4 +50,24 @@ it('a watcher sees a pod without its node first, then with it, and both went to 
     ['MODIFIED', 'one'],
   ])
   expect(groups).toEqual([['create watched', 'update watched']])
+})
+
+it('a pod that is created while its node’s readiness is on its way to the disk is bound', async () => {
+  const status = (ready: string): Promise<unknown> =>
+    api.call('PATCH', '/api/v1/nodes/one/status', { status: { conditions: [{ type: 'Ready', status: ready }] } }, MERGE)
+  await status('False')
+  let release = (): void => {}
+  held = new Promise((resolve) => {
+    release = resolve
+  })
+  groups.length = 0
+  const isReady = status('True')
+  await expect.poll(() => groups).toEqual([['update one']])
+  const created = api.call('POST', pods, pod('between'))
+  // It is queued behind the node, with what the scheduler says of it: no request waits for anything else here.
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+  release()
+  held = undefined
+  await Promise.all([isReady, created])
+  await expect.poll(() => nodeOf('between')).toBe('one')
 })

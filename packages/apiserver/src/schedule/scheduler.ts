@@ -22,23 +22,27 @@ export function startScheduler(context: ServerContext): () => void {
     write.committed.catch((error: unknown) => log.error('pod could not be bound', { pod: pod.metadata?.name, error }))
   }
   const scheduleAll = (): void => {
-    for (const pod of pods.list()) if (!(pod as SchedulingPod).spec?.nodeName) schedule(pod)
+    for (const pod of pods.list()) if (isUnbound(pod)) schedule(pod)
   }
 
   scheduleAll()
   const stops = [
     // As soon as it is queued: the pod and its binding share one way to the disk.
     store.listenQueued((collection, object) => {
-      if (collection === 'pods' && !(object as SchedulingPod).spec?.nodeName) schedule(object)
+      if (collection === 'pods' && isUnbound(object)) schedule(object)
     }),
     store.listen((collection, event) => {
       if (collection === 'nodes' && isNews(event.object, event.previous)) scheduleAll()
+      // A node that became ready while the pod was on its way to the disk was not seen from either side.
+      if (collection === 'pods' && event.type !== 'DELETED' && isUnbound(event.object)) schedule(event.object)
     }),
   ]
   return () => {
     for (const stop of stops) stop()
   }
 }
+
+const isUnbound = (pod: SchedulingPod): boolean => !pod.spec?.nodeName
 
 /** Heartbeats change a node's status all the time; only readiness, cordons and labels matter here. */
 function isNews(node: SchedulingNode, previous: SchedulingNode | undefined): boolean {
