@@ -6,6 +6,7 @@ const allowed: readonly { pattern: RegExp; reason: string }[] = [
   { pattern: /from the mirror|lies on another host/, reason: 'not every machine has pip, Go and Cargo' },
   { pattern: /a server with Git LFS/, reason: 'not every machine has git-lfs' },
   { pattern: /in a browser/, reason: 'not every machine has Chromium; `npm run test:web` brings it' },
+  { pattern: /full size\)/, reason: 'it takes what other tests need; `npm run test:full` has it' },
   { pattern: /memory file systems/, reason: 'the process tier has no mounts' },
   {
     pattern: /process > .*no dead process in its container/,
