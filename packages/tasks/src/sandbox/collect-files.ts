@@ -45,24 +45,32 @@ add_files() {
 # not fit would take everything else with it: the contents are written twice before they are out.
 fits() {
   if [ -z "$ROOM" ]; then return 0; fi
-  "$1" ls-files --others --modified --exclude-standard -z | (cd -- "$2" && xargs -0 stat -c '%F:%s %n' --) 2>/dev/null |
+  "$1" ls-files --others --modified --exclude-standard -z | as_lines > "$INDEX.changed"
+  # Names with a line break cannot be told apart in what \`stat\` answers.
+  { grep -v "$soh" "$INDEX.changed" | tr '\\n' '\\000' | (cd -- "$2" && xargs -0 stat -c '%F:%s %n' --) 2>/dev/null |
     sed -n -e 's/^symbolic link:/0:/' -e 's/^regular [a-z ]*file:/0:/' -e 's/^0://p' | sort -n |
-    awk -v room="$ROOM" '{ used += $1 + 4096; print (used > room ? "no" : "yes") substr($0, length($1) + 1) }' > "$INDEX.sizes"
-  ! grep -q '^no ' "$INDEX.sizes"
+    awk -v room="$ROOM" '{ used += $1 + 4096; print (used > room ? "no" : "yes") substr($0, length($1) + 1) }'
+  } > "$INDEX.sizes"
+  if ! grep -q '^no ' "$INDEX.sizes"; then return 0; fi
+  grep "$soh" "$INDEX.changed" | sed 's/^/no /' >> "$INDEX.sizes"
+  return 1
 }
 # The smallest files come first.
 add_within_room() { # the function that runs git, the path of its directory from the top
   "$1" ls-files --deleted -z | "$1" update-index -z --remove --stdin
   sed -n 's/^yes //p' "$INDEX.sizes" | tr '\\n' '\\000' |
     (export GIT_LITERAL_PATHSPECS=1 && "$1" add --ignore-errors --pathspec-from-file=- --pathspec-file-nul) > /dev/null 2>&1
-  sed -n 's/^no //p' "$INDEX.sizes" | no_room "$2"
+  sed -n 's/^no //p' "$INDEX.sizes" > "$INDEX.large"
+  "$1" ls-files --others --modified --exclude-standard -z | as_lines | grep -v '/$' | grep -vxF -f "$INDEX.large" | left_out "$2"
+  no_room "$2" < "$INDEX.large"
 }
 no_room() { # the path of their directory from the top
   number=0
   while IFS= read -r path; do
     number=$((number + 1))
     if [ "$number" -gt 20 ]; then warn WarningsCut ""; break; fi
-    warn NoRoomLeft "$1$path"
+    real_name "$path"
+    warn NoRoomLeft "$1$REAL"
   done
 }
 # Bytes that new objects may take, empty where there is enough. EVICTED: the node waits for nothing but this.

@@ -113,6 +113,62 @@ describe('what set-up left, looked at in a snapshot', () => {
   })
 })
 
+describe('a disk with little room', () => {
+  /** A sandbox whose disk has this many KiB left. */
+  const boxWith = (freeKib: number): ScriptedSandbox => {
+    const programs = join(directory, 'programs')
+    mkdirSync(programs)
+    writeFileSync(join(programs, 'df'), `#!/bin/sh\necho head\necho "disk 1 1 ${freeKib} 1% /"\n`, { mode: 0o755 })
+    return openScriptedSandbox({ directory, prepared, branch: 'work', path: `${programs}:${process.env.PATH}` })
+  }
+  const filesOf = (collected: CollectedScripts): string[] => {
+    const clone = join(directory, 'clone')
+    const git = (...args: string[]): string => execFileSync('git', args, { cwd: clone, encoding: 'utf8' })
+    execFileSync('git', ['clone', '-q', '--bare', join(directory, 'source'), clone])
+    git('fetch', '-q', collected.bundlePath, collected.commit)
+    return git('ls-tree', '-r', '-z', '--name-only', collected.commit).split('\0').filter(Boolean)
+  }
+  const work = `echo committed > c.txt; git add c.txt; git commit -qm one
+    rm a.txt; echo s > small; ln -s small link; echo x > '[odd]*'; head -c 900000 /dev/urandom > large
+    echo l > "$(printf 'two\nlines')"; echo closed > closed; chmod 000 closed; mkfifo pipe`
+
+  it('what finds room is taken, the smallest first; the rest is named', () => {
+    const own = boxWith(6_000)
+    own.agent(work)
+    const collected = own.collect({ isEvicted: true })
+    expect(filesOf(collected)).toEqual(['[odd]*', 'c.txt', 'link', 'small'])
+    expect(collected.warnings.map(({ code, path }) => [code, path]).sort()).toEqual([
+      ['NoRoomLeft', 'large'],
+      ['NoRoomLeft', 'two\nlines'],
+      ['PathLeftOut', 'closed'],
+    ])
+  })
+
+  it('nothing is left out where all of it finds room', () => {
+    const own = boxWith(200_000)
+    own.agent(work)
+    const collected = own.collect()
+    expect(filesOf(collected)).toEqual(['[odd]*', 'c.txt', 'large', 'link', 'small', 'two\nlines'])
+    expect(collected.warnings.map(({ code, path }) => [code, path])).toEqual([['PathLeftOut', 'closed']])
+  })
+
+  it.each([
+    {
+      when: 'goes',
+      isEvicted: true,
+      codes: ['HistoryLost', 'NoRoomLeft', 'RepositoryDamaged'],
+      files: ['a.txt', 'small'],
+    },
+    { when: 'stays', isEvicted: false, codes: ['LargeFile'], files: ['a.txt', 'large', 'small'] },
+  ])('commits that find no room are given up only where the sandbox $when', ({ isEvicted, codes, files }) => {
+    const own = boxWith(24_000)
+    own.agent('head -c 11000000 /dev/urandom > large; echo s > small; git add .; git commit -qm all')
+    const collected = own.collect({ isEvicted })
+    expect(collected.warnings.map(({ code }) => code).sort()).toEqual(codes)
+    expect(filesOf(collected)).toEqual(files)
+  })
+})
+
 describe('a checkout that the agent moved away', () => {
   it.each(['/', '..', '.corral/..'])('the whole sandbox is not taken for it where a link to %s has its name', (to) => {
     box.agent(`cd ..; mv repo moved; ln -s ${to} repo`)

@@ -178,7 +178,8 @@ finish() {
     generated_files
     conflict_markers
     changed=yes
-    if [ -n "$ROOM" ]; then
+    # Only where the sandbox goes in any case: else it is kept, with its commits, until there is room.
+    if [ -n "\${EVICTED:-}" ] && [ -n "$ROOM" ]; then
       size=$(ours rev-list --objects --disk-usage "$RESULT" --not "$BASE_COMMIT")
       if [ "\${size:-0}" -gt $((ROOM * 2)) ]; then echo 'error: there is no room left for the commits' >&2; return 1; fi
     fi

@@ -28,7 +28,7 @@ export interface ScriptedSandbox {
   /** What a checkpoint beside the running agent takes out; undefined where nothing changed since the last one. */
   checkpoint(): CollectedWork | undefined
   /** What the platform's collection finds; the base is sent in again when the agent's repository is of no use. */
-  collect(options?: { workName?: string; ways?: CollectRequest['ways'] }): CollectedScripts
+  collect(options?: { workName?: string; ways?: CollectRequest['ways']; isEvicted?: boolean }): CollectedScripts
   /** Its files alone, after what it collected was not accepted. */
   collectFiles(rejected: NonNullable<CollectRequest['rejected']>): CollectedScripts
 }
@@ -165,14 +165,14 @@ export function openScriptedSandbox(options: {
       if (user.uid) chownSync(lastState, user.uid, user.gid)
       return parseCollected(stdout)
     },
-    collect({ workName = 'collect', ways } = {}) {
+    collect({ workName = 'collect', ways, isEvicted = false } = {}) {
       const place = {
         bundlePath: join(scratch, workName, 'out.bundle'),
         keptPath: join(scratch, workName, 'kept.bundle'),
       }
-      const first = runWays({ workName, ...(ways ? { ways } : {}) })
+      const first = runWays({ workName, isEvicted, ...(ways ? { ways } : {}) })
       if (first) return { ...first, ...place }
-      const second = runWays({ workName, ways: [2, 3, 4], baseBundle: bring('base.bundle'), failure })
+      const second = runWays({ workName, isEvicted, ways: [2, 3, 4], baseBundle: bring('base.bundle'), failure })
       if (!second) throw new Error('nothing was collected')
       return { ...second, ...place }
     },
