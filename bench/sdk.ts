@@ -65,11 +65,17 @@ class SdkBench {
     await using sandbox = await client.sandboxes.create({ pool: 'default' })
     const viaSdk: number[] = []
     const viaKubectl: number[] = []
+    const writes: number[] = []
     for (let round = -5; round < rounds; round += 1) {
       const startedAt = performance.now()
       const { stdout } = await sandbox.exec(['/bin/echo', 'ready'])
       if (stdout !== 'ready\n') throw new Error(`unexpected output ${JSON.stringify(stdout)}`)
       if (round >= 0) viaSdk.push(performance.now() - startedAt)
+    }
+    for (let round = -5; round < rounds; round += 1) {
+      const startedAt = performance.now()
+      await sandbox.files.write('/tmp/small', zeros(1024))
+      if (round >= 0) writes.push(performance.now() - startedAt)
     }
     for (let round = 0; round < (this.#isFull ? 30 : 8); round += 1) {
       const startedAt = performance.now()
@@ -79,6 +85,7 @@ class SdkBench {
     const p50 = median(viaSdk)
     record(this.#recorder, 'exec round trip p50', p50, 'ms', { atMost: 4 })
     record(this.#recorder, 'exec round trip p99', percentile(viaSdk, 0.99), 'ms')
+    record(this.#recorder, 'write of a small file as a stream p50', median(writes), 'ms')
     record(this.#recorder, 'kubectl exec over exec, p50', median(viaKubectl) / p50, '×', { atLeast: 10 })
   }
 

@@ -48,7 +48,7 @@ export async function serveSandboxd(options: SandboxdOptions): Promise<SandboxdS
   let servers: Promise<GrpcServers> | undefined
   const sockets = new Set<Socket>()
   const calls = new CallsUnderWay()
-  const grpc = createTcpServer((socket) => {
+  const grpc = createTcpServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
     socket.on('error', () => socket.destroy())

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,10 @@ static int connect_to(const char *host, unsigned short port) {
   }
   int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
+  /* Without it the second of two small writes waits for the acknowledgement of the first, which the kernel holds back for
+     40 ms: a request whose head and body come apart. */
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const struct sockaddr *address = is_v6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4;
   if (!connect(fd, address, is_v6 ? sizeof v6 : sizeof v4) || errno == EINPROGRESS) return fd;
   int problem = errno;

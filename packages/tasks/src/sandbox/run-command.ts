@@ -1,4 +1,11 @@
-import { anySignal, type DaemonClient, type ProcessExitRecord, type StartProcessRequest } from '@corral/protocol'
+import {
+  anySignal,
+  CorralError,
+  type DaemonClient,
+  type OutputEvent,
+  type ProcessExitRecord,
+  type StartProcessRequest,
+} from '@corral/protocol'
 import { TaskError } from '../task-error.js'
 
 export interface CommandResult {
@@ -21,6 +28,8 @@ export interface RunCommandOptions {
 }
 
 const maxRuns = 3
+/** Well below what the daemon holds of a process in memory before it makes that wait. */
+const confirmEveryBytes = 512 * 1024
 
 /**
  * Runs a command in the sandbox to its end under an id of its own: repeated with the same id it joins the first run and
@@ -57,7 +66,7 @@ async function runOnce(
       isOpened = true
       return response
     }
-    for await (const event of daemon.follow(id, open, { signal })) {
+    for await (const event of outputOf(daemon, id, request, open, signal)) {
       if (event.type === 'exit')
         return { exit: event.exit, stdout: stdout.text(), tail: both.text() || (event.exit.message ?? '') }
       if (event.type === 'gap') continue
@@ -78,6 +87,41 @@ async function runOnce(
     )
   }
 }
+
+/**
+ * The output of a command, and its exit. One that is kept in memory ends with the daemon: a new daemon does not know it, which
+ * is told as an exit that was not seen. What an earlier reader confirmed of it is gone, and with it only part of an error's text.
+ */
+async function* outputOf(
+  daemon: DaemonClient,
+  id: string,
+  { keep }: StartProcessRequest,
+  open: (signal: AbortSignal) => Promise<Response | undefined>,
+  signal: AbortSignal,
+): AsyncIterable<OutputEvent> {
+  if (keep !== 'memory') return yield* daemon.follow(id, open, { signal })
+  const send = (offset: number): void => void daemon.confirmOutput(id, offset).catch(() => undefined)
+  const confirm = { everyBytes: confirmEveryBytes, send }
+  try {
+    try {
+      yield* daemon.follow(id, open, { signal, confirm })
+    } catch (error) {
+      if (codeOf(error) !== 'Expired') throw error
+      const { output_bytes } = await daemon.getProcess(id, { signal })
+      yield* daemon.readOutput(id, { signal, confirm, offset: output_bytes })
+    }
+  } catch (error) {
+    if (codeOf(error) !== 'NotFound') throw error
+    const time = new Date().toISOString()
+    yield {
+      type: 'exit',
+      offset: 0,
+      exit: { exit_code: -1, message: 'the daemon that had started it has ended', time },
+    }
+  }
+}
+
+const codeOf = (error: unknown): string | undefined => (error instanceof CorralError ? error.code : undefined)
 
 function textTail(limitBytes: number): { push(data: Uint8Array): void; text(): string } {
   let kept = Buffer.alloc(0)

@@ -174,6 +174,8 @@ export async function checkOut(
     checkoutProcess(task.metadata.uid),
     {
       argv: ['/bin/sh', '-c', isOntoSnapshot ? checkoutOntoScript : checkoutScript],
+      // It may end with the daemon: it is safe to repeat, and starts sooner.
+      keep: 'memory',
       env: {
         BUNDLE: bundle,
         BASE_REF: baseRefOf(prepared.commit),

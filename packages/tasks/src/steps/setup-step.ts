@@ -184,6 +184,7 @@ async function markSetup(context: StepContext): Promise<void> {
     `${task.metadata.uid}.mark-setup`,
     {
       argv: ['/bin/sh', '-c', markSetupScript],
+      keep: 'memory',
       env: { ...collectEnvironment(request), FROM_SNAPSHOT: task.status?.environment?.snapshot?.exact ? 'yes' : '' },
     },
     { signal, isRepeatable: true, timeoutMs: 5 * 60_000 },

@@ -21,6 +21,8 @@ export interface ForwardPorts {
  */
 export function forward(inside: Socket, destination: Destination, ports: ForwardPorts): void {
   inside.pause()
+  // Small pieces, such as the words of a model, are passed on as they come, not once the one before was acknowledged.
+  inside.setNoDelay(true)
   inside.on('error', () => inside.destroy())
   open(destination, ports).then(
     (outside) => {
@@ -59,7 +61,7 @@ async function open(destination: Destination, ports: ForwardPorts): Promise<Sock
     return await connected(
       'socketPath' in target
         ? connect({ path: socketPath(dirname(target.socketPath), basename(target.socketPath)), allowHalfOpen: true })
-        : connect({ ...target, allowHalfOpen: true }),
+        : connect({ ...target, allowHalfOpen: true, noDelay: true }),
     )
   }
   const { host, port, mayBeLoopback } = destination
@@ -70,7 +72,7 @@ async function open(destination: Destination, ports: ForwardPorts): Promise<Sock
   if (usable.length === 0) throw new DialFailure({ host, port, reason: 'ForbiddenAddress' })
   for (const address of usable) {
     try {
-      return await connected(connect({ host: address, port, allowHalfOpen: true }))
+      return await connected(connect({ host: address, port, allowHalfOpen: true, noDelay: true }))
     } catch {
       // The next address may answer.
     }

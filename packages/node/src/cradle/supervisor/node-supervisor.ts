@@ -192,7 +192,7 @@ function dial(socket: Socket, payload: Buffer, takeRest: () => Buffer): void {
   const port = Number(portText)
   const hosts = host ? [host] : ['127.0.0.1', '::1', main?.spec.podIP ?? ''].filter(Boolean)
   const attempt = (index: number): void => {
-    const peer = connect({ host: hosts[index] ?? '', port, allowHalfOpen: true })
+    const peer = connect({ host: hosts[index] ?? '', port, allowHalfOpen: true, noDelay: true })
     peer.once('error', (error: NodeJS.ErrnoException) => {
       if (index + 1 < hosts.length) return attempt(index + 1)
       fail(socket, error.code === 'ECONNREFUSED' ? 'ConnectionRefused' : 'DialFailed', `port ${port}: ${error.message}`)

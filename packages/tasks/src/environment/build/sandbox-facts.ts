@@ -39,7 +39,7 @@ async function sandboxFacts(
   const { stdout } = await runCommand(
     daemon,
     `${task.metadata.uid}.facts`,
-    { argv: ['/bin/sh', '-c', factsScript] },
+    { argv: ['/bin/sh', '-c', factsScript], keep: 'memory' },
     { signal, isRepeatable: true, timeoutMs: 60_000 },
   )
   const [architecture = '', root = ''] = stdout.trim().split('\n')
