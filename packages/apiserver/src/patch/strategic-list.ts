@@ -1,6 +1,5 @@
 import { isRecord, type JsonRecord, jsonEqual, ownValue } from '../schema/json-value.js'
-import type { PatchField } from './patch-schema.js'
-import { badPatch, mergeRecord } from './strategic-merge.js'
+import { badPatch } from './bad-patch.js'
 
 /** Merges a list of scalars as a set, in the order asked for or else in that of the patch. */
 export function mergeScalarList(before: readonly unknown[], patch: readonly unknown[], order: unknown): unknown[] {
@@ -9,18 +8,23 @@ export function mergeScalarList(before: readonly unknown[], patch: readonly unkn
   return orderList(merged, before, order ?? patch, undefined)
 }
 
+export interface ObjectListRules {
+  mergeKey: string
+  /** Merges an item of the patch into the one that has its key. */
+  merge(target: JsonRecord, item: JsonRecord): JsonRecord
+}
+
 /** Merges a list of objects by its merge key; items may carry `$patch: delete|replace|merge`. */
 export function mergeObjectList(
   before: readonly unknown[],
   patch: readonly unknown[],
-  field: PatchField,
+  { mergeKey, merge }: ObjectListRules,
   order: unknown,
 ): unknown[] {
-  const mergeKey = field.mergeKey ?? ''
   const items = patch.filter(isRecord)
   if (items.some((item) => item.$patch === 'replace')) {
     const isKept = (item: JsonRecord): boolean => item.$patch !== 'replace' && item.$patch !== 'delete'
-    return items.filter(isKept).map((item) => mergeRecord({}, item, field.child))
+    return items.filter(isKept).map((item) => merge({}, item))
   }
   let merged: unknown[] = [...before]
   for (const item of items) {
@@ -33,9 +37,9 @@ export function mergeObjectList(
       continue
     }
     const at = merged.findIndex((each) => hasKey(each, mergeKey, key))
-    if (at < 0) merged.push(mergeRecord({}, item, field.child))
+    if (at < 0) merged.push(merge({}, item))
     // Found by a key it has, so it is an object.
-    else merged[at] = mergeRecord(merged[at] as JsonRecord, item, field.child)
+    else merged[at] = merge(merged[at] as JsonRecord, item)
   }
   return orderList(merged, before, order ?? items, mergeKey)
 }

@@ -1,5 +1,5 @@
-import { KubeError } from '@corral/resources'
 import { isRecord, type JsonRecord, jsonEqual, ownValue, setKey } from '../schema/json-value.js'
+import { badPatch } from './bad-patch.js'
 import type { PatchField, PatchSchema } from './patch-schema.js'
 import { mergeObjectList, mergeScalarList, orderList } from './strategic-list.js'
 
@@ -18,8 +18,7 @@ export function strategicMerge(target: unknown, patch: unknown, schema: PatchSch
   return mergeRecord(isRecord(target) ? target : {}, patch, schema)
 }
 
-/** Merges one object; also what lists call for their items. */
-export function mergeRecord(target: JsonRecord, patch: JsonRecord, schema: PatchSchema | undefined): JsonRecord {
+function mergeRecord(target: JsonRecord, patch: JsonRecord, schema: PatchSchema | undefined): JsonRecord {
   const directive = ownValue(patch, PATCH)
   if (directive === 'replace') return withoutDirectives(patch, schema)
   if (directive === 'delete') return {}
@@ -75,8 +74,10 @@ function mergeField(before: unknown, value: unknown, field: PatchField | undefin
   if (!Array.isArray(value)) return value
   if (!field?.strategies.includes('merge')) return value.map((item) => clean(item, field?.child))
   const existing = Array.isArray(before) ? before : []
-  const isObjects = field.mergeKey !== undefined && [...value, ...existing].every(isRecord)
-  return isObjects ? mergeObjectList(existing, value, field, order) : mergeScalarList(existing, value, order)
+  const { mergeKey, child } = field
+  if (mergeKey === undefined || ![...value, ...existing].every(isRecord)) return mergeScalarList(existing, value, order)
+  const merge = (target: JsonRecord, item: JsonRecord): JsonRecord => mergeRecord(target, item, child)
+  return mergeObjectList(existing, value, { mergeKey, merge }, order)
 }
 
 /** `$setElementOrder` may stand alone: then it orders a list that the patch leaves as it is. */
@@ -102,8 +103,4 @@ function clean(value: unknown, schema: PatchSchema | undefined): unknown {
 function withoutDirectives(patch: JsonRecord, schema: PatchSchema | undefined): JsonRecord {
   const { [PATCH]: _directive, ...rest } = patch
   return mergeRecord({}, rest, schema)
-}
-
-export function badPatch(message: string): KubeError {
-  return new KubeError('BadRequest', message, { status: 400 })
 }
