@@ -2,15 +2,18 @@
 // Bundles what is started as a program: the CLI (quick to start), its threads, and the two programs that are
 // copied next to sandboxes and must stand alone, the daemon and the cradle.
 import { spawn } from 'node:child_process'
-import { chmodSync, copyFileSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { bundleWeb } from './bundle-web.mjs'
+import { putInPlace } from './put-in-place.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const out = join(root, 'packages/cli/dist/bundle')
+const place = join(root, 'packages/cli/dist/bundle')
+/** Built beside its place and moved there once it is whole: a command may start meanwhile. */
+const out = `${place}.new-${process.pid}`
 const requireShim =
   "import { createRequire as corralCreateRequire } from 'node:module'; const require = corralCreateRequire(import.meta.url);"
 
@@ -47,17 +50,8 @@ const common = {
   absWorkingDir: root,
 }
 
-for (const name of [
-  'corral.js',
-  'main.cjs',
-  'main.cjs.compiled',
-  'journal.mjs',
-  'disk-usage.mjs',
-  'daemon.mjs',
-  'sandboxd.mjs',
-  'cradle.mjs',
-])
-  rmSync(join(out, name), { force: true })
+mkdirSync(out, { recursive: true })
+process.once('exit', () => rmSync(out, { recursive: true, force: true }))
 
 await build({
   ...common,
@@ -121,6 +115,8 @@ if (existsSync(join(root, supervisor)))
   await build({ ...common, entryPoints: [supervisor], outfile: join(out, 'supervisor.mjs'), minify: true })
 
 await writeCompiled()
+// V8 tells code that was compiled for another program by the length of that alone.
+putInPlace(out, place, { withdrawn: ['main.cjs.compiled'], order: ['main.cjs', 'main.cjs.compiled'] })
 
 /** Runs the program once and keeps what V8 compiled for it. Where that fails the program starts more slowly, no more. */
 async function writeCompiled() {
