@@ -48,6 +48,13 @@ const bundling = {
 } satisfies BuildOptions
 
 let numbers = 0
+/**
+ * Users of this process's pods. To end a pod is to end every process of its user: files of one run that run at once never share
+ * one, and those of two runs hardly ever.
+ */
+const uidsPerWorker = 200
+const worker = (process.ppid % 18) * 16 + (Number(process.env.VITEST_POOL_ID ?? 0) % 16)
+const firstUid = 300_000 + worker * uidsPerWorker
 
 export function openWorkbench(
   variant: Variant,
@@ -128,7 +135,7 @@ export function openWorkbench(
         name: `pod-${number}`,
         podIP: `100.64.${(number >> 8) & 255}.${number & 255}`,
         hostname: `pod-${number}`,
-        hostUid: isRoot ? 300_000 + ((process.pid * 97 + number) % 60_000) : (process.getuid?.() ?? 1000),
+        hostUid: isRoot ? firstUid + (number % uidsPerWorker) : (process.getuid?.() ?? 1000),
         egress: [],
         services: [],
         limits: {},
