@@ -44,20 +44,18 @@ describe.each(variants)('egress of a running pod ($variant)', ({ variant, isHere
 
     const set = (reach: Partial<PodReach>) =>
       bench.isolation.setNetwork(cell.podUid, { egress: [], services: [broker], ...reach })
-    const fetched = async (url: string): Promise<string> =>
-      (
-        await bench.run(
-          cell,
-          `node -e 'fetch("${url}").then(r=>r.text()).then(t=>console.log(t),e=>console.log(e.cause?.code))'`,
-        )
-      ).stdout.trim()
-    const resolved = async (name: string): Promise<string> =>
-      (
-        await bench.run(
-          cell,
-          `node -e 'const r=new (require("dns").promises.Resolver)();r.resolve4("${name}").then(a=>console.log(a[0]),e=>console.log(e.code))'`,
-        )
-      ).stdout.trim()
+    /** What a program printed; one that was killed has printed nothing and is told as such. */
+    const printed = async (program: string): Promise<string> => {
+      const { stdout, stderr, exitCode } = await bench.run(cell, `node -e '${program}'`)
+      if (exitCode !== 0) throw new Error(`the program ended with ${exitCode}: ${stderr}`)
+      return stdout.trim()
+    }
+    const fetched = (url: string): Promise<string> =>
+      printed(`fetch("${url}").then(r=>r.text()).then(t=>console.log(t),e=>console.log(e.cause?.code))`)
+    const resolved = (name: string): Promise<string> =>
+      printed(
+        `const r=new (require("dns").promises.Resolver)();r.resolve4("${name}").then(a=>console.log(a[0]),e=>console.log(e.code))`,
+      )
 
     it('opens a service on the pod’s loopback and closes it again', async () => {
       expect(await fetched('http://127.0.0.1:8788/')).toBe('ECONNREFUSED')
