@@ -236,11 +236,15 @@ function moduleVersion(directory: string, dependency: string): string {
   return version
 }
 
-/** Directory of a dependency's sources in the Go cache: upstream's manifests lie there. */
+/** Directory of a dependency's sources in the Go cache, fetched where it is not there yet: upstream's manifests lie there. */
 export async function moduleDirectory(module: Recipe['module'], dependency: string): Promise<string> {
-  const args = ['list', '-mod=mod', '-m', '-f', '{{.Dir}}', dependency]
-  const { stdout } = await promisify(execFile)('go', args, { cwd: moduleRoot(module), timeout: 300_000 })
-  return stdout.trim()
+  const go = async (...args: string[]): Promise<string> =>
+    (await promisify(execFile)('go', args, { cwd: moduleRoot(module), timeout: 300_000 })).stdout.trim()
+  const known = await go('list', '-mod=mod', '-m', '-f', '{{.Dir}}', dependency)
+  if (known !== '') return known
+  const { Dir } = JSON.parse(await go('mod', 'download', '-json', dependency)) as { Dir?: string }
+  if (!Dir) throw new OracleError('BuildFailed', `the Go tool has not fetched ${dependency}`)
+  return Dir
 }
 
 function goBuild(
