@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import clientNode from '@kubernetes/client-node/package.json' with { type: 'json' }
 import { findGo } from '../tools/oracle/index.js'
 import { allChecks } from './all-checks.js'
+import { prepareGo } from './clients/go-client.js'
 import { preparePython, pythonPackages } from './clients/python.js'
 import { keepingControllers } from './controller/harness/report.js'
 import { startEmbeddedServer } from './harness/embedded-server.js'
@@ -44,7 +45,7 @@ async function main(): Promise<number> {
   if (options.server !== 'embedded') starts.push(startRealServer)
   if (options.server !== 'real') starts.push(() => startEmbeddedServer('sqlite'))
   const runs: Run[] = []
-  await preparePython()
+  await Promise.all([preparePython(), prepareGo()])
   for (const start of starts) runs.push(await runOn(await start(), checks))
   writeResults(runs)
   process.stdout.write(printTable(checks, runs))

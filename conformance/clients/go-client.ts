@@ -1,9 +1,16 @@
-import { ensureOracle, findGo, type OracleBinaries } from '../../tools/oracle/index.js'
+import { ensureOracle, findGo, type OracleBinaries, upstreamDirectory } from '../../tools/oracle/index.js'
 import { Skipped } from '../harness/check.js'
 import type { Context } from '../harness/context.js'
 import { runProgram } from '../harness/kubectl.js'
 
 let building: Promise<OracleBinaries<'go-client'>> | undefined
+
+/** Before checks with a time limit: what Go has to build and fetch takes minutes the first time. A failure is told by the check. */
+export async function prepareGo(): Promise<void> {
+  if (!(await findGo())) return
+  building ??= ensureOracle(['go-client'])
+  await Promise.allSettled([building, upstreamDirectory()])
+}
 
 /** Runs one command of `go-client/` in the check's namespace and answers its lines; skips where Go is missing. */
 export async function runGoClient(t: Context, command: 'sdk' | 'client-go' | 'controller'): Promise<string[]> {
