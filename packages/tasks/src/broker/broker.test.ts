@@ -444,7 +444,9 @@ describe('a connection that the provider closes', () => {
   it('twice ends the call', async () => {
     answers = [whole, hangUp, hangUp, whole]
     await (await call()).text()
-    expect((await call()).status).toBe(502)
+    const response = await call()
+    expect(response.status).toBe(502)
+    expect(await response.text()).toContain('could not be reached: it closed the connection')
     expect(seen).toHaveLength(3)
   })
 })

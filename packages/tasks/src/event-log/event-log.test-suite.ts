@@ -53,6 +53,11 @@ export function describeEventLog(name: string, open: () => EventLog): void {
       expect(await log.tail(uid)).toEqual({ sequence: 0, agentEvents: 0, finished: false })
     })
 
+    it('is finished by a result that comes together with the last lines', async () => {
+      expect(await log.append(uid, [line('the last line'), result])).toMatchObject({ sequence: 2, finished: true })
+      expect(await log.tail(uid)).toMatchObject({ finished: true })
+    })
+
     it('an empty append changes nothing', async () => {
       expect(await log.append(uid, [])).toEqual({ sequence: 0, agentEvents: 0, finished: false })
       expect(await collect(log.read(uid))).toEqual([])
