@@ -112,11 +112,12 @@ class Lane {
     socket.once('close', () => this.#command?.lose())
   }
 
-  start(spec: Buffer, program: string): Promise<CommandChild> {
+  /** Undefined where the helper was gone before it could read the command: that has not been started. */
+  start(spec: Buffer, program: string): Promise<CommandChild | undefined> {
     return new Promise((resolve, reject) => {
-      this.#command = new LaneChild(this.#socket, program, resolve, reject)
-      this.#socket.write(frame(Frame.exec, spec))
-      if (this.#socket.destroyed) this.#command.lose()
+      const command = new LaneChild(this.#socket, program, resolve, reject)
+      this.#command = command
+      this.#socket.write(frame(Frame.exec, spec), (error) => (error ? command.lose() : command.isSent()))
     })
   }
 
@@ -145,17 +146,18 @@ class LaneChild implements CommandChild {
   readonly stdin = undefined
   readonly #socket: Socket
   readonly #program: string
-  readonly #started: (child: CommandChild) => void
+  readonly #started: (child: CommandChild | undefined) => void
   readonly #failed: (error: CorralError) => void
   #onData: (stream: OutputStream, data: Buffer) => void = () => {}
   #onEnd: (end: CommandEnd) => void = () => {}
   #early: (() => void)[] | undefined = []
+  #isSent = false
   #hasEnded = false
 
   constructor(
     socket: Socket,
     program: string,
-    started: (child: CommandChild) => void,
+    started: (child: CommandChild | undefined) => void,
     failed: (error: CorralError) => void,
   ) {
     this.#socket = socket
@@ -178,11 +180,19 @@ class LaneChild implements CommandChild {
     }
   }
 
+  /** The helper can read it from here on, and may have started it whatever is heard of it. */
+  isSent(): void {
+    this.#isSent = true
+  }
+
   /** The helper was killed, by something in the sandbox: how the command ends is not seen any more. */
   lose(): void {
     if (this.#hasEnded) return
     const message = 'the process that had started it was killed'
-    if (this.pid === 0) this.#failed(new CorralError('ProcessLost', message))
+    if (!this.#isSent && this.pid === 0) {
+      this.#hasEnded = true
+      this.#started(undefined)
+    } else if (this.pid === 0) this.#failed(new CorralError('ProcessLost', message))
     else {
       killGroup(this.pid)
       this.#end({ lost: message })
