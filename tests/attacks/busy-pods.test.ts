@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { bubblewrapIsolation } from '@corral/node'
 import { describe, expect, it } from 'vitest'
 import { parseCgroupMounts } from '../../packages/node/src/cradle/server/cgroups.js'
+import { parseProcessors, withoutReserved } from '../../packages/node/src/cradle/server/processors.js'
 import { hasBubblewrap } from '../../packages/node/src/isolation/workbench.test-suite.js'
 import { isReady, nodeUnderTest } from '../node/node-under-test.js'
 
@@ -15,10 +17,21 @@ const canRun =
   hasBubblewrap && process.getuid?.() === 0 && cpu !== undefined && mounts.some(({ type }) => type === 'cgroup2')
 const guardMs = 240_000
 
-/** The directory of the pod's group, found by a process of it whose arguments hold `mark`. */
-function podGroup(mark: string): string {
+/** A process whose arguments hold `mark`. */
+function processWith(mark: string): string {
   const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && hasMark(name, mark))
   if (pid === undefined) throw new Error(`no process with ${mark}`)
+  return pid
+}
+
+/** The processors a process may run on. */
+function processorsOf(pid: string): number[] {
+  return parseProcessors(/^Cpus_allowed_list:\t(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '')
+}
+
+/** The directory of the pod's group, found by a process of it whose arguments hold `mark`. */
+function podGroup(mark: string): string {
+  const pid = processWith(mark)
   const own = readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n')
   const line = own.find((each) =>
     cpu?.type === 'cgroup2' ? each.startsWith('0::') : /^\d+:(.*,)?cpu(,.*)?:/.test(each),
@@ -34,20 +47,15 @@ function hasMark(pid: string, mark: string): boolean {
   }
 }
 
+const running = (script: string, mark: string) => ({
+  containers: [{ name: 'main', image: 'busybox', command: ['sh', '-c', script, mark] }],
+})
+
 describe.skipIf(!canRun)('a pod that uses more of the processor than it asked for (bubblewrap, root)', () => {
   it(
     'runs behind one that does not, until it is quiet; then it has its weight again',
     async () => {
       await using node = await nodeUnderTest((dataDir) => bubblewrapIsolation({ dataDir }))
-      const running = (script: string, mark: string) => ({
-        containers: [
-          {
-            name: 'main',
-            image: 'busybox',
-            command: ['sh', '-c', script, mark],
-          },
-        ],
-      })
       const marks = { quiet: `quiet-${process.pid}`, busy: `busy-${process.pid}` }
       await node.create('quiet', running('while :; do sleep 60; done', marks.quiet))
       await node.create(
@@ -70,6 +78,29 @@ describe.skipIf(!canRun)('a pod that uses more of the processor than it asked fo
       const weights = (): string[] => [groups.busy, groups.quiet].map((group) => read(group, weightFile))
       const weight = cpu?.type === 'cgroup2' ? '4' : '102'
       await expect.poll(weights, { timeout: guardMs }).toEqual([weight, weight])
+    },
+    2 * guardMs,
+  )
+})
+
+describe.skipIf(!canRun || availableParallelism() < 2)('a pod that is busy in the kernel (bubblewrap, root)', () => {
+  it(
+    'leaves a processor to one that works, and has all of them again when that rests',
+    async () => {
+      await using node = await nodeUnderTest((dataDir) => bubblewrapIsolation({ dataDir }))
+      const marks = { writer: `writer-${process.pid}`, worker: `worker-${process.pid}` }
+      const writes = 'while :; do dd if=/dev/zero of=/dev/null bs=1M count=2000 2> /dev/null; done'
+      const counts = 'n=0; while [ ! -e /tmp/enough ]; do n=$((n + 1)); [ $((n % 9999)) -gt 0 ] || sleep 0.2; done'
+      await node.create('writer', running(`(${writes}) & ${writes}`, marks.writer))
+      await node.create('worker', running(`${counts}; while :; do sleep 60; done`, marks.worker))
+      await node.until('writer', isReady)
+      await node.until('worker', isReady)
+      const all = processorsOf('self')
+      const writer = processWith(marks.writer)
+      await expect.poll(() => processorsOf(writer), { timeout: guardMs }).toEqual(withoutReserved(all))
+      expect(processorsOf(processWith(marks.worker))).toEqual(all)
+      await node.run('worker', ['touch', '/tmp/enough'])
+      await expect.poll(() => processorsOf(writer), { timeout: guardMs }).toEqual(all)
     },
     2 * guardMs,
   )

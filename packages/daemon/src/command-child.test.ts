@@ -201,7 +201,7 @@ describe.skipIf(!existsSync(helper))('the helper', () => {
   it('was killed and the daemon has not heard of it yet: commands that could not reach it run all the same', async () => {
     process.kill(pid, 'SIGKILL')
     // Without a turn of the event loop, in which the daemon would hear of it. A zombie has closed its lanes.
-    while (!/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) continue
+    while (!/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
     const all = await Promise.all(Array.from({ length: 12 }, (_, n) => run(['echo', String(n)])))
     expect((await Promise.all(all.map(ended))).map(({ status, output }) => [status, output])).toEqual(
       all.map((_, n) => [0, `${n}\n`]),

@@ -10,7 +10,7 @@ export interface Hierarchy {
   /** Our base directory in it; groups of pods are made below. */
   base: string
   version: 1 | 2
-  /** The controllers it carries for us: memory, pids, cpu. */
+  /** The controllers it carries for us: memory, pids, cpu, cpuset. */
   controllers: readonly string[]
 }
 
@@ -49,7 +49,9 @@ export function parseOwnCgroups(text: string): Map<string, string> {
   return own
 }
 
+/** What limits need; version 2 also has `cpuset` at no cost for the start of a process. */
 const wanted = ['memory', 'pids', 'cpu']
+const wantedV2 = [...wanted, 'cpuset']
 
 /**
  * Makes our base group wherever that is allowed: version 2 where the controllers are there, version 1 beside it as
@@ -73,7 +75,7 @@ function baseV2(mount: string, own: string, name: string): Hierarchy | undefined
   const parent = process.getuid?.() === 0 ? mount : join(mount, own)
   try {
     const available = readText(join(parent, 'cgroup.controllers')).trim().split(' ')
-    const controllers = wanted.filter((controller) => available.includes(controller))
+    const controllers = wantedV2.filter((controller) => available.includes(controller))
     if (controllers.length > 0 && !enableControllers(parent, controllers)) {
       moveProcesses(parent, join(parent, 'corral-host'))
       if (!enableControllers(parent, controllers)) return undefined
@@ -132,6 +134,12 @@ export function shareOfAll(
   if (!controllers.includes('cpu')) return []
   if (version === 1) return [['cpu.shares', String(Math.min(262_144, 1024 * processors))]]
   return [['cpu.weight', String(Math.min(10_000, 100 * processors))]]
+}
+
+/** Processor time so far, and the part of it that passed in the kernel. */
+export interface CpuUse {
+  usedMs: number
+  kernelMs: number
 }
 
 /** The group of a pod or of one of its cells: one directory per hierarchy. */
@@ -208,10 +216,19 @@ export class Cgroup {
   }
 
   /** Processor time of everything in it and below; `undefined` where the kernel has no such count for a group. */
-  usedCpuMs(): number | undefined {
+  usedCpu(): CpuUse | undefined {
     const counting = this.support.hierarchies.find(({ version }) => version === 2)
-    const found = counting && /^usage_usec (\d+)$/m.exec(readText(join(counting.base, this.path, 'cpu.stat')))?.[1]
-    return found === undefined ? undefined : Number(found) / 1000
+    if (!counting) return undefined
+    const text = readText(join(counting.base, this.path, 'cpu.stat'))
+    const ms = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]) / 1000
+    const used = { usedMs: ms('usage_usec'), kernelMs: ms('system_usec') }
+    return Number.isNaN(used.usedMs) || Number.isNaN(used.kernelMs) ? undefined : used
+  }
+
+  /** Keeps everything in it and below to some processors, or to none in particular; for a hierarchy that has `cpuset`. */
+  setProcessors(processors: readonly number[] | undefined): void {
+    const placing = this.support.hierarchies.find(({ controllers }) => controllers.includes('cpuset'))
+    if (placing) writeText(join(placing.base, this.path, 'cpuset.cpus'), processors?.join(',') ?? '\n')
   }
 
   /** Whether its processes run only while those of its siblings do not. The kernel forgets the weight meanwhile. */
@@ -379,7 +396,7 @@ function killQuietly(pid: number): void {
   }
 }
 
-function readText(path: string): string {
+export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -388,7 +405,7 @@ function readText(path: string): string {
   }
 }
 
-function writeText(path: string, text: string): boolean {
+export function writeText(path: string, text: string): boolean {
   try {
     writeFileSync(path, text)
     return true

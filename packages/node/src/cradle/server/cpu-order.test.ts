@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { CpuOrder, type CpuOrderState, cpuOrderStep } from './cpu-order.js'
+import { CpuOrder, type CpuOrderState, cpuOrderStart, cpuOrderStep, isRoomWanted } from './cpu-order.js'
 
 const busy = [1000, 1000]
 
 /** What became of a pod with a request of a quarter of a processor that used so many milliseconds in each half second. */
-function after(...usedMs: number[]): boolean {
-  let state: CpuOrderState = { isBehind: false, last: { usedMs: 0, atMs: 0 }, above: 0, below: 0 }
-  for (const used of usedMs)
-    state = cpuOrderStep(state, { usedMs: state.last.usedMs + used, atMs: state.last.atMs + 500 }, 250)
-  return state.isBehind
+function after(...looks: (number | [usedMs: number, kernelMs: number])[]): CpuOrderState {
+  const start = cpuOrderStart({ usedMs: 0, kernelMs: 0, atMs: 0 })
+  let state: CpuOrderState = { ...start, above: 0, inKernel: 0 }
+  for (const look of looks) {
+    const { last } = state
+    const [usedMs, kernelMs] = Array.isArray(look) ? look : [look, 0]
+    const next = { usedMs: last.usedMs + usedMs, kernelMs: last.kernelMs + kernelMs, atMs: last.atMs + 500 }
+    state = cpuOrderStep(state, next, 250)
+  }
+  return state
 }
 
 describe('a pod with a request of a quarter of a processor', () => {
@@ -25,7 +30,61 @@ describe('a pod with a request of a quarter of a processor', () => {
       isBehind: false,
     },
   ])('$when: behind others is $isBehind', ({ used, isBehind }) => {
-    expect(after(...used)).toBe(isBehind)
+    expect(after(...used).isBehind).toBe(isBehind)
+  })
+
+  const writes: [number, number][] = [
+    [500, 450],
+    [500, 450],
+  ]
+  it.each<{ when: string; looks: (number | [number, number])[]; isInKernel: boolean }>([
+    { when: 'it writes and syncs for a second', looks: [...writes], isInKernel: true },
+    {
+      when: 'it compiles for seconds',
+      looks: [
+        [1000, 300],
+        [1000, 300],
+        [1000, 300],
+      ],
+      isInKernel: false,
+    },
+    {
+      when: 'one command writes for half a second',
+      looks: [
+        [500, 450],
+        [500, 100],
+        [500, 450],
+      ],
+      isInKernel: false,
+    },
+    {
+      when: 'its calls stay below its request',
+      looks: [
+        [120, 120],
+        [120, 120],
+        [120, 120],
+      ],
+      isInKernel: false,
+    },
+    {
+      when: 'it goes on with the little time that it is left',
+      looks: [...writes, ...Array<[number, number]>(8).fill([80, 75])],
+      isInKernel: true,
+    },
+    { when: 'it compiles after that for two seconds', looks: [...writes, 900, 900, 900, 900], isInKernel: true },
+    { when: 'it compiles after that for three', looks: [...writes, 900, 900, 900, 900, 900, 900], isInKernel: false },
+  ])('$when: busy in the kernel is $isInKernel', ({ looks, isInKernel }) => {
+    expect(after(...looks).isInKernel).toBe(isInKernel)
+  })
+
+  it.each<{ others: string; looks: (number | [number, number])[][]; isWanted: boolean }>([
+    { others: 'no other pod', looks: [], isWanted: false },
+    { others: 'one that rests', looks: [[0, 0, 0, 0, 0, 0]], isWanted: false },
+    { others: 'one that has just rested for two seconds', looks: [[40, 0, 0, 0, 0]], isWanted: true },
+    { others: 'one that runs commands', looks: [[40, 40, 40, 40, 40, 40]], isWanted: true },
+    { others: 'another that is busy in the kernel', looks: [[...writes]], isWanted: false },
+  ])('that is busy in the kernel, beside $others: room is wanted is $isWanted', ({ looks, isWanted }) => {
+    expect(isRoomWanted([after(...writes), ...looks.map((each) => after(...each))])).toBe(isWanted)
   })
 })
 
@@ -34,16 +93,50 @@ describe('CpuOrder', () => {
     const clock = { nowMs: 0 }
     const order = new CpuOrder({ everyMs: 3_600_000, nowMs: () => clock.nowMs })
     const told: boolean[] = []
-    const pod = { usedMs: 0, podUid: 'a', requestMillis: 250 }
+    const apart: boolean[] = []
+    const pod = { podUid: 'a', requestMillis: 250 }
+    const used = { usedMs: 0, kernelMs: 0 }
     const watch = (): void =>
-      order.watch({ ...pod, usedMs: () => pod.usedMs, setBehind: (isBehind) => void told.push(isBehind) })
-    const halfSecond = (usedMs: number): void => {
+      order.watch({
+        ...pod,
+        used: () => ({ ...used }),
+        setBehind: (isBehind) => void told.push(isBehind),
+        setApart: (isApart) => void apart.push(isApart),
+      })
+    const other = { usedMs: 0, kernelMs: 0 }
+    const watchOther = (): void =>
+      order.watch({
+        podUid: 'b',
+        requestMillis: 250,
+        used: () => ({ ...other }),
+        setBehind: () => {},
+        setApart: () => apart.push(false),
+      })
+    const halfSecond = (usedMs: number, kernelMs = 0, otherMs = 0): void => {
       clock.nowMs += 500
-      pod.usedMs += usedMs
+      used.usedMs += usedMs
+      used.kernelMs += kernelMs
+      other.usedMs += otherMs
       order.look()
     }
-    return { order, told, watch, halfSecond }
+    return { order, told, apart, watch, watchOther, halfSecond }
   }
+
+  it('keeps a pod that is busy in the kernel apart while another works, and no longer', () => {
+    const { order, apart, watch, watchOther, halfSecond } = ordered()
+    watch()
+    for (let each = 0; each < 8; each += 1) halfSecond(1000, 900)
+    expect(apart).toEqual([])
+    watchOther()
+    halfSecond(1000, 900, 40)
+    expect(apart).toEqual([true])
+    for (let each = 0; each < 6; each += 1) halfSecond(1000, 900)
+    expect(apart).toEqual([true, true, true, true, true, true, false])
+    halfSecond(1000, 900, 40)
+    order.forget('a')
+    expect(apart.slice(-2)).toEqual([true, false])
+    order.close()
+  })
 
   it('puts a pod back to the front once before it ends, and looks at it no more', () => {
     const { order, told, watch, halfSecond } = ordered()

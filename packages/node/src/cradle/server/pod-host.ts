@@ -25,6 +25,7 @@ import type { CellStrategy, LaunchInput } from './cell-strategy.js'
 import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
 import { HeldSnapshot } from './held-snapshot.js'
+import type { KeepApart } from './keep-apart.js'
 import { PodWatches } from './pod-watches.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
@@ -35,6 +36,7 @@ export interface PodHostPorts {
   config: Pick<CradleConfig, 'supervisor'>
   strategy: CellStrategy
   cgroups: CgroupSupport
+  keepApart: KeepApart | undefined
   stateFiles: StateFiles
   socketDirectory: string
   onExit(key: CellKey, exit: CellExit): void
@@ -89,6 +91,7 @@ export class PodHost {
       cells: () => this.#cells.values(),
       halt: (cell) => this.halt(cell),
       kill: (cell) => this.kill(cell),
+      keepApart: ports.keepApart,
       onOom: (report) => ports.onOom(report),
       onBraked: (podUid, reason) => ports.onBraked(podUid, reason),
       now: ports.now,

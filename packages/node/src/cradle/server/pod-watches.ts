@@ -6,6 +6,7 @@ import type { Cgroup } from './cgroups.js'
 import { CpuOrder } from './cpu-order.js'
 import { Crowd } from './crowd.js'
 import { crowdedFrom, ForkBrake } from './fork-brake.js'
+import type { KeepApart } from './keep-apart.js'
 import { isFull } from './launch-command.js'
 import { type CountedCell, OomWatch } from './oom-watch.js'
 import { type Holder, machineFiles, machineTerminals, openFilesOf, ScarceWatch, terminalsOf } from './scarce-watch.js'
@@ -15,6 +16,8 @@ export interface PodWatchesPorts {
   cells(): Iterable<WatchedCell>
   halt(cell: CellRecord): Promise<void>
   kill(cell: CellRecord): Promise<void>
+  /** Undefined where the machine cannot keep pods to a part of its processors. */
+  keepApart: KeepApart | undefined
   onOom(report: OomReport): void
   onBraked(podUid: string, reason: BrakeReason): void
   now(): Date
@@ -101,13 +104,14 @@ export class PodWatches {
     })
   }
 
-  /** Puts the pod behind the others while it uses more CPU than it asked for. */
+  /** Puts the pod behind the others while it uses more CPU than it asked for, and beside them while it is busy in the kernel. */
   watchCpu(podUid: string, cgroup: Cgroup, limits: ResourceLimits): void {
     this.#cpuOrder.watch({
       podUid,
       requestMillis: limits.cpuWeightMillis ?? 0,
-      usedMs: () => cgroup.usedCpuMs(),
+      used: () => cgroup.usedCpu(),
       setBehind: (isBehind) => cgroup.setIdle(isBehind, limits),
+      setApart: (isApart) => this.#ports.keepApart?.set(cgroup, isApart),
     })
   }
 

@@ -6,6 +6,7 @@ import type { CellStrategy } from './cell-strategy.js'
 import { Cgroup, detectCgroups } from './cgroups.js'
 import { lockCradle } from './cradle-lock.js'
 import { CradleServer } from './cradle-server.js'
+import { findKeepApart } from './keep-apart.js'
 import { PodHost } from './pod-host.js'
 import { reapChildren } from './process-table.js'
 import { StateFiles } from './state-files.js'
@@ -35,7 +36,9 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
   }
   writeFileSync('cradle.pid', `${process.pid}\n`)
 
-  const cgroups = detectCgroups(`corral-${createHash('sha256').update(config.dataDir).digest('hex').slice(0, 10)}`)
+  const groupName = `corral-${createHash('sha256').update(config.dataDir).digest('hex').slice(0, 10)}`
+  const cgroups = detectCgroups(groupName)
+  const keepApart = findKeepApart(groupName, cgroups)
   const stateFiles = new StateFiles(directory)
   await sweep({ stateFiles, cgroups, now: () => new Date() })
   for (const name of readdirSync(socketDirectory)) rmSync(join(socketDirectory, name), { force: true })
@@ -44,6 +47,7 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
     config,
     strategy,
     cgroups,
+    keepApart,
     stateFiles,
     socketDirectory,
     onExit: (key, exit) => server.announceExit(key, exit),
@@ -65,6 +69,7 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
       await pods.close()
       await reapChildren(childrenEndMs)
       new Cgroup(cgroups, '').remove()
+      keepApart?.close()
       rmSync(join(directory, cradleSocketName), { force: true })
       rmSync(join(directory, 'cradle.pid'), { force: true })
     } finally {
