@@ -202,7 +202,8 @@ async function collectOnDisk(
     const result = await runCommand(
       daemon,
       name,
-      { argv: ['/bin/sh', '-c', collectScript], env: collectEnvironment(request) },
+      // In memory: it may end with the daemon, since it is safe to repeat, and starts sooner.
+      { argv: ['/bin/sh', '-c', collectScript], env: collectEnvironment(request), keep: 'memory' },
       { signal, isRepeatable: true, timeoutMs: limitMs, timeoutCode: 'ResultFailed' },
     )
     if (!isDiskFullText(result.tail)) return result
