@@ -28,7 +28,7 @@ describe('a directory that comes out as an archive', () => {
 
   const archive = (): Buffer => execFileSync('tar', ['-C', place, '-cf', '-', './file'])
   const filesOf = (pack: () => AsyncIterable<Uint8Array>): SandboxFiles => {
-    const link = { runtime: async () => ({ files: { pack } }), diagnose: async () => undefined }
+    const link = { open: async () => ({}), runtime: async () => ({ files: { pack } }), diagnose: async () => undefined }
     return new SandboxFiles(link as unknown as SandboxLink)
   }
 
@@ -102,9 +102,9 @@ describe('a directory that comes out as an archive', () => {
       execFileSync('chmod', ['0555', made('locked')])
       await download('.')
       expect(readdirSync(back()).sort()).toEqual(['inside', 'link', 'locked', 'run'])
-      expect(['inside/file', 'inside/mine', 'link', 'locked/file'].map((name) => readFileSync(back(name), 'utf8'))).toEqual(
-        ['new', 'mine', 'new', 'locked'],
-      )
+      expect(
+        ['inside/file', 'inside/mine', 'link', 'locked/file'].map((name) => readFileSync(back(name), 'utf8')),
+      ).toEqual(['new', 'mine', 'new', 'locked'])
       expect(lstatSync(back('link')).isSymbolicLink()).toBe(true)
       const modes = ['run', 'locked', 'locked/file', 'inside'].map((name) => statSync(back(name)).mode & 0o777)
       expect(modes).toEqual([0o755, 0o555, 0o444, 0o750])
@@ -135,7 +135,7 @@ it('an upload that is refused before it begins leaves no tar behind that waits f
   const unpack = async (): Promise<never> => {
     throw new SandboxError('Invalid', '"relative" is not an absolute path')
   }
-  const link = { runtime: async () => ({ files: { unpack } }), diagnose: async () => undefined }
+  const link = { open: async () => ({}), runtime: async () => ({ files: { unpack } }), diagnose: async () => undefined }
   const files = new SandboxFiles(link as unknown as SandboxLink)
   const children = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'ProcessWrap').length
   const before = children()

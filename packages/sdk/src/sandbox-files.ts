@@ -4,7 +4,7 @@ import type { BytesIn, FileChange, FileInfo } from '@corral/protocol'
 import { byteLimit } from './byte-limit.js'
 import type { FileCall, FileEntry, RuntimeFiles } from './runtime/sandbox-runtime.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
-import type { SandboxLink } from './sandbox-link.js'
+import type { OpenLink, SandboxLink } from './sandbox-link.js'
 import { tarEnd } from './tar-end.js'
 import { unpackDirectory } from './unpack-directory.js'
 
@@ -122,28 +122,30 @@ export class SandboxFiles {
 
   #call<T>(options: FileCall, call: (files: RuntimeFiles) => Promise<T>): Promise<T> {
     return translated(async () => {
+      const link = await this.#link.open(options.signal)
       try {
         return await call((await this.#link.runtime(options.signal)).files)
       } catch (error) {
-        throw await this.#explained(error, options.signal)
+        throw await this.#explained(error, link, options.signal)
       }
     }, options.signal)
   }
 
   async *#stream<T>(options: FileCall, open: (files: RuntimeFiles) => AsyncIterable<T>): AsyncGenerator<T> {
+    const link = await this.#link.open(options.signal)
     try {
       yield* open((await this.#link.runtime(options.signal)).files)
     } catch (error) {
-      throw await this.#explained(error, options.signal)
+      throw await this.#explained(error, link, options.signal)
     }
   }
 
   /** A broken line may mean that the sandbox is gone: then that is the error. */
-  async #explained(error: unknown, signal: AbortSignal | undefined): Promise<SandboxError> {
+  async #explained(error: unknown, link: OpenLink, signal: AbortSignal | undefined): Promise<SandboxError> {
     const failure = toSandboxError(error, signal)
     if (failure.code !== 'ConnectionLost') return failure
     try {
-      await this.#link.diagnose(failure)
+      await this.#link.diagnose(failure, link)
       return failure
     } catch (reason) {
       return toSandboxError(reason)
