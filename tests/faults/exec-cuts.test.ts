@@ -21,6 +21,7 @@ let sandbox: SandboxHandle
 const lines = new Set<Socket>()
 let dialled = 0
 let cuts = 0
+let objects: Record<string, object> = {}
 
 /** A cluster of one sandbox, whose port-forward leads to a daemon of this process. */
 function cluster() {
@@ -29,7 +30,7 @@ function cluster() {
     metadata: { name: 'box', namespace: 'default', uid: 'u', resourceVersion: '1' },
     ...more,
   })
-  const objects: Record<string, object> = {
+  objects = {
     [sandboxPath]: object('Sandbox', { spec: { podTemplate: { spec: { containers: [] } } } }),
     [podPath]: object('Pod', { status: { phase: 'Running' } }),
   }
@@ -193,6 +194,61 @@ describe('commands one after the other', () => {
     await cat.write('said')
     await cat.end()
     expect((await cat).stdout).toBe('said')
+  })
+})
+
+describe('what happens to a sandbox', () => {
+  const suspend = (): void => {
+    objects[sandboxPath] = { ...objects[sandboxPath], spec: { operatingMode: 'Suspended' } }
+  }
+  const deletePod = (): void => {
+    delete objects[podPath]
+  }
+  const deleteBoth = (): void => {
+    delete objects[sandboxPath]
+    deletePod()
+  }
+  const happenings = [
+    { what: 'it is deleted', happen: deleteBoth, says: /was deleted/, code: 'SandboxDeleted' },
+    { what: 'it is suspended', happen: suspend, says: /was suspended/, code: 'SandboxDeleted' },
+    { what: 'its pod goes', happen: deletePod, says: /the pod of sandbox "box" is gone/, code: 'SandboxFailed' },
+  ]
+  /** The output of a command as its own promise: a handler is there before it fails. */
+  const ended = (call: PromiseLike<unknown>): Promise<unknown> =>
+    Promise.resolve(call).then(
+      (result) => ({ result }),
+      (error: unknown) => error,
+    )
+
+  it.each(happenings)('is told by every call under way, not by the first alone: $what', async (row) => {
+    const commands = [sandbox.shell('echo up; sleep 1000'), sandbox.shell('echo up; sleep 1000')]
+    for (const command of commands) for await (const _ of command.stdout.lines()) break
+    const background = sandbox.exec(['sleep', '1000'], { background: true })
+    await background.id
+    const changes = sandbox.files.watch(directory)[Symbol.asyncIterator]()
+    expect(await changes.next()).toMatchObject({ value: { type: 'ready' } })
+    const calls = [...commands, background, changes.next()].map(ended)
+    row.happen()
+    // One line breaks; the others are closed when the first call has learned why.
+    const [first] = lines
+    first?.destroy()
+    for (const call of calls)
+      expect(await call).toMatchObject({ code: row.code, message: expect.stringMatching(row.says) })
+  })
+
+  it.each(happenings)('is told by a command that it ends: $what', async (row) => {
+    const command = sandbox.shell('echo up; sleep 1000')
+    for await (const _ of command.stdout.lines()) break
+    const end = ended(command)
+    row.happen()
+    // As at the end of a pod: processes first, then connections.
+    await daemon.terminate(0)
+    expect(await end).toMatchObject({ code: row.code, message: expect.stringMatching(row.says) })
+  })
+
+  it('is not the cause where a command ends by a signal of its own', async () => {
+    expect(await sandbox.shell('kill -TERM $$')).toMatchObject({ exitCode: 143, signal: 15 })
+    expect(await sandbox.shell('kill -KILL $$')).toMatchObject({ exitCode: 137, signal: 9 })
   })
 })
 

@@ -137,7 +137,12 @@ it('`task rm` refuses a task that runs, unless forced; its logs go with it', asy
     code: 2,
     stderr: expect.stringContaining('task rm --force'),
   })
-  expect(await corral(['task', 'rm', '--force', id])).toMatchObject({ code: 0, stdout: `removed ${id}\n` })
+  // An id that is not there keeps none of the others.
+  expect(await corral(['task', 'rm', '--force', 'task-nosuch', id])).toMatchObject({
+    code: 2,
+    stdout: `removed ${id}\n`,
+    stderr: expect.stringContaining('TaskNotFound'),
+  })
   expect(await corral(['task', 'get', id])).toMatchObject({ code: 2, stderr: expect.stringContaining('TaskNotFound') })
 })
 

@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
 import { type McpHttpServer, serveMcpHttp } from '@corral/mcp'
 import { TasksClient } from '@corral/protocol'
@@ -168,6 +170,24 @@ describe('corral mcp over standard input and output', () => {
     await client.close()
     await waitUntil('the claim is gone', async () => !(await claims()).includes(claim))
   })
+})
+
+it('`mcp --http` with an empty CORRAL_MCP_TOKEN makes one up instead of refusing everybody', async () => {
+  const args = [corralProgram, 'mcp', '--http', '0', '--data-dir', platform.dataDir]
+  const env = { ...platform.environment(), CORRAL_MCP_TOKEN: '' }
+  const program = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(program, 'exit')
+  const said: string[] = []
+  for await (const line of createInterface({ input: program.stdout })) {
+    said.push(line)
+    if (said.length === 2) break
+  }
+  const [url, token] = [said[0]?.replace('MCP at ', ''), said[1]?.replace('token ', '')]
+  const answer = await fetch(url ?? '', { method: 'POST', body: '{}', headers: { authorization: `Bearer ${token}` } })
+  expect(answer.status).not.toBe(401)
+  await answer.body?.cancel()
+  program.kill()
+  await ended
 })
 
 describe('streamable HTTP', () => {

@@ -1,13 +1,20 @@
 import { AgentSandboxClient, type OwnedSandbox } from '@corral/agent-sandbox-sdk'
 import { sandboxTools } from '@corral/agent-sandbox-sdk/ai'
 import {
+  AuthenticationError,
   CommandExitError,
+  FilesystemEventType,
+  FileType,
   InvalidArgumentError,
+  NotEnoughSpaceError,
   NotFoundError,
+  RateLimitError,
   Sandbox,
   SandboxError,
+  TemplateError,
   TimeoutError,
 } from '@corral/agent-sandbox-sdk/e2b'
+import { loadKubeConfig } from '@corral/kube'
 import { type PlatformProcess, startPlatformProcess } from '@corral/testing'
 import { generateText, stepCountIs } from 'ai'
 import { MockLanguageModelV2 } from 'ai/test'
@@ -89,12 +96,38 @@ describe('code written for E2B', () => {
     expect(await sandbox.files.exists('notes/a.txt')).toBe(false)
     const seen: string[] = []
     const watch = await sandbox.files.watchDir('notes', ({ type, name }) => void seen.push(`${type} ${name}`))
+    const below: string[] = []
+    const all = await sandbox.files.watchDir(
+      'notes',
+      ({ type, name }) => {
+        if (type === FilesystemEventType.CREATE) below.push(name)
+      },
+      { recursive: true },
+    )
+    await sandbox.files.write('notes/deep/below.txt', 'now')
+    await expect.poll(() => below).toContain('deep/below.txt')
     await sandbox.files.write('notes/fresh.txt', 'now')
     await expect.poll(() => seen.some((event) => event.endsWith('fresh.txt'))).toBe(true)
-    await watch.stop()
+    // As in E2B, what happens in a directory below is told only where that was asked for.
+    expect(seen.filter((event) => event.includes('below.txt'))).toEqual([])
+    await Promise.all([watch.stop(), all.stop()])
+    expect((await sandbox.files.list('notes')).filter(({ type }) => type === FileType.DIR)).toHaveLength(2)
     await sandbox.files.remove('notes')
     await expect(sandbox.files.getInfo('notes')).rejects.toBeInstanceOf(NotFoundError)
     await expect(sandbox.files.read('notes/a.txt')).rejects.toBeInstanceOf(NotFoundError)
+  })
+
+  it('finds the classes it catches, each a SandboxError', async () => {
+    const classes = [AuthenticationError, NotEnoughSpaceError, RateLimitError, TemplateError, TimeoutError]
+    expect(classes.every((Class) => new Class('Invalid', 'x') instanceof SandboxError)).toBe(true)
+    const stranger = new AgentSandboxClient({
+      kubeConfig: {
+        ...(await loadKubeConfig({ path: platform.kubeconfig })),
+        credentials: async () => ({ authorization: 'Bearer x' }),
+      },
+    })
+    await expect(Sandbox.getInfo(sandbox.sandboxId, { client: stranger })).rejects.toBeInstanceOf(AuthenticationError)
+    await stranger.close()
   })
 
   it('opens a terminal', async () => {

@@ -410,13 +410,15 @@ describe('a sandbox that dies', () => {
     })
   }
 
-  it('ends a command with a typed error', async () => {
+  it.each([
+    { how: 'at once', grace: { gracePeriodSeconds: 0 } },
+    { how: 'in its own time', grace: {} },
+  ])('ends a command with a typed error where its pod is deleted $how', async ({ grace }) => {
     await lost(async (dying, kill) => {
       const command = dying.shell('echo up; sleep 1000')
       for await (const _ of command.stdout.lines()) break
-      // The hard way first: a daemon that is asked to end tells its commands' exit, which is a result.
       const pod = (await dying.status()).podName
-      await (await platform.kube()).delete(Pods, { name: pod, namespace }, { gracePeriodSeconds: 0 })
+      await (await platform.kube()).delete(Pods, { name: pod, namespace }, grace)
       await kill()
       expect(['SandboxDeleted', 'SandboxFailed', 'ProcessLost']).toContain(await code(command))
     })
@@ -470,7 +472,12 @@ describe('the command line', () => {
     })
     expect((await corral('pool', 'create', 'none', '--template', 'missing')).stderr).toContain('missing')
     expect((await corral('pool', 'scale', 'spare', 'many')).stderr).toContain('"many" is not a number of sandboxes')
-    expect(await corral('pool', 'rm', 'spare')).toMatchObject({ code: 0, stdout: 'removed spare\n' })
+    // One that is not there keeps none of the others, and what was removed is told.
+    expect(await corral('pool', 'rm', 'nosuch', 'spare')).toMatchObject({
+      code: 1,
+      stdout: 'removed spare\n',
+      stderr: expect.stringContaining('there is no pool "nosuch"'),
+    })
     const file = join(platform.directory, 'template.json')
     const container = { name: 'main', image: 'debian' }
     const template = { metadata: { name: 'mine' }, spec: { podTemplate: { spec: { containers: [container] } } } }
@@ -479,7 +486,12 @@ describe('the command line', () => {
     expect((await corral('template', 'list')).stdout).toMatch(/mine +debian/)
     writeFileSync(file, '{"spec": 1}')
     expect((await corral('template', 'apply', file)).stderr).toContain('is not a SandboxTemplate')
-    expect(await corral('template', 'rm', 'mine')).toMatchObject({ code: 0 })
+    expect(await corral('template', 'rm', 'nosuch', 'mine', '--json')).toMatchObject({
+      code: 1,
+      stdout: `${JSON.stringify({ removed: ['mine'] }, null, 2)}\n`,
+      stderr: expect.stringContaining('there is no template "nosuch"'),
+    })
+    expect(await corral('template', 'rm', 'mine')).toMatchObject({ code: 1, stdout: '' })
   })
 })
 

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { KubeError, type KubeObject } from '@corral/resources'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AgentSandboxClient } from './agent-sandbox-client.js'
 import { execArgv } from './exec-command.js'
@@ -18,10 +19,16 @@ beforeEach(async () => {
   client = new AgentSandboxClient({ client: cluster.client(), namespace: 'default' })
   cluster.put('/apis/agents.x-k8s.io/v1beta1/namespaces/default/sandboxes/s', {
     metadata: { name: 's', namespace: 'default', annotations: { 'agents.x-k8s.io/pod-name': 'adopted-pod' } },
-  })
+    spec: { podTemplate: { spec: { containers: [{ name: 'sandbox', image: 'debian' }] } } },
+  } as KubeObject)
 })
 afterEach(() => rm(directory, { recursive: true, force: true }))
 
+const podPath = '/api/v1/namespaces/default/pods/adopted-pod'
+const startPod = (): void => {
+  const status = { phase: 'Running' }
+  cluster.put(podPath, { metadata: { name: 'adopted-pod', namespace: 'default' }, status } as KubeObject)
+}
 const exec = (script: string, options = {}) => client.sandboxes.exec({ name: 's' }, ['/bin/sh', '-c', script], options)
 
 function isRunning(pid: number): boolean {
@@ -76,6 +83,46 @@ describe('S2-I5: exec', () => {
     stop.abort()
     await failed
     await expect.poll(() => pids.map(isRunning)).toEqual([false, false])
+  })
+
+  describe('whose connection breaks', () => {
+    /** What a client sees of a kubelet that goes away: output up to there, and no status. */
+    const breakAfter = (...output: string[]): void => {
+      const lost = 'the connection ended before the process did (close code 1006)'
+      async function* stdout(): AsyncGenerator<Uint8Array> {
+        for (const text of output) yield Buffer.from(text)
+        throw new KubeError('ConnectionLost', lost)
+      }
+      const unused = (): void => {}
+      cluster.connect = async ({ path }) => {
+        if (!path.endsWith('/exec')) throw new KubeError('ConnectionLost', 'connection refused')
+        const exited = Promise.resolve({ exitCode: 255, message: lost })
+        const controls = { writeStdin: async () => {}, endStdin: unused, resize: unused, kill: unused }
+        return { type: 'process', process: { stdout: stdout(), stderr: stdout(), exited, ...controls } }
+      }
+    }
+
+    it('is ConnectionLost, not a command that ended with 255', async () => {
+      breakAfter('half of the ')
+      await expect(exec('make')).rejects.toMatchObject({
+        code: 'ConnectionLost',
+        message: expect.stringContaining('close code 1006'),
+      })
+    })
+
+    it.each([
+      { when: 'the sandbox is there', happen: () => startPod(), is: 'ConnectionLost' },
+      { when: 'its pod is gone', happen: () => {}, is: 'SandboxFailed' },
+      { when: 'it was deleted', happen: () => cluster.objects.clear(), is: 'SandboxDeleted' },
+    ])('without a daemon is $is where $when', async ({ happen, is }) => {
+      const sandbox = await client.sandboxes.get('s')
+      breakAfter('half of the ')
+      startPod()
+      await sandbox.runtime()
+      cluster.objects.delete(podPath)
+      happen()
+      await expect(Promise.resolve(sandbox.exec(['make']))).rejects.toMatchObject({ code: is })
+    })
   })
 
   it('S2-R3 S2-R6: streams, and kill ends the remote tree and lets wait settle', async () => {

@@ -144,12 +144,18 @@ export async function execBuffered(
     const exit = await process.wait()
     if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted and the command killed')
     if (failure) throw failure
-    if (exit.message !== undefined && exit.exitCode < 0) throw new SandboxError('ConnectionLost', exit.message)
+    const lost = lostReason(exit)
+    if (lost !== undefined) throw new SandboxError('ConnectionLost', lost)
     const [stdout, stderr] = await output
     return { exitCode: exit.exitCode, stdout, stderr }
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Why the end of a command is not known: its exit code is then made up. One that could not be started has 126 or 127. */
+export function lostReason({ exitCode, signal, message }: ProcessExit): string | undefined {
+  return signal === undefined && exitCode !== 126 && exitCode !== 127 ? message : undefined
 }
 
 async function runToEnd(

@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, stat } from 'node:fs/promises'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { stat } from 'node:fs/promises'
 import type { BytesIn, FileChange, FileInfo } from '@corral/protocol'
-import { errorCode } from '@corral/resources'
 import { byteLimit } from './byte-limit.js'
 import type { FileCall, FileEntry, RuntimeFiles } from './runtime/sandbox-runtime.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
-import type { SandboxLink } from './sandbox-link.js'
+import type { OpenLink, SandboxLink } from './sandbox-link.js'
+import { tarEnd } from './tar-end.js'
+import { unpackDirectory } from './unpack-directory.js'
 
 export interface ReadOptions extends FileCall {
   /** More is refused with `RequestEntityTooLarge`. 16 MiB without it. */
@@ -101,57 +99,53 @@ export class SandboxFiles {
       const tar = spawn('tar', ['-C', local, '-cf', '-', '.'], { stdio: ['ignore', 'pipe', 'pipe'] })
       const ended = tarEnd(tar)
       ended.catch(() => {})
-      await files.unpack(remote, tar.stdout as AsyncIterable<Uint8Array>, options)
+      try {
+        await files.unpack(remote, tar.stdout as AsyncIterable<Uint8Array>, options)
+      } catch (error) {
+        // Nobody reads it any more: it would wait for ever, and this program for it.
+        tar.kill('SIGKILL')
+        throw error
+      }
       await ended
     })
   }
 
-  /** A directory of the sandbox with all in it, into a local one, which is made where missing. */
+  /**
+   * A directory of the sandbox with all in it, into a local one, which is made where missing: files of the same name are
+   * replaced, others stay. Nothing lands outside of it.
+   */
   downloadDirectory(remote: string, local: string, options: FileCall = {}): Promise<void> {
     return this.#call(options, async (files) => {
-      await mkdir(local, { recursive: true })
-      // Nothing of the archive may land outside: names from a sandbox are not trusted.
-      const guard = ['--no-same-owner', '--no-same-permissions', '--delay-directory-restore']
-      const tar = spawn('tar', ['-C', local, '-xf', '-', ...guard], { stdio: ['pipe', 'ignore', 'pipe'] })
-      const ended = tarEnd(tar)
-      ended.catch(() => {})
-      try {
-        await pipeline(Readable.from(files.pack(remote, options)), tar.stdin!)
-      } catch (error) {
-        // tar ends at the end of the archive, which may be before the padding behind it was written: then its exit code counts.
-        if (!isClosedPipe(error)) {
-          tar.kill('SIGKILL')
-          throw error
-        }
-      }
-      await ended
+      await unpackDirectory(local, files.pack(remote, options))
     })
   }
 
   #call<T>(options: FileCall, call: (files: RuntimeFiles) => Promise<T>): Promise<T> {
     return translated(async () => {
+      const link = await this.#link.open(options.signal)
       try {
         return await call((await this.#link.runtime(options.signal)).files)
       } catch (error) {
-        throw await this.#explained(error, options.signal)
+        throw await this.#explained(error, link, options.signal)
       }
     }, options.signal)
   }
 
   async *#stream<T>(options: FileCall, open: (files: RuntimeFiles) => AsyncIterable<T>): AsyncGenerator<T> {
+    const link = await this.#link.open(options.signal)
     try {
       yield* open((await this.#link.runtime(options.signal)).files)
     } catch (error) {
-      throw await this.#explained(error, options.signal)
+      throw await this.#explained(error, link, options.signal)
     }
   }
 
   /** A broken line may mean that the sandbox is gone: then that is the error. */
-  async #explained(error: unknown, signal: AbortSignal | undefined): Promise<SandboxError> {
+  async #explained(error: unknown, link: OpenLink, signal: AbortSignal | undefined): Promise<SandboxError> {
     const failure = toSandboxError(error, signal)
     if (failure.code !== 'ConnectionLost') return failure
     try {
-      await this.#link.diagnose(failure)
+      await this.#link.diagnose(failure, link)
       return failure
     } catch (reason) {
       return toSandboxError(reason)
@@ -183,18 +177,4 @@ export class FileListing implements AsyncIterable<FileEntry>, PromiseLike<FileEn
     })()
     return all.then(onFulfilled, onRejected)
   }
-}
-
-/** Whether a write failed because the reader has closed its end. */
-function isClosedPipe(error: unknown): boolean {
-  return ['EPIPE', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED'].includes(errorCode(error) ?? '')
-}
-
-async function tarEnd(tar: ReturnType<typeof spawn>): Promise<void> {
-  let words = ''
-  tar.stderr?.on('data', (chunk: Buffer) => {
-    words = (words + chunk.toString()).slice(-1024)
-  })
-  const [code, signal] = (await once(tar, 'close')) as [number | null, string | null]
-  if (code !== 0) throw new SandboxError('ArchiveFailed', `tar ended with ${code ?? signal}: ${words.trim()}`)
 }

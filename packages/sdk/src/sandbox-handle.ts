@@ -238,7 +238,7 @@ export class SandboxHandle {
   /** Stops the pod and keeps the volumes; resolves when it has stopped. */
   async suspend(options: WaitOptions = {}): Promise<void> {
     await this.#parts.sandboxes.pause(this.name, { ...options, namespace: this.namespace })
-    this.#parts.link.reset()
+    this.#parts.link.reset(this.#parts.link.suspended())
   }
 
   /**

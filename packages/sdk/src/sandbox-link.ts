@@ -1,6 +1,6 @@
 import type { KubeClient } from '@corral/kube'
 import type { CorralError, Fetch } from '@corral/protocol'
-import { Pods, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
+import { type Pod, Pods, type Sandbox, Sandboxes, type Stored } from '@corral/resources'
 import { type ConnectionOptions, openTransport } from './connection/connection-options.js'
 import type { SandboxTransport } from './connection/sandbox-transport.js'
 import type { CorralRuntime } from './runtime/corral-runtime.js'
@@ -27,12 +27,14 @@ export interface LinkOptions {
   readonly traceHeaders?: (() => Record<string, string>) | undefined
 }
 
-interface OpenLink {
+export interface OpenLink {
   readonly transport: SandboxTransport
   readonly podName: string
   readonly sandbox: Stored<Sandbox>
   /** What answers inside, asked for at the first call that needs it: a port is reached without. */
   runtime?: Promise<OpenRuntime> | undefined
+  /** Why the pod behind it is no more, once that is known: then no call on it is tried again. */
+  lost?: SandboxError | undefined
 }
 
 /**
@@ -107,48 +109,84 @@ export class SandboxLink {
     }
   }
 
-  /** Looks why a line broke. Resolves when trying again makes sense; rejects when the sandbox is not there any more. */
-  async diagnose(failure: Error): Promise<void> {
+  /**
+   * Looks why a line broke, of the link that the call was on. Resolves when trying again makes sense; rejects when the
+   * sandbox is not there any more.
+   */
+  async diagnose(failure: Error, of?: OpenLink): Promise<void> {
     // Without this a call of a handle that was detached tries again until its own time is over.
     if (this.#closed) throw this.#closedError(failure)
-    const open = await this.#open?.catch(() => undefined)
+    const open = of ?? (await this.#open?.catch(() => undefined))
+    // What one call has learned holds for all that were on the same link, which is closed: they could try for ever.
+    if (open?.lost) throw new SandboxError(open.lost.code, open.lost.message, { ...open.lost, cause: failure })
     const kube = await this.#kube()
     const { name, namespace } = this.#ref
-    const details = { sandbox: name, namespace }
     let sandbox: Stored<Sandbox> | undefined
+    let pod: Stored<Pod> | undefined
     try {
       sandbox = await kube.find(Sandboxes, this.#ref, { timeoutMs: 5_000 })
-      const pod = open && (await kube.find(Pods, { name: open.podName, namespace }, { timeoutMs: 5_000 }))
-      if (sandbox && !sandbox.metadata.deletionTimestamp && sandbox.spec.operatingMode !== 'Suspended' && open) {
-        const phase = pod?.status?.phase
-        if (pod && !pod.metadata.deletionTimestamp && phase !== 'Failed' && phase !== 'Succeeded') return
-        this.reset()
-        const what = phase === 'Failed' || phase === 'Succeeded' ? `has ended (${phase})` : 'is gone'
-        const message = `the pod of sandbox "${name}" ${what}: ${failure.message}`
-        throw new SandboxError('SandboxFailed', message, { cause: failure, details: { ...details, phase } })
-      }
-    } catch (error) {
-      if (error instanceof SandboxError) throw error
+      pod = open && (await kube.find(Pods, { name: open.podName, namespace }, { timeoutMs: 5_000 }))
+    } catch {
       return // The API does not answer either: only the line is known to be broken.
     }
-    this.reset()
-    if (sandbox && !sandbox.metadata.deletionTimestamp && !open) return
-    const why = sandbox?.spec.operatingMode === 'Suspended' ? 'was suspended' : 'was deleted'
-    throw new SandboxError('SandboxDeleted', `sandbox "${name}" in "${namespace}" ${why}`, { cause: failure, details })
+    if (!sandbox || sandbox.metadata.deletionTimestamp || sandbox.spec.operatingMode === 'Suspended') {
+      const isSuspended = sandbox?.spec.operatingMode === 'Suspended'
+      throw this.#lose(open, isSuspended ? this.suspended(failure) : this.#deleted(failure))
+    }
+    if (!open) return
+    const phase = pod?.status?.phase
+    const hasEnded = phase === 'Failed' || phase === 'Succeeded'
+    if (pod && !pod.metadata.deletionTimestamp && !hasEnded) return
+    const message = `the pod of sandbox "${name}" ${hasEnded ? `has ended (${phase})` : 'is gone'}: ${failure.message}`
+    const error = new SandboxError('SandboxFailed', message, {
+      cause: failure,
+      details: { sandbox: name, namespace, phase },
+    })
+    throw this.#lose(open, error)
   }
 
-  /** Forgets the line; the next call opens a new one. */
-  reset(): void {
+  /** What calls under way are told when the sandbox is suspended. */
+  suspended(cause?: Error): SandboxError {
+    const { name, namespace } = this.#ref
+    return new SandboxError('SandboxDeleted', `sandbox "${name}" in "${namespace}" was suspended`, {
+      cause,
+      details: { sandbox: name, namespace },
+      hint: 'Start it again with resume().',
+    })
+  }
+
+  #deleted(cause: Error): SandboxError {
+    const { name, namespace } = this.#ref
+    const details = { sandbox: name, namespace }
+    return new SandboxError('SandboxDeleted', `sandbox "${name}" in "${namespace}" was deleted`, { cause, details })
+  }
+
+  /** The link is of no more use. A newer one, to the next pod, stays. */
+  #lose(open: OpenLink | undefined, reason: SandboxError): SandboxError {
+    if (!open) return reason
+    open.lost = reason
+    void this.#open?.then(
+      (current) => {
+        if (current === open) this.reset()
+      },
+      () => {},
+    )
+    return reason
+  }
+
+  /** Forgets the link, whose pod has gone; the next call opens a new one. `reason` is what calls under way are told. */
+  reset(reason?: SandboxError): void {
     const open = this.#open
     this.#open = undefined
     this.#known = undefined
     open?.then(
-      ({ transport, runtime }) => {
-        runtime?.then(
+      (link) => {
+        link.lost ??= reason ?? new SandboxError('SandboxFailed', `the pod of sandbox "${this.#ref.name}" is gone`)
+        link.runtime?.then(
           ({ close }) => close?.(),
           () => {},
         )
-        transport.close()
+        link.transport.close()
       },
       () => {},
     )
@@ -178,12 +216,13 @@ export class SandboxLink {
     return { transport, podName, sandbox }
   }
 
-  async #findRuntime({ transport, podName, sandbox }: OpenLink, signal?: AbortSignal): Promise<OpenRuntime> {
+  async #findRuntime(open: OpenLink, signal?: AbortSignal): Promise<OpenRuntime> {
+    const { transport, podName, sandbox } = open
     const kube = await this.#kube()
     const { connection, plainPods, container, traceHeaders, runtime } = this.#options
     const isPlain = connection.type === 'auto' && plainPods.has(sandbox)
     const wanted = connection.type === 'pod-exec' || (isPlain && !runtime) ? 'pod-exec' : runtime
-    const onCut = (failure: CorralError) => this.diagnose(failure)
+    const onCut = (failure: CorralError) => this.diagnose(failure, open)
     const pod = { name: podName, namespace: this.#ref.namespace }
     const podExec = (): OpenRuntime => ({ runtime: podExecRuntime(kube, pod, { container, onCut }) })
     if (wanted === 'pod-exec') return podExec()
@@ -221,7 +260,7 @@ export class SandboxLink {
     const asking = { signal, authorize, authorization: this.authorization, traceHeaders }
     const found = await detectAfterStart(open.transport, { ...asking, readyForMs: readyForMs(open.sandbox) })
     if (!found) return runtime
-    const onCut = (failure: CorralError) => this.diagnose(failure)
+    const onCut = (failure: CorralError) => this.diagnose(failure, open)
     open.runtime = openRuntime(found, open.transport, { authorize, onCut })
     return (await open.runtime).runtime
   }

@@ -79,15 +79,15 @@ export class SandboxPorts {
     const request = target instanceof Request ? { ...partsOf(target), ...init } : init
     const signal = request.signal ?? undefined
     return translated(async () => {
-      const { transport } = await this.#link.open(signal)
+      const link = await this.#link.open(signal)
       const text = target instanceof Request ? target.url : String(target)
       const url = /^https?:\/\//.test(text) ? text : `http://sandbox${text.startsWith('/') ? '' : '/'}${text}`
       try {
-        return await transport.fetchTo(port)(url, { ...request, redirect: 'manual' })
+        return await link.transport.fetchTo(port)(url, { ...request, redirect: 'manual' })
       } catch (error) {
         const failure = toSandboxError(error, signal)
         if (failure.code !== 'ConnectionLost') throw failure
-        await this.#link.diagnose(failure)
+        await this.#link.diagnose(failure, link)
         if (!/refused/i.test(failure.message)) throw failure
         throw new SandboxError('ConnectionLost', `nothing listens on port ${port} of the sandbox`, {
           cause: error,
@@ -123,7 +123,8 @@ export class SandboxPorts {
    * counts as open when its connection speaks, or outlives one to a closed port that was dialled after it.
    */
   async #accepts(port: number, signal: AbortSignal | undefined): Promise<boolean> {
-    const { transport } = await this.#link.open(signal)
+    const link = await this.#link.open(signal)
+    const { transport } = link
     const { dial } = transport
     if (!dial) {
       const answer = await transport
@@ -143,7 +144,7 @@ export class SandboxPorts {
         stream.destroy()
       }
     } catch (error) {
-      await this.#link.diagnose(toSandboxError(error))
+      await this.#link.diagnose(toSandboxError(error), link)
       return false
     }
   }

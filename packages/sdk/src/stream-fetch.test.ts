@@ -77,3 +77,18 @@ it('a large stdin that the command did not read ended the program with an unhand
   expect(response.status).toBe(409)
   lines.close()
 })
+
+it.each([204, 205, 304])('an answer %i, which has no body, is an answer', async (status) => {
+  const answer = new ByteQueue()
+  const tunnel: ByteStream = {
+    [Symbol.asyncIterator]: () => answer[Symbol.asyncIterator](),
+    write: async () =>
+      answer.push(Buffer.from(`HTTP/1.1 ${status} Said\r\nx-form: cleared\r\ncontent-length: 0\r\n\r\n`)),
+    end: () => answer.end(),
+    destroy: () => answer.end(),
+  }
+  const lines = streamFetch(async () => tunnel)
+  const response = await lines.fetch('http://sandbox/form')
+  expect([response.status, response.headers.get('x-form'), await response.text()]).toEqual([status, 'cleared', ''])
+  lines.close()
+})

@@ -151,13 +151,16 @@ async function* watched(
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+/** Answers that `Response` takes no body for. */
+const bodiless: ReadonlySet<number> = new Set([204, 205, 304])
+
 function toResponse(message: IncomingMessage, method: string | undefined): Response {
   const headers = new Headers()
   for (let i = 0; i + 1 < message.rawHeaders.length; i += 2) {
     headers.append(message.rawHeaders[i]!, message.rawHeaders[i + 1]!)
   }
   const status = message.statusCode ?? 502
-  const hasBody = method !== 'HEAD' && status !== 204 && status !== 304
+  const hasBody = method !== 'HEAD' && !bodiless.has(status)
   if (!hasBody) message.resume()
   // Node's and the global's stream types differ by name only.
   const body = hasBody ? (Readable.toWeb(message) as ReadableStream<Uint8Array>) : null

@@ -47,10 +47,12 @@ With --http every request needs a bearer token: CORRAL_MCP_TOKEN, or one that is
       // Awaited: the client is closed at the end of this block.
       if (options.http === undefined) return await serveMcpStdio(backend, stop.signal)
 
-      const token = process.env.CORRAL_MCP_TOKEN ?? randomBytes(24).toString('base64url')
+      // Empty is not set: no request could carry it.
+      const given = process.env.CORRAL_MCP_TOKEN || undefined
+      const token = given ?? randomBytes(24).toString('base64url')
       const server = await serveMcpHttp({ backend, token, host: options.host, port: options.http })
       process.stdout.write(`MCP at ${server.url}\n`)
-      if (process.env.CORRAL_MCP_TOKEN === undefined) process.stdout.write(`token ${token}\n`)
+      if (given === undefined) process.stdout.write(`token ${token}\n`)
       await new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve(), { once: true }))
       await server.close()
     })

@@ -109,11 +109,7 @@ export function addPoolCommand(program: Command): void {
     .summary('remove pools; sandboxes that were claimed stay')
     .action(async (names: string[], options: Options) => {
       await using client = await open(options)
-      for (const name of names) {
-        await client.warmPools.get(name)
-        await client.warmPools.delete(name)
-      }
-      print({ removed: names }, options, () => names.map((name) => `removed ${name}`).join('\n'))
+      await removeAll('pool', names, client.warmPools, options)
     })
 }
 
@@ -172,11 +168,29 @@ export function addTemplateCommand(program: Command): void {
     .summary('remove templates')
     .action(async (names: string[], options: Options) => {
       await using client = await open(options)
-      for (const name of names) {
-        await client.templates.get(name)
-        await client.templates.delete(name)
-      }
-      print({ removed: names }, options, () => names.map((name) => `removed ${name}`).join('\n'))
+      await removeAll('template', names, client.templates, options)
+    })
+}
+
+/** Those that are there; one that is not keeps none of the others, and what was removed is told all the same. */
+async function removeAll(
+  kind: 'pool' | 'template',
+  names: readonly string[],
+  objects: AgentSandboxClient['warmPools'] | AgentSandboxClient['templates'],
+  options: Options,
+): Promise<void> {
+  const removed: string[] = []
+  const missing: string[] = []
+  for (const name of new Set(names)) {
+    const found = await objects.find(name)
+    if (found) await objects.delete(name)
+    const list = found ? removed : missing
+    list.push(name)
+  }
+  if (removed.length > 0) print({ removed }, options, () => removed.map((name) => `removed ${name}`).join('\n'))
+  if (missing.length > 0)
+    throw new CliError(`there is no ${kind} "${missing.join('", "')}"`, {
+      hint: `List them with \`corral ${kind} list\`.`,
     })
 }
 

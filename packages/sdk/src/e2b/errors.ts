@@ -28,12 +28,32 @@ export class InvalidArgumentError extends SandboxError {
   override readonly name: string = 'InvalidArgumentError'
 }
 
+export class AuthenticationError extends SandboxError {
+  override readonly name: string = 'AuthenticationError'
+}
+
+export class NotEnoughSpaceError extends SandboxError {
+  override readonly name: string = 'NotEnoughSpaceError'
+}
+
+export class RateLimitError extends SandboxError {
+  override readonly name: string = 'RateLimitError'
+}
+
+/** For programs that catch it; what is wrong with a template is told by the cluster's own code. */
+export class TemplateError extends SandboxError {
+  override readonly name: string = 'TemplateError'
+}
+
 const classes = {
   NotFound: NotFoundError,
   SandboxDeleted: NotFoundError,
   Timeout: TimeoutError,
   Invalid: InvalidArgumentError,
   BadRequest: InvalidArgumentError,
+  Unauthorized: AuthenticationError,
+  DiskFull: NotEnoughSpaceError,
+  TooManyRequests: RateLimitError,
 } as const
 
 /** Runs a call and throws the classes that code written for E2B catches; `code` stays ours. */

@@ -2,7 +2,19 @@ import type { BytesIn, FileInfo } from '@corral/protocol'
 import type { SandboxHandle } from '../sandbox-handle.js'
 import { asE2b, InvalidArgumentError, NotFoundError } from './errors.js'
 
-export type FileType = 'file' | 'dir'
+/** A value as well as a type, as in E2B: programs compare with `FileType.DIR`. */
+export const FileType = { FILE: 'file', DIR: 'dir' } as const
+export type FileType = (typeof FileType)[keyof typeof FileType]
+
+/** All that E2B has; `RENAME` and `CHMOD` never come: a rename is told as `REMOVE` and `CREATE`. */
+export const FilesystemEventType = {
+  CHMOD: 'chmod',
+  CREATE: 'create',
+  REMOVE: 'remove',
+  RENAME: 'rename',
+  WRITE: 'write',
+} as const
+export type FilesystemEventType = (typeof FilesystemEventType)[keyof typeof FilesystemEventType]
 
 export interface EntryInfo {
   readonly name: string
@@ -20,8 +32,9 @@ export interface WriteEntry {
 }
 
 export interface FilesystemEvent {
+  /** The path, relative to the directory that is watched. */
   readonly name: string
-  readonly type: 'create' | 'write' | 'remove'
+  readonly type: FilesystemEventType
 }
 
 export interface WatchHandle {
@@ -114,11 +127,14 @@ export class Filesystem {
     await asE2b(() => this.#sandbox.files.remove(at, { recursive: true }))
   }
 
-  /** Calls back for every change below a directory until `stop`; resolves when the watch stands. */
+  /**
+   * Calls back for every change in a directory until `stop`, with `recursive` also for those in directories below it;
+   * resolves when the watch stands.
+   */
   async watchDir(
     path: string,
     onEvent: (event: FilesystemEvent) => void | Promise<void>,
-    options: { onExit?: (error?: Error) => void | Promise<void> } = {},
+    options: { recursive?: boolean; onExit?: (error?: Error) => void | Promise<void> } = {},
   ): Promise<WatchHandle> {
     const at = await this.#absolute(path)
     const stop = new AbortController()
@@ -130,7 +146,9 @@ export class Filesystem {
       for await (const change of this.#sandbox.files.watch(at, { signal: stop.signal })) {
         if (change.type === 'ready') isStanding()
         const type = eventTypes[change.type as keyof typeof eventTypes]
-        if (type) await onEvent({ name: change.path ?? '', type })
+        const name = change.path ?? ''
+        const isWanted = options.recursive === true || !name.includes('/')
+        if (type && isWanted) await onEvent({ name, type })
       }
     }
     const ended = follow().then(

@@ -7,12 +7,22 @@ export {
   type OutputCallbacks,
   type ProcessInfo,
 } from './commands.js'
-export { CommandExitError, InvalidArgumentError, NotFoundError, TimeoutError } from './errors.js'
+export {
+  AuthenticationError,
+  CommandExitError,
+  InvalidArgumentError,
+  NotEnoughSpaceError,
+  NotFoundError,
+  RateLimitError,
+  TemplateError,
+  TimeoutError,
+} from './errors.js'
 export {
   type EntryInfo,
   Filesystem,
   type FilesystemEvent,
-  type FileType,
+  FilesystemEventType,
+  FileType,
   type WatchHandle,
   type WriteEntry,
 } from './filesystem.js'

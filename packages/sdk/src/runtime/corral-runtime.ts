@@ -12,6 +12,8 @@ import type { FileEntry, ProcessEvent, ProcessSpec, RuntimeProcess, SandboxRunti
 
 /** How often the daemon is told what has arrived; well inside the window it holds. */
 const confirmEveryBytes = 512 * 1024
+/** What the node sends to the processes of a pod that is to end. */
+const [sigTerm, sigKill] = [15, 9]
 
 export interface CorralRuntime extends SandboxRuntime {
   readonly kind: 'corral'
@@ -23,6 +25,11 @@ export interface CorralRuntime extends SandboxRuntime {
   listProcesses(call: { signal?: AbortSignal | undefined }): Promise<ProcessRecord[]>
   /** See `DaemonClient`. */
   checkReversePort(port: number, call: { signal?: AbortSignal | undefined }): Promise<void>
+}
+
+/** What was sent to a process through its handle: an end by it is what the caller asked for. */
+interface SentSignals {
+  count: number
 }
 
 /**
@@ -37,10 +44,17 @@ export function corralRuntime(
 ): CorralRuntime {
   let currentBoot = boot
 
+  /** A sandbox that is deleted ends its processes before its connections: such an end is no result of the command. */
+  async function requireSandbox(signal: number | undefined, sent: SentSignals): Promise<void> {
+    if (sent.count > 0 || (signal !== sigTerm && signal !== sigKill)) return
+    await onCut(new CorralError('ProcessLost', `the command was ended by signal ${signal}`))
+  }
+
   function follow(
     id: string,
     open: (signal: AbortSignal) => Promise<Response | FrameSource | undefined>,
     offset: number,
+    sent: SentSignals,
     line: () => { confirm(offset: number): void } | undefined = () => undefined,
   ) {
     const confirm = {
@@ -52,10 +66,11 @@ export function corralRuntime(
         else void daemon.confirmOutput(id, at).catch(() => {})
       },
     }
-    return translated(daemon.follow(id, open, { offset, onCut, confirm }), id)
+    const events = daemon.follow(id, open, { offset, onCut, confirm })
+    return translated(events, id, (signal) => requireSandbox(signal, sent))
   }
 
-  function control(id: string, begun: Promise<unknown>): Omit<RuntimeProcess, 'id' | 'events'> {
+  function control(id: string, begun: Promise<unknown>, sent: SentSignals): Omit<RuntimeProcess, 'id' | 'events'> {
     return {
       write: async (data) => {
         await begun
@@ -67,6 +82,7 @@ export function corralRuntime(
       },
       kill: async (signal) => {
         await begun
+        sent.count += 1
         await daemon.signal(id, signal)
       },
       resize: async (size) => {
@@ -83,6 +99,7 @@ export function corralRuntime(
       const request = startRequest(spec, 'memory')
       let hasAnswer = false
       let attempts = 0
+      const sent: SentSignals = { count: 0 }
       let line: (FrameSource & { confirm(offset: number): void }) | undefined
       let settle: { resolve: () => void; reject: (error: unknown) => void }
       const begun = new Promise<void>((resolve, reject) => {
@@ -112,21 +129,22 @@ export function corralRuntime(
       }
       async function* events() {
         try {
-          yield* follow(id, open, 0, () => line)
+          yield* follow(id, open, 0, sent, () => line)
         } catch (error) {
           settle.reject(error)
           throw error
         }
       }
-      return { id, events: events(), ...control(id, begun) }
+      return { id, events: events(), ...control(id, begun, sent) }
     },
     startDurable: (id, spec) => daemon.startProcess(id, startRequest(spec, 'disk')),
-    attach: (id, fromOffset) => ({
-      id,
-      events: follow(id, async () => undefined, fromOffset),
-      ...control(id, Promise.resolve()),
-    }),
-    readOutput: (id, offset, call) => translated(daemon.readOutput(id, { ...call, offset, follow: false }), id),
+    attach: (id, fromOffset) => {
+      const sent: SentSignals = { count: 0 }
+      const events = follow(id, async () => undefined, fromOffset, sent)
+      return { id, events, ...control(id, Promise.resolve(), sent) }
+    },
+    readOutput: (id, offset, call) =>
+      translated(daemon.readOutput(id, { ...call, offset, follow: false }), id, async () => {}),
     listProcesses: (call) => daemon.listProcesses(call),
     checkReversePort: (port, call) => daemon.checkReversePort(port, call),
     metrics: (call) => daemon.metrics(call),
@@ -174,13 +192,20 @@ function startRequest(spec: ProcessSpec, keep: 'memory' | 'disk'): StartProcessR
   }
 }
 
-async function* translated(events: AsyncIterable<OutputEvent>, id: string): AsyncIterable<ProcessEvent> {
+async function* translated(
+  events: AsyncIterable<OutputEvent>,
+  id: string,
+  onExit: (signal: number | undefined) => Promise<void>,
+): AsyncIterable<ProcessEvent> {
   try {
     for await (const event of events) {
       if (event.type !== 'exit') yield event
       else if (event.exit.exit_code < 0) {
         throw new CorralError('ProcessLost', `process "${id}": ${event.exit.message ?? 'its end was not seen'}`)
-      } else yield { type: 'exit', exitCode: event.exit.exit_code, signal: event.exit.signal }
+      } else {
+        await onExit(event.exit.signal)
+        yield { type: 'exit', exitCode: event.exit.exit_code, signal: event.exit.signal }
+      }
     }
   } catch (error) {
     // Started and no longer known: the daemon under it began anew.

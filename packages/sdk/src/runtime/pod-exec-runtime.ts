@@ -1,7 +1,7 @@
 import type { KubeClient, ObjectRef } from '@corral/kube'
 import type { BytesIn, FileInfo, SignalName } from '@corral/protocol'
-import { SandboxError } from '../sandbox-error.js'
-import { type ExecProcess, execStream } from '../sandbox-exec.js'
+import { SandboxError, toSandboxError } from '../sandbox-error.js'
+import { type ExecProcess, execStream, lostReason } from '../sandbox-exec.js'
 import type {
   FileCall,
   FileEntry,
@@ -132,13 +132,21 @@ async function* events(
   const process = await opening
   if (spec.stdin instanceof Uint8Array) void feed(process, spec.stdin).catch(() => {})
   let offset = 0
-  for await (const { stream, data } of merged(process)) {
-    yield { type: 'data', stream, data, offset }
-    offset += data.length
+  try {
+    for await (const { stream, data } of merged(process)) {
+      yield { type: 'data', stream, data, offset }
+      offset += data.length
+    }
+  } catch (error) {
+    // Output that breaks off may mean that the sandbox is gone: then that is the error.
+    const failure = toSandboxError(error)
+    if (failure.code === 'ConnectionLost') await onCut(failure)
+    throw failure
   }
   const exit = await process.wait()
-  if (exit.exitCode < 0 || (exit.message !== undefined && exit.signal === undefined && exit.exitCode !== 127)) {
-    const failure = new SandboxError('ConnectionLost', exit.message ?? 'the command was cut off')
+  const lost = lostReason(exit)
+  if (lost !== undefined) {
+    const failure = new SandboxError('ConnectionLost', lost)
     await onCut(failure)
     throw failure
   }
