@@ -1,7 +1,7 @@
-import { connectNodeAdapter } from '@connectrpc/connect-node'
 import { createServer as createHttp, type Server as HttpServer } from 'node:http'
 import { createServer as createHttp2 } from 'node:http2'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { connectNodeAdapter } from '@connectrpc/connect-node'
 import { daemonPort } from '@corral/protocol'
 import { ProcessService } from '@corral/protocol/process-service'
 import { afterEach, describe, expect, it } from 'vitest'

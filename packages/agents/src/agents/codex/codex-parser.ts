@@ -152,7 +152,10 @@ const changes = { add: 'written', update: 'edited', delete: 'deleted' } as const
 function changed(entry: unknown): AgentEvent[] {
   const change = asObject(entry)
   const kind = asString(change?.kind) ?? ''
-  return fileChangedEvents(change?.path, Object.hasOwn(changes, kind) ? changes[kind as keyof typeof changes] : 'edited')
+  return fileChangedEvents(
+    change?.path,
+    Object.hasOwn(changes, kind) ? changes[kind as keyof typeof changes] : 'edited',
+  )
 }
 
 /** Codex counts cached tokens among the input; we count them apart. After a resume its counts include the earlier runs. */

@@ -95,7 +95,8 @@ export class GeminiParser extends JsonLinesParser {
     const input = asObject(line.parameters) ?? {}
     const tool = asString(line.tool_name) ?? ''
     const path = asString(input.file_path)
-    const isChange = path !== undefined && path.length <= eventLimits.pathCharacters && Object.hasOwn(changingTools, tool)
+    const isChange =
+      path !== undefined && path.length <= eventLimits.pathCharacters && Object.hasOwn(changingTools, tool)
     if (isChange && this.#pendingChanges.size < maxPendingCalls)
       this.#pendingChanges.set(asString(line.tool_id) ?? '', { path, tool: tool as ChangingTool })
     return [toolCallEvent(line.tool_id, tool, input)]
