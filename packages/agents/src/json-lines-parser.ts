@@ -24,6 +24,8 @@ export abstract class JsonLinesParser implements AgentParser {
   #brokenLines = 0
   /** Takes standard output over when the agent has printed too many broken lines. */
   #plain: OutputJoiner | undefined
+  /** Length of the line that is being read. */
+  protected lineCharacters = 0
   verdict: AgentVerdict
   sessionId: string | undefined
   finalText: string | undefined
@@ -87,6 +89,7 @@ export abstract class JsonLinesParser implements AgentParser {
     }
     if (piece.text.trim() === '') return []
     const line = parseJsonObject(piece.text)
+    this.lineCharacters = piece.text.length
     if (line) return this.#read(line)
     if (piece.text.startsWith('{')) this.#brokenLines += 1
     if (this.#brokenLines > maxBrokenLines) return this.#giveUp()

@@ -196,8 +196,8 @@ describe('questions', () => {
   const asked = (id: string) => ({ id, kind: 'input' as const, text: `${id}?`, choices: [{ id: '1', label: 'one' }] })
   it('are named in the order they are asked, and are over once, with or without an answer', () => {
     const book = new QuestionBook()
-    book.requested('a', [asked('a'), asked('a')])
-    book.requested('b', [asked('b')])
+    book.requested('a', [asked('a'), asked('a')], 100)
+    book.requested('b', [asked('b')], 100)
     expect(book.ownLine({ corral: 'asks', id: 'b' })).toEqual([
       { type: 'question', question: 'q1', kind: 'input', text: 'b?', options: [{ id: '1', label: 'one' }] },
     ])
@@ -218,10 +218,10 @@ describe('questions', () => {
 
   it('are at most a hundred at once, and the oldest requests are forgotten first', () => {
     const book = new QuestionBook()
-    for (let n = 0; n < 101; n++) book.requested(`r${n}`, [asked(`r${n}`)])
+    for (let n = 0; n < 101; n++) book.requested(`r${n}`, [asked(`r${n}`)], 100)
     expect(book.ownLine({ corral: 'asks', id: 'r0' })).toEqual([])
     for (let n = 1; n < 101; n++) expect(book.ownLine({ corral: 'asks', id: `r${n}` })).toHaveLength(1)
-    book.requested('late', [asked('late')])
+    book.requested('late', [asked('late')], 100)
     expect(book.ownLine({ corral: 'asks', id: 'late' })).toEqual([])
     expect(book.open).toHaveLength(100)
   })

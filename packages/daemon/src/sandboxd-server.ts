@@ -28,6 +28,11 @@ export interface SandboxdServer {
 }
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
+/**
+ * Of one message, unpacked: what upstream's server takes. The library would take 4 GiB, reads a message before it asks for the
+ * token, and a few megabytes of gzip make that many: whoever reaches the port could end the daemon.
+ */
+const maxMessageBytes = 4 * 1024 * 1024
 const preface = Buffer.from('PRI ')
 
 /**
@@ -160,6 +165,7 @@ async function grpcServers(options: SandboxdOptions, calls: CallsUnderWay): Prom
   ])
   const answer = connectNodeAdapter({
     routes: processService(options.processes, options.root),
+    readMaxBytes: maxMessageBytes,
     interceptors: [
       (next) => (request) => {
         const reason = options.refuse({ headers: { authorization: request.header.get('authorization') ?? undefined } })

@@ -4,7 +4,12 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
+import {
+  compressionGzip,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from '@connectrpc/connect-node'
 import { silentLogger, systemClock } from '@corral/ports'
 import { ProcessService, Signal } from '@corral/protocol/process-service'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -226,6 +231,31 @@ describe("sandboxd's processes", () => {
   ])('90: $what is $code', async ({ config, code }) => {
     expect(await codeOf(client().execute({ config }))).toBe(code)
   })
+
+  it.each([
+    { protocol: 'gRPC', transport: createGrpcTransport, options: {} },
+    { protocol: 'gRPC-Web', transport: createGrpcWebTransport, options: { httpVersion: '1.1' } },
+    { protocol: 'Connect', transport: createConnectTransport, options: { httpVersion: '1.1' } },
+  ] as const)(
+    'are not given a message that unpacks to gigabytes, least of all before the token is asked for: $protocol',
+    async ({ transport, options }) => {
+      const { processes } = daemon
+      const ports = { host: '127.0.0.1', restPort: 0, grpcPort: 0, metadataPrefix: 'SANDBOX_' }
+      const refuse = () => 'a bearer token is needed'
+      const guarded = await serveSandboxd({ ...ports, root, env: {}, processes, log: silentLogger, refuse })
+      const sending = { sendCompression: compressionGzip, compressMinBytes: 0 }
+      const at = { baseUrl: `http://127.0.0.1:${guarded.grpcPort}`, httpVersion: '2', ...options, ...sending } as const
+      const caller = createClient(ProcessService, transport(at))
+      const write = (bytes: number) =>
+        caller.writeStdin({ processId: 1, payload: { case: 'input', value: Buffer.alloc(bytes) } })
+      try {
+        expect(await codeOf(write(32 * 1024 * 1024))).toBe('ResourceExhausted')
+        expect(await codeOf(write(1024 * 1024))).toBe('Unauthenticated')
+      } finally {
+        await guarded.close()
+      }
+    },
+  )
 
   it('91 92: stream, take input and signals', async () => {
     const events: string[] = []

@@ -13,6 +13,7 @@ import { ecosystems } from './ecosystems/index.js'
 import { fetchUpstream, UpstreamError } from './fetch-upstream.js'
 import { signedFileLinks } from './file-links.js'
 import { guardedFetch } from './guarded-fetch.js'
+import { Turns } from './turns.js'
 
 export interface MirrorOptions {
   readonly cache: DiskCache
@@ -38,12 +39,18 @@ export interface Mirror {
 
 /** An index of a large project is tens of megabytes; what is larger is no index. */
 const maxIndexBytes = 256 * 1024 * 1024
+/**
+ * An index that is rewritten is in memory as a whole. A sandbox asks for as many as it likes: so many are fetched at once, and of
+ * those that are larger than nearly all are, one.
+ */
+const indexesAtOnce = 64
+const smallIndexBytes = 4 * 1024 * 1024
 
 export function createMirror(options: MirrorOptions): Mirror {
   const { cache, log } = options
   const clock = options.clock ?? systemClock
   const links = signedFileLinks({ base: options.baseUrl, secret: options.linkSecret })
-  /** Hosts of the registries by ecosystem, as they were last read. */
+  /** Hosts of the registries with their ports, by ecosystem, as they were last read. */
   const known = new Map<string, readonly string[]>()
   const fetchFrom = guardedFetch({
     mayReach: (address) => options.mayReach(address),
@@ -55,6 +62,8 @@ export function createMirror(options: MirrorOptions): Mirror {
   setMaxListeners(0, life.signal) // every download in flight listens to it
   /** One download per key: clients that ask for the same meanwhile wait for it. */
   const downloads = new Map<string, Promise<Entry>>()
+  const rewritten = new Turns(indexesAtOnce)
+  const large = new Turns(1)
 
   async function upstreamOf(ecosystem: string): Promise<Upstream | undefined> {
     const upstream = await options.upstream(ecosystem)
@@ -63,7 +72,7 @@ export function createMirror(options: MirrorOptions): Mirror {
     const valid = (addresses ?? []).filter((address) => URL.canParse(address))
     known.set(
       ecosystem,
-      valid.map((address) => new URL(address).hostname),
+      valid.map((address) => new URL(address).host),
     )
     return upstream
   }
@@ -80,7 +89,8 @@ export function createMirror(options: MirrorOptions): Mirror {
       return stored
     const running = downloads.get(key)
     if (running) return running
-    const download = fetchEntry(key, resource, stored).finally(() => downloads.delete(key))
+    const fetched = () => fetchEntry(key, resource, stored)
+    const download = (resource.rewrite ? rewritten.run(fetched) : fetched()).finally(() => downloads.delete(key))
     downloads.set(key, download)
     return download
   }
@@ -118,8 +128,14 @@ export function createMirror(options: MirrorOptions): Mirror {
       const length = response.headers.has('content-encoding') ? null : response.headers.get('content-length')
       return cache.put(key, { ...description, ...(length && { size: Number(length) }) }, body, life.signal)
     }
-    const whole = await collect(body, from)
-    return cache.put(key, description, resource.rewrite(whole, new URL(from), contentType), life.signal)
+    const { rewrite } = resource
+    const keep = (whole: Buffer) => cache.put(key, description, rewrite(whole, new URL(from), contentType), life.signal)
+    const chunks = new IndexChunks(body, from)
+    if (await chunks.fill(smallIndexBytes)) return keep(chunks.whole())
+    return large.run(async () => {
+      await chunks.fill(maxIndexBytes)
+      return keep(chunks.whole())
+    })
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -271,13 +287,33 @@ function refuse(response: ServerResponse, status: number, message: string): void
     .end(body)
 }
 
-async function collect(body: Readable, from: string): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxIndexBytes) throw new UpstreamError(502, `the index ${from} is larger than ${maxIndexBytes} bytes`)
-    chunks.push(chunk)
+/** The body of an index as it comes. While its turn is waited for, nothing more is read from the registry. */
+class IndexChunks {
+  readonly #chunks: Buffer[] = []
+  readonly #body: AsyncIterator<Buffer>
+  #bytes = 0
+
+  constructor(
+    body: Readable,
+    readonly from: string,
+  ) {
+    this.#body = body[Symbol.asyncIterator]()
   }
-  return Buffer.concat(chunks)
+
+  /** Reads until the end, which is true, or until there is more than `atMost`. */
+  async fill(atMost: number): Promise<boolean> {
+    while (this.#bytes <= atMost) {
+      const { done, value } = await this.#body.next()
+      if (done) return true
+      this.#chunks.push(value)
+      this.#bytes += value.length
+    }
+    if (atMost < maxIndexBytes) return false
+    await this.#body.return?.()
+    throw new UpstreamError(502, `the index ${this.from} is larger than ${maxIndexBytes} bytes`)
+  }
+
+  whole(): Buffer {
+    return Buffer.concat(this.#chunks)
+  }
 }

@@ -14,14 +14,14 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop()
 })
 
-function eventsOf(count: number): TaskEvent[] {
+function eventsOf(count: number, filler = 'x'.repeat(200)): TaskEvent[] {
   const time = '2026-01-01T00:00:00.000Z'
   return Array.from({ length: count }, (_, index) => ({
     sequence: index + 1,
     time,
     type: 'output' as const,
     stream: 'stdout' as const,
-    text: `line ${index + 1} ${'x'.repeat(200)}\n`,
+    text: `line ${index + 1} ${filler}\n`,
   }))
 }
 
@@ -133,6 +133,25 @@ it('lets a reader that does not read wait without keeping more than a little for
   await expect.poll(() => slow.frames.some(({ type }) => type === 'ended')).toBe(true)
   const received = slow.frames.reduce((sum, frame) => sum + (frame.type === 'events' ? frame.events.length : 0), 0)
   expect(received).toBe(50_000)
+})
+
+it('keeps no more of large events, which an agent writes by the hundred, than of small ones', async () => {
+  // Each character of it takes six in JSON.
+  const { server, taken } = await start(eventsOf(400, '\0'.repeat(16_000)))
+  const slow = connect(server)
+  await slow.opened
+  slow.socket.pause()
+  slow.socket.send(JSON.stringify({ type: 'subscribe', task: 'task-a', after: 0 }))
+  await expect.poll(() => taken.count).toBeGreaterThan(10)
+  const quick = connect(server)
+  await quick.opened
+  quick.socket.send(JSON.stringify({ type: 'subscribe', task: 'task-a', after: 399 }))
+  await expect.poll(() => quick.frames.some(({ type }) => type === 'ended')).toBe(true)
+  slow.socket.resume()
+  await expect.poll(() => slow.frames.some(({ type }) => type === 'ended')).toBe(true)
+  const counts = slow.frames.flatMap((frame) => (frame.type === 'events' ? [frame.events.length] : []))
+  expect(Math.max(...counts)).toBe(3)
+  expect(counts.reduce((sum, count) => sum + count)).toBe(400)
 })
 
 it('ends with the server, and forgets a tab that has left', async () => {

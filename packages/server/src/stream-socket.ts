@@ -1,4 +1,4 @@
-import { type StreamFrame, streamRequestSchema, type TaskEvent, type TaskSummary } from '@corral/protocol'
+import { type StreamFrame, streamRequestSchema, type TaskSummary } from '@corral/protocol'
 import type { TaskFeed, TaskService } from '@corral/tasks'
 import type { WebSocket } from 'ws'
 import { httpError } from './http-error.js'
@@ -6,9 +6,13 @@ import { hasRoom, room } from './socket-room.js'
 import type { SocketHandler } from './socket-upgrades.js'
 
 const beatMs = 15_000
-/** Events that come together go together: one frame in so many milliseconds, of so many events at most. */
+/**
+ * Events that come together go together: one frame in so many milliseconds, of so many events and characters at most. One
+ * event may have hundreds of thousands: 500 of them would be kept for each reader, however slow it is.
+ */
 const gatherMs = 30
 const frameEvents = 500
+const frameCharacters = 256 * 1024
 /** Subscriptions a tab may hold at once. */
 const maxSubscriptions = 200
 
@@ -97,18 +101,22 @@ async function followEvents(
   after: number,
   signal: AbortSignal,
 ): Promise<void> {
-  let batch: TaskEvent[] = []
+  let batch: string[] = []
+  let characters = 0
   let timer: NodeJS.Timeout | undefined
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
-    if (batch.length > 0) send(socket, { type: 'events', task, events: batch })
+    if (batch.length > 0) sendText(socket, eventsFrame(task, batch))
     batch = []
+    characters = 0
   }
   try {
     for await (const event of await tasks.events(task, { after, follow: true, signal })) {
-      batch.push(event)
-      if (batch.length >= frameEvents) flush()
+      const text = JSON.stringify(event)
+      batch.push(text)
+      characters += text.length
+      if (batch.length >= frameEvents || characters >= frameCharacters) flush()
       else timer ??= setTimeout(flush, gatherMs)
       if (!hasRoom(socket)) await room(socket)
     }
@@ -120,8 +128,17 @@ async function followEvents(
   }
 }
 
+/** A frame of type `events`, of events that are JSON already. */
+function eventsFrame(task: string, events: readonly string[]): string {
+  return `{"type":"events","task":${JSON.stringify(task)},"events":[${events.join(',')}]}`
+}
+
 function send(socket: WebSocket, frame: StreamFrame): void {
-  if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame))
+  sendText(socket, JSON.stringify(frame))
+}
+
+function sendText(socket: WebSocket, text: string): void {
+  if (socket.readyState === socket.OPEN) socket.send(text)
 }
 
 function parseJson(text: string): unknown {

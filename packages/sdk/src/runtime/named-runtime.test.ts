@@ -1,7 +1,9 @@
 import { createServer as createHttp, type Server as HttpServer } from 'node:http'
 import { createServer as createHttp2 } from 'node:http2'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { connectNodeAdapter } from '@connectrpc/connect-node'
 import { daemonPort } from '@corral/protocol'
+import { ProcessService } from '@corral/protocol/process-service'
 import { afterEach, describe, expect, it } from 'vitest'
 import { socketStream } from '../connection/socket-stream.js'
 import { type StreamFetch, streamFetch } from '../stream-fetch.js'
@@ -118,5 +120,33 @@ describe('what listens on the port of sandboxd’s gRPC', () => {
     }
     // An error that the session emits after `close` would end the test run.
     await expect(run().finally(() => runtime.close())).rejects.toMatchObject({ code })
+  })
+})
+
+describe('a sandbox that answers in the place of its sandboxd', () => {
+  it.each([
+    { how: 'with a message that unpacks to more than is taken', bytes: 64 * 1024 * 1024, ends: 'OutputLimitExceeded' },
+    { how: 'with one of a megabyte', bytes: 1024 * 1024, ends: 'exit' },
+  ])('$how', async ({ bytes, ends }) => {
+    const answer = connectNodeAdapter({
+      routes: (router) =>
+        router.service(ProcessService, {
+          async *start() {
+            yield { event: { case: 'init', value: { processId: 1 } } }
+            yield { event: { case: 'stdout', value: Buffer.alloc(bytes) } }
+            yield { event: { case: 'exit', value: { exitCode: 0 } } }
+          },
+        }),
+    })
+    const { dial } = linesTo(await listen(createHttp2(answer)))
+    const runtime = sandboxdRuntime(fetch, dial, async () => {})
+    const run = async () => {
+      let last = ''
+      for await (const event of runtime.start({ argv: ['true'] }).events) last = event.type
+      return last
+    }
+    const said = await run().catch((error: { code: string }) => error.code)
+    runtime.close()
+    expect(said).toBe(ends)
   })
 })

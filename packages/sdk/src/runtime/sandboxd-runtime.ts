@@ -15,6 +15,8 @@ import { unsupported } from './unsupported.js'
 const kind = 'sandboxd'
 const maxAnswerBytes = 16 * 1024 * 1024
 const maxStdinBytes = 1024 * 1024
+/** Of what a command of ours says about its failure. */
+const keptWords = 2048
 const listingSchema = z.object({
   entries: z.array(
     z.object({
@@ -49,7 +51,9 @@ export function sandboxdRuntime(
     return new ByteStreamSocket(dial(), { check: checkHttp2, onFailure })
   }
   const manager = new Http2SessionManager('http://sandbox', {}, { createConnection })
-  const transport = createGrpcTransport({ baseUrl: 'http://sandbox', sessionManager: manager })
+  // Without a limit a sandbox that answers with a few megabytes of gzip makes 4 GiB of them in the program of its user.
+  const limits = { readMaxBytes: maxAnswerBytes }
+  const transport = createGrpcTransport({ baseUrl: 'http://sandbox', sessionManager: manager, ...limits })
   const processes: Processes = { client: createClient(ProcessService, transport), failures }
   const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
     let answer: Response
@@ -281,7 +285,8 @@ async function* outputOf(process: RuntimeProcess): AsyncIterable<Uint8Array> {
   let stderr = ''
   for await (const event of process.events) {
     if (event.type === 'data' && event.stream === 'stdout') yield event.data
-    if (event.type === 'data' && event.stream === 'stderr') stderr += Buffer.from(event.data).toString('utf8')
+    if (event.type === 'data' && event.stream === 'stderr')
+      stderr = (stderr + Buffer.from(event.data).toString('utf8')).slice(-keptWords)
     if (event.type === 'exit' && event.exitCode !== 0) throw new SandboxError('ArchiveFailed', stderr.trim())
   }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AgentTask, Stored } from '@corral/resources'
@@ -134,6 +134,16 @@ describe('what cannot be done whole is refused, and the work tree stays as it is
       says: /runs programs.*filter\.tool\.smudge/,
     },
     {
+      when: 'a file that its configuration includes names a program for objects that a remote has promised',
+      given: () => {
+        git('config', 'remote.origin.promisor', 'true')
+        git('config', '--file', join(top, '.git/more'), 'credential.https://localhost.helper', 'sh ./tool.sh')
+        git('config', 'include.path', 'more')
+      },
+      code: 'ApplyNotPossible',
+      says: /runs programs.*credential\.https:\/\/localhost\.helper/,
+    },
+    {
       when: 'an ignored file would be written over',
       given: () => {
         git('switch', '-q', 'corral/task-a')
@@ -159,6 +169,28 @@ describe('what cannot be done whole is refused, and the work tree stays as it is
     for (const how of ['merge', 'edits'] as const)
       await expect(home().apply(task(status), how)).rejects.toMatchObject({ code, message: expect.stringMatching(says) })
     expect([git('rev-parse', 'HEAD'), git('status', '--porcelain', '--ignored')]).toEqual(before)
+  })
+
+  it('a program that its configuration names for objects that are missing does not run', async () => {
+    git('switch', '-q', 'corral/task-a')
+    write('.gitattributes', '* text=auto\n')
+    commit = commitAll('attributes')
+    git('switch', '-q', 'main')
+    const blob = git('rev-parse', `${commit}:.gitattributes`)
+    rmSync(join(top, '.git/objects', blob.slice(0, 2), blob.slice(2)))
+    const ran = join(top, '.git/ran')
+    git('config', 'remote.origin.url', top)
+    git('config', 'remote.origin.promisor', 'true')
+    git('config', 'remote.origin.uploadpack', `touch ${ran}; false`)
+    for (const how of ['merge', 'edits'] as const)
+      await expect(home().apply(task(), how)).rejects.toMatchObject({
+        code: 'ApplyNotPossible',
+        message: expect.stringMatching(/runs programs.*remote\.origin\.uploadpack/),
+      })
+    expect(existsSync(ran)).toBe(false)
+    // The control: git alone runs it.
+    expect(() => git('cat-file', 'blob', blob)).toThrow()
+    expect(existsSync(ran)).toBe(true)
   })
 
   it('a hook that the task has written does not run', async () => {

@@ -129,7 +129,14 @@ async function look(git: TopGit, top: string, task: Stored<AgentTask>): Promise<
   const text = (args: readonly string[]): Promise<string> => git(args).catch(() => '')
   const directory = (await git(['rev-parse', '--path-format=absolute', '--git-dir'])).trim()
   const marks = ['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'rebase-merge', 'rebase-apply', 'index.lock']
-  const programs = parts(await text(['config', '--name-only', '--null', '--get-regexp', programSettings]))
+  const programs = [
+    ...parts(await text(['config', '--name-only', '--null', '--get-regexp', programSettings])),
+    ...(await fetchPrograms(text)),
+  ]
+  const isBusy = marks.some((name) => existsSync(join(directory, name)))
+  const branch = (await text(['symbolic-ref', '--quiet', '--short', 'HEAD'])).trim() || undefined
+  // With programs set git would run them to compare files and to look for objects.
+  if (programs.length > 0) return { isOwn, isBusy, branch, programs, filtered: [], uncommitted: [], hasCommit: true }
   const hasCommit = await git(['cat-file', '-e', `${commit}^{commit}`]).then(
     () => true,
     () => false,
@@ -137,16 +144,29 @@ async function look(git: TopGit, top: string, task: Stored<AgentTask>): Promise<
   const attributes = ['grep', '-l', '-z', '-E', 'filter=']
   return {
     isOwn,
-    isBusy: marks.some((name) => existsSync(join(directory, name))),
-    branch: (await text(['symbolic-ref', '--quiet', '--short', 'HEAD'])).trim() || undefined,
+    isBusy,
+    branch,
     programs,
     filtered: hasCommit ? parts(await text([...attributes, commit, '--', ':(glob)**/.gitattributes'])) : [],
-    // With programs set git would run them to compare files.
-    uncommitted: programs.length > 0 ? [] : parts(await git(statusArguments)),
+    uncommitted: parts(await git(statusArguments)),
     hasCommit,
   }
 }
 
+/**
+ * Where objects are missing because a remote has promised them, any command fetches them: what the repository itself names for
+ * a fetch would run. What the user's own configuration names is how the user authenticates.
+ */
+async function fetchPrograms(text: (args: readonly string[]) => Promise<string>): Promise<string[]> {
+  const promised = await text(['config', '--name-only', '--get-regexp', promisorSettings])
+  if (promised === '') return []
+  const found = parts(await text(['config', '--show-scope', '--name-only', '--null', '--get-regexp', fetchSettings]))
+  return found.filter((_, index) => index % 2 === 1 && ['local', 'worktree'].includes(found[index - 1] ?? ''))
+}
+
+const promisorSettings = '^(extensions\\.partialclone|remote\\..*\\.(promisor|partialclonefilter))$'
+const fetchSettings =
+  '^(core\\.(alternaterefscommand|gitproxy)|credential\\.(.*\\.)?helper|remote\\..*\\.(uploadpack|vcs))$'
 const programSettings = '^(filter\\..*\\.(clean|smudge|process)|merge\\..*\\.driver)$'
 const statusArguments = [
   'status',

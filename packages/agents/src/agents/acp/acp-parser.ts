@@ -14,11 +14,13 @@ import { noteRead, QuestionBook, readMessage } from '../../question-book.js'
 import { questionsOf } from './acp-channel.js'
 
 const maxOpenCalls = 1_000
+/** As long as the names of calls and tools in events. */
+const maxNameCharacters = 200
 
+/** What is remembered of a call until its end. Its input, which may be megabytes, is not. */
 interface OpenCall {
   title: string
   kind: string
-  input: JsonObject
   paths: string[]
   isTold: boolean
 }
@@ -149,26 +151,25 @@ export class AcpParser extends JsonLinesParser {
 
   #asked(line: JsonObject): AgentEvent[] {
     const questions = questionsOf(line)
-    if (questions[0]) this.#questions.requested(questions[0].id, questions)
+    if (questions[0]) this.#questions.requested(questions[0].id, questions, this.lineCharacters)
     return []
   }
 
   /** A call is announced empty and filled in later: it is told when its arguments are there, or at its end. */
   #call(update: JsonObject): AgentEvent[] {
-    const id = asString(update.toolCallId) ?? ''
-    const call = this.#calls.get(id) ?? { title: '', kind: '', input: {}, paths: [], isTold: false }
+    const id = clipText(asString(update.toolCallId) ?? '', maxNameCharacters)
+    const call = this.#calls.get(id) ?? { title: '', kind: '', paths: [], isTold: false }
     if (!this.#calls.has(id) && this.#calls.size < maxOpenCalls) this.#calls.set(id, call)
-    call.title = asString(update.title) ?? call.title
-    call.kind = asString(update.kind) ?? call.kind
-    const input = asObject(update.rawInput)
-    if (input && Object.keys(input).length > 0) call.input = input
+    call.title = clipText(asString(update.title) ?? call.title, maxNameCharacters)
+    call.kind = clipText(asString(update.kind) ?? call.kind, maxNameCharacters)
+    const input = asObject(update.rawInput) ?? {}
     const paths = changedPaths(update)
     if (paths.length > 0) call.paths = paths
     const isEnd = update.status === 'completed' || update.status === 'failed'
     const events: AgentEvent[] = []
-    if (!call.isTold && (isEnd || Object.keys(call.input).length > 0)) {
+    if (!call.isTold && (isEnd || Object.keys(input).length > 0)) {
       call.isTold = true
-      events.push(toolCallEvent(id, call.title || call.kind, call.input))
+      events.push(toolCallEvent(id, call.title || call.kind, input))
     }
     if (!isEnd) return events
     this.#calls.delete(id)
@@ -186,7 +187,7 @@ function changedPaths(update: JsonObject): string[] {
     ...asArray(update.content).filter((part) => asObject(part)?.type === 'diff'),
   ]
   const paths = places.flatMap((place) => asString(asObject(place)?.path) ?? [])
-  return [...new Set(paths)].slice(0, 100)
+  return [...new Set(paths)].filter((path) => path.length <= eventLimits.pathCharacters).slice(0, 100)
 }
 
 function resultText(update: JsonObject): string {

@@ -55,7 +55,7 @@ export class ClaudeParser extends JsonLinesParser {
 
   #asked(line: JsonObject): AgentEvent[] {
     const questions = questionsOf(line)
-    if (questions[0]) this.#questions.requested(questions[0].id, questions)
+    if (questions[0]) this.#questions.requested(questions[0].id, questions, this.lineCharacters)
     return []
   }
 

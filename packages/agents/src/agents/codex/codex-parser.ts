@@ -59,7 +59,7 @@ export class CodexParser extends JsonLinesParser {
 
   #asked(line: JsonObject): AgentEvent[] {
     const questions = questionsOf(line)
-    if (questions[0]) this.#questions.requested(questions[0].id, questions)
+    if (questions[0]) this.#questions.requested(questions[0].id, questions, this.lineCharacters)
     return []
   }
 
@@ -152,7 +152,10 @@ const changes = { add: 'written', update: 'edited', delete: 'deleted' } as const
 function changed(entry: unknown): AgentEvent[] {
   const change = asObject(entry)
   const kind = asString(change?.kind) ?? ''
-  return fileChangedEvents(change?.path, kind in changes ? changes[kind as keyof typeof changes] : 'edited')
+  return fileChangedEvents(
+    change?.path,
+    Object.hasOwn(changes, kind) ? changes[kind as keyof typeof changes] : 'edited',
+  )
 }
 
 /** Codex counts cached tokens among the input; we count them apart. After a resume its counts include the earlier runs. */

@@ -73,9 +73,13 @@ export class GeminiParser extends JsonLinesParser {
   }
 
   #answer(piece: string): AgentEvent[] {
-    this.finalText = clipText(`${this.#isAnswering ? (this.finalText ?? '') : ''}${piece}`, eventLimits.textCharacters)
+    const before = this.#isAnswering ? (this.finalText ?? '') : ''
+    if (before.length < eventLimits.textCharacters)
+      this.finalText = clipText(`${before}${piece}`, eventLimits.textCharacters)
     this.#isAnswering = true
-    const paragraphs = `${this.#paragraph}${piece}`.split('\n\n')
+    const text = `${this.#paragraph}${piece}`
+    // Without a line end there is no new paragraph: looking through all of the text for each letter would take its square.
+    const paragraphs = piece.includes('\n') ? text.split('\n\n') : [text]
     this.#paragraph = paragraphs.pop() ?? ''
     if (this.#paragraph.length < eventLimits.textCharacters) return paragraphs.flatMap((text) => messageEvents(text))
     return [...paragraphs.flatMap((text) => messageEvents(text)), ...this.#endParagraph()]
@@ -91,7 +95,9 @@ export class GeminiParser extends JsonLinesParser {
     const input = asObject(line.parameters) ?? {}
     const tool = asString(line.tool_name) ?? ''
     const path = asString(input.file_path)
-    if (path !== undefined && Object.hasOwn(changingTools, tool) && this.#pendingChanges.size < maxPendingCalls)
+    const isChange =
+      path !== undefined && path.length <= eventLimits.pathCharacters && Object.hasOwn(changingTools, tool)
+    if (isChange && this.#pendingChanges.size < maxPendingCalls)
       this.#pendingChanges.set(asString(line.tool_id) ?? '', { path, tool: tool as ChangingTool })
     return [toolCallEvent(line.tool_id, tool, input)]
   }

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '@corral/protocol'
+import { type AgentEvent, clipText } from '@corral/protocol'
 import type { AgentExit, AgentVerdict } from '../../agent-adapter.js'
 import { exitVerdict } from '../../exit-verdict.js'
 import {
@@ -35,7 +35,7 @@ export class OpencodeParser extends JsonLinesParser {
       case 'tool_use':
         return part ? toolEvents(part) : []
       case 'step_finish':
-        this.#lastStepReason = asString(part?.reason)
+        this.#lastStepReason = clipText(asString(part?.reason) ?? '', 100) || undefined
         return this.#usage(asObject(part?.tokens))
       case 'error':
         return this.#error(asObject(line.error))
@@ -61,10 +61,11 @@ export class OpencodeParser extends JsonLinesParser {
   #usage(tokens: JsonObject | undefined): AgentEvent[] {
     if (!tokens) return []
     const cache = asObject(tokens.cache)
-    this.#used.input_tokens += asCount(tokens.input)
-    this.#used.output_tokens += asCount(tokens.output) + asCount(tokens.reasoning)
-    this.#used.cache_read_tokens += asCount(cache?.read)
-    this.#used.cache_write_tokens += asCount(cache?.write)
+    const { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = this.#used
+    this.#used.input_tokens = sumOf(input_tokens, tokens.input)
+    this.#used.output_tokens = sumOf(output_tokens, tokens.output, tokens.reasoning)
+    this.#used.cache_read_tokens = sumOf(cache_read_tokens, cache?.read)
+    this.#used.cache_write_tokens = sumOf(cache_write_tokens, cache?.write)
     return [{ type: 'usage', scope: 'total', ...this.#used }]
   }
 
@@ -75,6 +76,11 @@ export class OpencodeParser extends JsonLinesParser {
     this.#failure = { message, status }
     return errorEvents(message)
   }
+}
+
+/** Past this a number is no count any more, and no client reads an event with it. */
+function sumOf(...counts: unknown[]): number {
+  return counts.reduce<number>((sum, count) => Math.min(sum + asCount(count), Number.MAX_SAFE_INTEGER), 0)
 }
 
 /** A call is told once, when it is done, with its result. */
