@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -8,8 +8,9 @@ import type { ReadableStream } from 'node:stream/web'
 import { type Clock, type Logger, systemClock } from '@corral/ports'
 import { byteRange } from './byte-range.js'
 import type { DiskCache, Entry } from './disk-cache.js'
-import type { Ecosystem, Resource, Upstream } from './ecosystem.js'
+import type { Ecosystem, PackageRequest, Registry, Resource, Upstream } from './ecosystem.js'
 import { ecosystems } from './ecosystems/index.js'
+import { belowRegistry, isNodeClient, namesIn, npm, publishedTarball, registriesOf } from './ecosystems/npm.js'
 import { fetchUpstream, UpstreamError } from './fetch-upstream.js'
 import { signedFileLinks } from './file-links.js'
 import { guardedFetch } from './guarded-fetch.js'
@@ -164,10 +165,50 @@ export function createMirror(options: MirrorOptions): Mirror {
     }
     if (first === 'files') {
       const file = links.from(asked.path)
-      return file && { ecosystem: 'files', resource: { sources: [{ url: file }], kind: 'artifact' } satisfies Resource }
+      return (
+        file && {
+          ecosystem: 'files',
+          resource: { sources: [await asRegistry(file)], kind: 'artifact' } satisfies Resource,
+        }
+      )
     }
+    if (climbs(path)) return undefined
     const ecosystem = ecosystems.find(({ name }) => name === first)
-    if (!ecosystem || climbs(asked.path)) return undefined
+    const target = ecosystem && (await inEcosystem(ecosystem, asked))
+    if (target) return target
+    if (!isNodeClient(asked.userAgent)) return undefined
+    for (const each of first === 'npm' ? [`/${asked.path}`, path] : [path]) {
+      const found = await npmTarball(each, asked)
+      if (found) return found
+    }
+    return undefined
+  }
+
+  /** A file of a registry itself, with its credentials. */
+  async function asRegistry({ url, ecosystem }: NonNullable<ReturnType<typeof links.from>>): Promise<Registry> {
+    const { registries = [] } = (ecosystem && (await upstreamOf(ecosystem))) || {}
+    const { authorization } = registries.find((registry) => registry.url.origin === url.origin) ?? {}
+    return { url, ...(authorization && { authorization }) }
+  }
+
+  /** A tarball by the path it has at its registry, see `belowRegistry` and `publishedTarball`. */
+  async function npmTarball(path: string, asked: PackageRequest) {
+    const upstream = await upstreamOf(npm.name)
+    if (!upstream) return undefined
+    const below = belowRegistry(path, upstream)
+    const found = below === undefined ? undefined : npm.resource({ ...asked, path: below }, upstream, links)
+    if (found) return described(npm, found)
+    for (const name of namesIn(path)) {
+      const packument = npm.resource({ path: name, accept: 'vnd.npm.install-v1', userAgent: 'npm/' }, upstream, links)
+      if (packument === undefined || 'body' in packument) continue
+      const entry = await entryFor(npm.name, packument)
+      const source = publishedTarball(await readFile(entry.path, 'utf8'), path, registriesOf(name, upstream))
+      if (source) return { ecosystem: npm.name, resource: { sources: [source], kind: 'artifact' } satisfies Resource }
+    }
+    return undefined
+  }
+
+  async function inEcosystem(ecosystem: Ecosystem, asked: PackageRequest) {
     const upstream = await upstreamOf(ecosystem.name)
     if (!upstream || upstream.registries.length === 0)
       return { refusal: `no ${ecosystem.name} registry is configured on this machine`, status: 404 }

@@ -163,7 +163,7 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
       `wrote ${file}, from ${from.join(', ')}`,
       ...(foreign && foreign.leftOut.length > 0 ? [`not taken over: ${foreign.leftOut.join(', ')}`] : []),
       ...(others.length > 0 ? [`not set up, add it by hand where tasks need it: ${others.join(', ')}`] : []),
-      'Commit it, then try it: corral run "Run the tests" --agent NAME',
+      `Commit it, then try it: corral run "Run the tests" --agent NAME${parts[0] && !foreign ? ` --part ${parts[0].name}` : ''}`,
     ].join('\n'),
   )
 }

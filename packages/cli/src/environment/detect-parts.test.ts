@@ -40,6 +40,16 @@ describe('detectParts', () => {
     expect(text).not.toMatch(/[&*]ref/)
   })
 
+  it.each(['rust-toolchain.toml', '.tool-versions'])('%s of the root counts for a part in Rust', async (file) => {
+    await using root = directoryWith({ 'core/Cargo.lock': '', [file]: 'rust 1.75\n' })
+    expect(detectParts(root.path)[0]?.detected[0]?.tools).toBeUndefined()
+  })
+
+  it('finds the test script of a package.json with a byte order mark', async () => {
+    await using root = directoryWith({ 'web/package.json': '\uFEFF{"scripts":{"test":"vitest"}}' })
+    expect(detectParts(root.path)[0]?.detected[0]?.check?.run).toBe('npm test')
+  })
+
   it('tells two directories of one name apart', async () => {
     await using root = directoryWith({ 'a/api/go.mod': '', 'b/api/go.mod': '', '9/go.mod': '' })
     expect(detectParts(root.path).map(({ name }) => name)).toEqual(['api', 'b-api'])

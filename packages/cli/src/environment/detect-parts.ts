@@ -33,7 +33,12 @@ export function detectParts(root: string): DetectedPart[] {
 
 function detectIn(root: string, path: string): DetectedPart[] {
   const names = new Set(entriesOf(join(root, path)).map(({ name }) => name))
-  const detected = detectSetup(names, (file) => beginningOf(join(root, path, file)))
+  // A version file of the root counts for its parts: a version written for one of them would win over it.
+  for (const file of ['rust-toolchain.toml', 'rust-toolchain'])
+    if (beginningOf(join(root, file)) !== undefined) names.add(file)
+  const read = (file: string): string | undefined =>
+    beginningOf(join(root, path, file)) ?? (file === '.tool-versions' ? beginningOf(join(root, file)) : undefined)
+  const detected = detectSetup(names, read)
   return detected.length > 0 ? [{ name: nameOf(path.split('/').at(-1) ?? path), path, detected }] : []
 }
 

@@ -59,6 +59,25 @@ describe('detectSetup', () => {
     expect(detected.flatMap((each) => each.setup)).toEqual(setup)
   })
 
+  it.each([
+    { named: 'pnpm@9.1.0', others: ['package-lock.json', 'yarn.lock', 'pnpm-lock.yaml'], because: 'pnpm-lock.yaml' },
+    { named: 'npm@10.0.0', others: ['package-lock.json', 'yarn.lock'], because: 'package-lock.json' },
+    { named: 'yarn@1.22.0', others: ['package-lock.json'], because: 'package-lock.json' },
+    { named: 'bun@1.1.0', others: ['yarn.lock', 'bun.lock'], because: 'bun.lock' },
+  ])('of $others takes that of $named, which package.json names', ({ named, others, because }) => {
+    const files: Record<string, string> = { 'package.json': JSON.stringify({ packageManager: named }) }
+    for (const each of others) files[each] = ''
+    const detected = detectSetup(new Set(Object.keys(files)), (file) => files[file])
+    expect(detected.map((each) => each.because)).toEqual([because])
+  })
+
+  it('names no Rust where .tool-versions does: it would win over that', () => {
+    const files: Record<string, string> = { 'Cargo.lock': '', '.tool-versions': 'nodejs 22\nrust 1.75.0\n' }
+    const [detected] = detectSetup(new Set(Object.keys(files)), (file) => files[file])
+    expect(detected?.tools).toBeUndefined()
+    expect(detectSetup(new Set(['Cargo.lock']))[0]?.tools).toEqual({ rust: '1' })
+  })
+
   it.each<{ when: string; files: Record<string, string>; setup: string }>([
     {
       when: 'package.json names the pnpm',

@@ -81,9 +81,11 @@ function detectLanguage(
   files: ReadonlySet<string>,
   read: Read,
 ): DetectedSetup[] {
-  const isAsked = tools?.files.some((file) => files.has(file))
-  for (const { files: wanted, isOf = always, setup, path, check: ownCheck = check, ahead: ownAhead = ahead } of rules) {
-    const because = wanted.find((file) => files.has(file) && isOf(read(file) ?? ''))
+  const isAsked = tools && (tools.files.some((file) => files.has(file)) || isInToolVersions(tools.otherwise, read))
+  for (const rule of rules) {
+    const { files: wanted, isOf = always, isFor = always, setup, path } = rule
+    const { check: ownCheck = check, ahead: ownAhead = ahead } = rule
+    const because = isFor(read) && wanted.find((file) => files.has(file) && isOf(read(file) ?? ''))
     if (because)
       return [
         {
@@ -97,4 +99,10 @@ function detectLanguage(
       ]
   }
   return []
+}
+
+/** What the environment file names wins over `.tool-versions`: it must not name another version. */
+function isInToolVersions(tools: Readonly<Record<string, string>>, read: Read): boolean {
+  const text = read('.tool-versions') ?? ''
+  return Object.keys(tools).some((name) => new RegExp(`^[ \\t]*${name}[ \\t]`, 'm').test(text))
 }

@@ -67,7 +67,8 @@ export function beginningOf(path: string): string | undefined {
   const file = openSync(path, 'r')
   try {
     const bytes = Buffer.alloc(Math.min(stat.size, maxBeginningBytes))
-    return bytes.toString('utf8', 0, readSync(file, bytes))
+    // Editors on Windows put a byte order mark in front, which package managers read over.
+    return bytes.toString('utf8', 0, readSync(file, bytes)).replace(/^\uFEFF/, '')
   } finally {
     closeSync(file)
   }

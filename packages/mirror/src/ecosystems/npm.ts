@@ -6,7 +6,8 @@ export const npm: Ecosystem = {
   name: 'npm',
   resource(request, upstream, links) {
     const path = request.path.replace(/%2f/gi, '/')
-    const match = /^((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/-\/([\w.~+-]+\.tgz)|\/([\w.+-]+))?$/.exec(path)
+    // Some registries (Artifactory, GitLab) repeat the scope: `/@scope/name/-/@scope/name-1.0.0.tgz`.
+    const match = /^((?:@[\w.~-]+\/)?[\w.~-]+)(?:\/-\/((?:@[\w.~-]+\/)?[\w.~+-]+\.tgz)|\/([\w.+-]+))?$/.exec(path)
     const [, name, tarball, version] = match ?? []
     if (!name || name.startsWith('-')) return undefined
     const registries = registriesOf(name, upstream)
@@ -41,10 +42,13 @@ export const npm: Ecosystem = {
   }),
 }
 
+/** Paths of tarballs look like anything: those that other clients ask for are not taken for some. */
+export const isNodeClient = (userAgent: string): boolean => /^(npm|pnpm|yarn|bun)\//i.test(userAgent)
+
 const isNpm = (userAgent: string): boolean => /^npm\//.test(userAgent)
 
 /** A scope with a registry of its own comes from there, everything else from the default one. */
-function registriesOf(name: string, upstream: Upstream): readonly Registry[] {
+export function registriesOf(name: string, upstream: Upstream): readonly Registry[] {
   const scope = name.startsWith('@') ? name.split('/')[0] : undefined
   const scoped = upstream.registries.filter((registry) => registry.scope !== undefined && registry.scope === scope)
   return scoped.length > 0 ? scoped : upstream.registries.filter((registry) => registry.scope === undefined)
@@ -72,5 +76,49 @@ interface Manifest {
 function mirrored(tarball: string, registries: readonly Registry[], links: FileLinks): string {
   const url = new URL(tarball)
   const home = registries.find((registry) => url.href.startsWith(registry.url.href))
-  return home ? `${links.base}/npm/${url.href.slice(home.url.href.length)}` : links.to(url)
+  if (home) return `${links.base}/npm/${url.href.slice(home.url.href.length)}`
+  return links.to(url, registries.some((registry) => registry.url.origin === url.origin) ? 'npm' : undefined)
+}
+
+/**
+ * The path of a tarball below a registry that itself lies below a path, such as `/artifactory/api/npm/all/left/-/left-1.0.0.tgz`:
+ * npm puts the mirror's host into the addresses of a lock file and keeps their paths. `undefined` where it is none. Pure.
+ */
+export function belowRegistry(path: string, upstream: Upstream): string | undefined {
+  const prefix = upstream.registries
+    .map(({ url }) => url.pathname)
+    .filter((each) => each !== '/' && path.startsWith(each))
+    .sort((a, b) => b.length - a.length)[0]
+  return prefix === undefined || !path.endsWith('.tgz') ? undefined : path.slice(prefix.length)
+}
+
+/** Registries with paths of their own for tarballs name the package in them: `/download/@acme/left/1.0.0/3f2a`. Pure. */
+export function namesIn(path: string): string[] {
+  const parts = path.replace(/%2f/gi, '/').split('/')
+  const names = parts.flatMap((part, at) => {
+    const next = parts[at + 1] ?? ''
+    if (/^@[\w.~-]+$/.test(part) && /^[\w.~-]+$/.test(next)) return [`${part}/${next}`]
+    return next === '-' && /^[\w.~][\w.~-]*$/.test(part) ? [part] : []
+  })
+  return [...new Set(names)].slice(0, 2)
+}
+
+/**
+ * The tarball at this path that a package's own document names, with the registry's credentials where it lies there. Nothing
+ * else of the registry's host is served this way. Pure.
+ */
+export function publishedTarball(
+  document: string,
+  path: string,
+  registries: readonly Registry[],
+): Registry | undefined {
+  const { versions = {} } = JSON.parse(document) as { versions?: Record<string, Manifest> }
+  for (const { dist } of Object.values(versions)) {
+    if (typeof dist?.tarball !== 'string' || !URL.canParse(dist.tarball)) continue
+    const url = new URL(dist.tarball)
+    if (url.pathname !== path) continue
+    const { authorization } = registries.find((registry) => registry.url.origin === url.origin) ?? {}
+    return { url, ...(authorization && { authorization }) }
+  }
+  return undefined
 }

@@ -17,6 +17,7 @@ export const pypi: Ecosystem = {
       })),
       kind: 'index',
       accept: request.accept.includes(json) ? json : 'text/html',
+      ...(upstream.registries.some(({ authorization }) => authorization) && { variant: 'with credentials' }),
       rewrite: (body, from, contentType) =>
         contentType.includes('json') ? rewriteJson(body, from, links) : rewriteHtml(body, from, links),
     }
@@ -42,7 +43,7 @@ type Rewrite = (body: Buffer, from: URL, links: FileLinks) => ReturnType<NonNull
 const rewriteJson: Rewrite = (body, from, links) => {
   const document = JSON.parse(body.toString()) as { files?: { url?: unknown }[] }
   for (const file of document.files ?? []) {
-    if (typeof file.url === 'string') file.url = links.to(new URL(file.url, from))
+    if (typeof file.url === 'string') file.url = linkTo(file.url, from, links)
   }
   return Buffer.from(JSON.stringify(document))
 }
@@ -53,8 +54,14 @@ const rewriteHtml: Rewrite = (body, from, links) =>
       const target = decodeAmpersands(double ?? single ?? '')
       // The root of a simple index lists projects by relative addresses, which stay right below the mirror.
       if (target.startsWith('#') || (target.endsWith('/') && !/^[a-z]+:/i.test(target))) return whole
-      return `${start}"${links.to(new URL(target, from)).replaceAll('&', '&amp;')}"`
+      return `${start}"${linkTo(target, from, links).replaceAll('&', '&amp;')}"`
     }),
   )
+
+/** Most private indexes keep their files beside them, behind the same password. */
+function linkTo(target: string, from: URL, links: FileLinks): string {
+  const file = new URL(target, from)
+  return links.to(file, file.origin === from.origin ? 'pypi' : undefined)
+}
 
 const decodeAmpersands = (text: string): string => text.replaceAll('&amp;', '&')

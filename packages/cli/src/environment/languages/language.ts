@@ -6,6 +6,8 @@ export interface Rule {
   files: readonly string[]
   /** Where one name stands for several formats: whether the file is of this one. */
   isOf?: (content: string) => boolean
+  /** Whether other files let the rule count. */
+  isFor?: (read: Read) => boolean
   setup: readonly string[] | ((read: Read) => string[])
   path?: string
   /** Where tests are run, and compiled, otherwise than the language's are. */
@@ -20,6 +22,7 @@ export interface Check {
 
 export interface Language {
   rules: readonly Rule[]
+  /** `otherwise` where neither one of the files nor `.tool-versions` asks for a version. */
   tools?: { files: readonly string[]; otherwise: Readonly<Record<string, string>> }
   check: Check
   /** Compiles what the check would, for every task to find it done. */

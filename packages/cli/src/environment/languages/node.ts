@@ -13,9 +13,10 @@ export const node: Language = {
   check: { name: 'npm-test', run: 'npm test' },
   hasTests: hasTestScript,
   rules: [
-    { files: ['package-lock.json', 'npm-shrinkwrap.json'], setup: ['npm ci'], path },
+    { files: ['package-lock.json', 'npm-shrinkwrap.json'], isFor: mayBe('npm'), setup: ['npm ci'], path },
     {
       files: ['pnpm-lock.yaml'],
+      isFor: mayBe('pnpm'),
       setup: (read) => [managed('pnpm', pnpmVersion(read)), 'pnpm install --frozen-lockfile'],
       path,
       check: { name: 'pnpm-test', run: 'pnpm test' },
@@ -23,6 +24,7 @@ export const node: Language = {
     // Yarn since 2 writes a format that yarn 1, which npm calls `yarn`, takes for an outdated one.
     {
       files: ['yarn.lock'],
+      isFor: mayBe('yarn'),
       isOf: (content) => /^__metadata:/m.test(content),
       setup: (read) => {
         const own = ownVersion(read, 'yarn')
@@ -34,18 +36,35 @@ export const node: Language = {
     },
     {
       files: ['yarn.lock'],
+      isFor: mayBe('yarn'),
       setup: (read) => [managed('yarn', ownVersion(read, 'yarn') ?? '1'), 'yarn install --frozen-lockfile'],
       path,
       check: { name: 'yarn-test', run: 'yarn test' },
     },
     {
       files: ['bun.lock', 'bun.lockb'],
+      isFor: mayBe('bun'),
       setup: (read) => [managed('bun', ownVersion(read, 'bun') ?? '1'), 'bun install --frozen-lockfile'],
       path,
       check: { name: 'bun-test', run: 'bun run test' },
     },
     { files: ['package.json'], setup: ['npm install --no-package-lock'], path },
   ],
+}
+
+const lockFiles: Readonly<Record<string, readonly string[]>> = {
+  npm: ['package-lock.json', 'npm-shrinkwrap.json'],
+  pnpm: ['pnpm-lock.yaml'],
+  yarn: ['yarn.lock'],
+  bun: ['bun.lock', 'bun.lockb'],
+}
+
+/** Of lock files of several package managers those of the one that package.json names count: others were left behind. */
+function mayBe(manager: string): (read: Read) => boolean {
+  return (read) => {
+    const [, named = ''] = /"packageManager"\s*:\s*"(\w+)@/.exec(read('package.json') ?? '') ?? []
+    return named === manager || !lockFiles[named]?.some((file) => read(file) !== undefined)
+  }
 }
 
 /** The version that package.json names for this package manager. */

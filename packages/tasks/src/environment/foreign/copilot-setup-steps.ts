@@ -82,8 +82,12 @@ function takeStep(step: Fields, place: string, found: ForeignSetup): void {
 
 function takeAction(uses: string, given: unknown, place: string, found: ForeignSetup): void {
   const [action = ''] = uses.split('@')
-  // The repository is there already.
-  if (action === 'actions/checkout') return
+  if (action === 'actions/checkout') {
+    // The repository is there already. Another one, or another place, is what later steps look for in vain.
+    const other = ['repository', 'path'].find((field) => isFields(given) && given[field] !== undefined)
+    if (other) throw new ForeignFileProblem(`${place}.with.${other} is not supported`)
+    return
+  }
   const known = Object.hasOwn(toolActions, action) ? toolActions[action] : undefined
   if (!known) throw new ForeignFileProblem(`${place} uses ${uses}, which is not supported`)
   const options = isFields(given) ? given : {}

@@ -67,9 +67,18 @@ const isCommand = (value: unknown): boolean =>
 /** A command line, its words, or several under names, which would run at once there and run one after the other here. */
 function lifecycle(value: unknown): string[] {
   if (typeof value === 'string') return value.trim() === '' ? [] : [withWorkspace(value)]
-  if (Array.isArray(value)) return value.length === 0 ? [] : [withWorkspace(shellWords(value))]
+  if (Array.isArray(value)) return value.length === 0 ? [] : [value.map(wordWithWorkspace).join(' ')]
   return isFields(value) ? Object.values(value).flatMap(lifecycle) : []
 }
 
-const withWorkspace = (command: string): string =>
-  command.replaceAll(/\$\{(containerWorkspaceFolder|localWorkspaceFolder)\}/g, '$PWD')
+const workspaceVariable = /\$\{(?:containerWorkspaceFolder|localWorkspaceFolder)\}/g
+
+const withWorkspace = (command: string): string => command.replaceAll(workspaceVariable, '$PWD')
+
+/** No shell reads the word there: in it the variable alone may stand outside of quotes that keep the shell away. */
+const wordWithWorkspace = (word: unknown): string => {
+  const pieces = String(word).split(workspaceVariable)
+  return pieces.length === 1
+    ? shellWords([word])
+    : pieces.map((piece) => (piece === '' ? '' : shellWords([piece]))).join('"$PWD"')
+}

@@ -103,6 +103,11 @@ describe('copilot-setup-steps', () => {
       text: '      - run: echo "A=1" >> "$GITHUB_ENV"\n',
       says: 'steps[0].run writes to GITHUB_ENV',
     },
+    {
+      what: 'a checkout of another repository',
+      text: '      - {uses: actions/checkout@v5, with: {repository: acme/data, path: data}}\n',
+      says: 'steps[0].with.repository is not supported',
+    },
     { what: 'another shell', text: '      - {run: x, shell: pwsh}\n', says: 'shell is pwsh' },
   ])('stops at $what and names it', ({ text, says }) => {
     expect(() => read(copilot, steps(text))).toThrow(
@@ -177,6 +182,13 @@ it.each([
   },
 ])('commands of $path that are none are named as left out', ({ path, text, leftOut }) => {
   expect(read(path, text)?.leftOut).toEqual(leftOut)
+})
+
+it('words of a devcontainer command find the workspace, and no shell reads the rest of them', () => {
+  const words = ['printf', '%s', `$\{containerWorkspaceFolder}/a b/$HOME`]
+  const { request } = read('.devcontainer.json', `\uFEFF${JSON.stringify({ postCreateCommand: words })}`) ?? {}
+  const said = execFileSync('bash', ['-euc', request?.setup ?? 'false'], { cwd: '/usr', encoding: 'utf8' })
+  expect(said).toBe('/usr/a b/$HOME')
 })
 
 it.each(['.cursor/environment.json', '.devcontainer.json'])('%s that is no object is refused by name', (path) => {

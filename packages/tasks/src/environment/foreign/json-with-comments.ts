@@ -5,7 +5,10 @@
  * pattern for both would try every way to part a row of comments before it gave up.
  */
 export function withoutComments(text: string): string {
-  const plain = text.replace(/"(?:[^"\\\n]|\\.)*"?|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, textOrSpace)
+  // Editors on Windows put a byte order mark in front.
+  const plain = text
+    .replace(/^\uFEFF/, '')
+    .replace(/"(?:[^"\\\n]|\\.)*"?|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, textOrSpace)
   return plain.replace(/"(?:[^"\\\n]|\\.)*"?|,(?=\s*[}\]])/g, textOrSpace)
 }
 

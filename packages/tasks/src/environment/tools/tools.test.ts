@@ -9,6 +9,7 @@ describe('wantedTools', () => {
     { file: '.nvmrc', text: 'lts/jod\n', wants: ['node 22'] },
     { file: '.nvmrc', text: 'lts/*\n', wants: ['node '] },
     { file: '.nvmrc', text: 'system\n', wants: [] },
+    { file: '.nvmrc', text: '\uFEFFv20.11.0\r\n', wants: ['node 20.11.0'] },
     { file: '.node-version', text: '# ours\n20.x\n', wants: ['node 20'] },
     { file: '.python-version', text: '3.11.7\n3.10\n', wants: ['python 3.11.7'] },
     { file: '.python-version', text: 'cpython-3.12\n', wants: ['python 3.12'] },

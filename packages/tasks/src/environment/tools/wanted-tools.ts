@@ -124,7 +124,8 @@ export function wantedTools(
     wanted.set(name, { name, version: version.replace(/^v/, ''), wantedBy: source, isMinimum: false, isRequired: true })
   for (const { path, text } of files) {
     const read = readers[path.slice(path.lastIndexOf('/') + 1)]
-    for (const [name, version, isMinimum = false] of read?.(text) ?? [])
+    // Editors on Windows put a byte order mark in front.
+    for (const [name, version, isMinimum = false] of read?.(text.replace(/^\uFEFF/, '')) ?? [])
       if (!wanted.has(name) && version.length <= longestVersion)
         wanted.set(name, { name, version, wantedBy: path, isMinimum, isRequired: false })
   }
