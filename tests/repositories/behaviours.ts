@@ -974,6 +974,17 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     added: 1,
   },
+  {
+    when: 'files of set-up become a directory, a link and unreadable, and others are changed',
+    isCore: true,
+    setup: 'echo a > a.cfg; echo b > b.cfg; echo c > c.cfg; mkdir gen; echo g > gen/g; echo z > z.cfg',
+    agent:
+      'rm a.cfg; mkdir a.cfg; echo in > a.cfg/in; chmod 000 b.cfg; echo mine > c.cfg; mv gen ../gen; ln -s ../gen gen; echo mine > z.cfg',
+    tree: 'disk',
+    without: ['b.cfg'],
+    added: 1,
+    warns: ['PathLeftOut'],
+  },
 
   // Sizes.
   {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { isFullSize } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { ScriptedSandbox } from '../../packages/tasks/src/sandbox/scripted-sandbox.test-suite.js'
 import {
   git,
   keptRefs,
@@ -10,7 +11,7 @@ import {
   snapshotOfDisk,
   type Workshop,
 } from './round-trip.js'
-import { largeSources, ordinaryWork, type Source, sources } from './sources.js'
+import { largeSources, ordinaryWork, type Source, sources, withSubmodules } from './sources.js'
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 })
 
@@ -45,6 +46,10 @@ describe.each(rows)('when $when', (row) => {
     expect(codes.sort()).toEqual(row.warns ?? [])
     expect(keptRefs(collected.kept ? collected.keptPath : undefined)).toEqual(row.kept ?? [])
 
+    // What is kept of the repository itself can be fetched where it is, whatever lies beside it.
+    if (row.kept?.some((name) => !name.startsWith('submodules/')))
+      git(reader, 'fetch', '-q', collected.keptPath, 'refs/corral/kept/*:refs/corral/kept/*')
+
     const pushed = git(reader, 'rev-parse', 'refs/heads/corral/x')
     expect(pushed).toBe(collected.commit)
     const between = git(reader, 'rev-list', `${base}..${pushed}`).split('\n').filter(Boolean)
@@ -78,6 +83,22 @@ function withoutBelow(files: Snapshot, directories: Source['submodules'] = []): 
     if (directories.some((directory) => path.startsWith(`${directory}/`))) files.delete(path)
   return files
 }
+
+it('a checkpoint is taken again where only files of a submodule changed', async () => {
+  const url = withSubmodules(workshop)
+  let sandbox: ScriptedSandbox | undefined
+  const before = (made: ScriptedSandbox): void => {
+    sandbox = made
+  }
+  await workshop.roundTrip(url, { submodules: 'direct', agent: 'echo one > libs/one/new.txt', before })
+  expect(sandbox?.checkpoint()?.kept).toBe(true)
+  expect(sandbox?.checkpoint()).toBeUndefined()
+  sandbox?.agent('echo two > libs/one/new.txt')
+  expect(sandbox?.checkpoint()?.kept).toBe(true)
+  sandbox?.agent('cd libs/one; git stash -qu')
+  expect(sandbox?.checkpoint()?.kept).toBe(true)
+  expect(sandbox?.checkpoint()).toBeUndefined()
+})
 
 it('a clone that lacks files is told as one', async () => {
   const source = sampleRepository(workshop)

@@ -48,7 +48,7 @@ function bareOf(workshop: Workshop, path: string): string {
 }
 
 /** A repository with a submodule in `libs/one`, which has one of its own in `inner`. */
-function withSubmodules(workshop: Workshop): string {
+export function withSubmodules(workshop: Workshop): string {
   const place = workshop.fresh('family')
   const allow = ['-c', 'protocol.file.allow=always']
   for (const name of ['inner', 'one', 'top']) git(place, 'init', '-q', '-b', 'main', name)
@@ -320,6 +320,51 @@ export const sources: readonly Source[] = [
     when: 'the agent removes a submodule',
     make: (workshop) => ({ url: withSubmodules(workshop), submodules: 'direct' }),
     agent: 'git rm -qf libs/one; echo t > t.txt',
+  },
+  {
+    when: 'the agent moves a submodule',
+    isCore: true,
+    make: (workshop) => ({ url: withSubmodules(workshop), submodules: 'direct' }),
+    agent: 'git mv libs third; git commit -qm moved; echo t > t.txt',
+    submodules: ['third/one'],
+  },
+  {
+    when: 'the agent moves a submodule that was not asked for, and does not commit',
+    make: (workshop) => ({ url: withSubmodules(workshop) }),
+    agent: 'git mv libs third',
+    submodules: ['third/one'],
+    warns: ['SubmodulesNotFetched'],
+  },
+  {
+    when: 'the agent moves a submodule and works in it',
+    make: (workshop) => ({ url: withSubmodules(workshop), submodules: 'direct' }),
+    agent:
+      'git mv libs third; git commit -qm moved; cd third/one; echo 2 > one.txt; git commit -qam inside; echo 3 > new.txt',
+    submodules: ['third/one'],
+    warns: ['SubmoduleChanged'],
+    kept: ['submodules/third/one'],
+  },
+  {
+    when: 'the agent leaves changes in a submodule and in the one inside it',
+    isCore: true,
+    make: (workshop) => ({ url: withSubmodules(workshop), submodules: 'recursive' }),
+    agent: 'echo new > libs/one/new.txt; echo new > libs/one/inner/new.txt; echo t > t.txt',
+    submodules: ['libs/one'],
+    warns: ['SubmoduleChanged', 'SubmoduleChanged'],
+    kept: ['submodules/libs/one', 'submodules/libs/one+inner'],
+  },
+  {
+    when: 'the agent leaves a branch and a stash in a submodule and a stash above it',
+    make: (workshop) => ({ url: withSubmodules(workshop), submodules: 'direct' }),
+    agent:
+      'echo more > top.txt; git stash -q; cd libs/one; git checkout -q -b fix; echo 2 > one.txt; git commit -qam fix; git checkout -q -; echo 3 > one.txt; git stash -q; cd ../..; echo t > t.txt',
+    submodules: ['libs/one'],
+    warns: ['StashKept', 'SubmoduleChanged'],
+    kept: ['stash/0', 'submodules/libs/one+branches/fix', 'submodules/libs/one+stash/0'],
+  },
+  {
+    when: 'the subject of its last commit has three hundred thousand letters',
+    make: shaped(`head -c 300000 /dev/zero | tr '\\0' x | git commit -q --allow-empty -F -`),
   },
   {
     when: 'the agent deletes .git with submodules in place',

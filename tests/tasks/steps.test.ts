@@ -14,8 +14,10 @@ import { writeGlobalConfig } from '../../packages/tasks/src/git/global-config.js
 import { createRepository } from '../../packages/tasks/src/repository/repository.js'
 import { findWorkspace } from '../../packages/tasks/src/sandbox/workspace.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from '../../packages/tasks/src/steps/agent-steps.js'
+import { takeCheckpoint } from '../../packages/tasks/src/steps/checkpoints.js'
 import { repositoryStep } from '../../packages/tasks/src/steps/repository-step.js'
 import { collectStep, collectStepWithin, pushStep } from '../../packages/tasks/src/steps/result-steps.js'
+import { salvageStep } from '../../packages/tasks/src/steps/salvage-step.js'
 import { setupStep } from '../../packages/tasks/src/steps/setup-step.js'
 import type { Step, StepContext, StepOutcome } from '../../packages/tasks/src/steps/step.js'
 import type { EndReason } from '../../packages/tasks/src/task-state/ending.js'
@@ -258,6 +260,19 @@ describe('the steps of a task', () => {
     task = made({ agent: { name: 'command', command } })
     for (const step of [repositoryStep, startAgentStep, followAgentStep]) await does(step)
     expect((await does(collectStep)).status?.warnings).toMatchObject([{ code: 'UncommittedKept' }])
+  })
+
+  it('a sandbox that is lost with nothing but stashes leaves those of the last checkpoint', async () => {
+    task = made({ agent: { name: 'command', command: 'echo more >> README.md; git stash -q' } })
+    for (const step of [repositoryStep, startAgentStep, followAgentStep]) await does(step)
+    await takeCheckpoint(daemon, context(), `${uid}.checkpoint-1`)
+    const outcome = await does(salvageStep)
+    expect(outcome.reason).toBe('Lost')
+    expect(outcome.message).toContain('what lay beside it is kept.bundle')
+    expect(task.status?.artifacts).toEqual(['kept.bundle'])
+    const kept = await records.of(uid).localFile('artifact/kept.bundle')
+    expect(await repo.git('bundle', 'list-heads', kept)).toContain('refs/corral/kept/stash/0')
+    expect(task.status?.warnings?.map(({ code }) => code)).toEqual(['FromCheckpoint'])
   })
 
   it('a result that was never recorded is not pushed', async () => {

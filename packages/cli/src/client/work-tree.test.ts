@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { commitUncommitted, findUncommitted, topOf } from './work-tree.js'
 
 let top: string
@@ -73,5 +73,29 @@ describe('what is not committed', () => {
       'deep/new.txt',
     ])
     expect(git('show', `${branch}:a.txt`)).toBe('three\n')
+  })
+
+  it('is taken along where a file was changed in the second it was added, at the same size', async () => {
+    const file = join(top, 'a.txt')
+    const then = new Date('2026-01-01T00:00:00Z')
+    git('config', 'core.trustctime', 'false')
+    writeFileSync(file, 'two\n')
+    utimesSync(file, then, then)
+    git('add', 'a.txt')
+    writeFileSync(file, 'six\n')
+    for (const path of [file, join(top, '.git', 'index')]) utimesSync(path, then, then)
+    const { branch } = await commitUncommitted(top)
+    expect(git('show', `${branch}:a.txt`)).toBe('six\n')
+  })
+
+  it('is taken along twice in one second', async () => {
+    vi.stubEnv('GIT_AUTHOR_DATE', '2026-01-01T00:00:00Z')
+    vi.stubEnv('GIT_COMMITTER_DATE', '2026-01-01T00:00:00Z')
+    try {
+      dirty()
+      expect(await commitUncommitted(top)).toEqual(await commitUncommitted(top))
+    } finally {
+      vi.unstubAllEnvs()
+    }
   })
 })

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -92,12 +92,14 @@ export async function commitUncommitted(top: string): Promise<{ branch: string; 
       env: plainEnvironment(),
       ...limits,
     })
-    if (existsSync(stdout.trim())) copyFileSync(stdout.trim(), index)
+    // With its time: git looks again only at files that are as new as the index, and takes others of the same size for unchanged.
+    if (existsSync(stdout.trim())) cpSync(stdout.trim(), index, { preserveTimestamps: true })
     await git('add', '--all', '--', ':/')
     const tree = await git('write-tree')
     const commit = await git('commit-tree', tree, '-p', 'HEAD', '-m', 'Uncommitted changes, taken along by corral')
     const branch = `corral/uncommitted-${commit.slice(0, 12)}`
-    await git('update-ref', `refs/heads/${branch}`, commit, '')
+    // The same files taken along twice in one second are the same commit: its branch may be there.
+    await git('update-ref', `refs/heads/${branch}`, commit)
     return { branch, commit }
   } catch (cause) {
     const said = (cause as { stderr?: string }).stderr?.trim() || String(cause)

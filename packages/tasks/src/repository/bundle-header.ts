@@ -8,8 +8,9 @@ export interface BundleHeader {
   packOffset: number
 }
 
-/** A header holds refs and prerequisites of one task's work: a few lines. */
-const maxHeaderBytes = 256 * 1024
+/** A header holds refs and prerequisites of one task's work: a few lines, but each prerequisite with the subject of its commit. */
+const maxHeaderBytes = 16 * 1024 * 1024
+const firstHeaderBytes = 64 * 1024
 const prerequisiteLine = /^-([0-9a-f]{40}|[0-9a-f]{64})( |$)/
 const refLine = /^([0-9a-f]{40}|[0-9a-f]{64}) (refs\/\S+)$/
 
@@ -18,15 +19,13 @@ const refLine = /^([0-9a-f]{40}|[0-9a-f]{64}) (refs\/\S+)$/
  * empty line, then the pack. Answers a sentence on what is wrong with anything else.
  */
 export async function readBundleHeader(file: FileHandle): Promise<BundleHeader | string> {
-  const bytes = Buffer.alloc(maxHeaderBytes)
-  let length = 0
-  while (length < bytes.length) {
-    const { bytesRead } = await file.read(bytes, length, bytes.length - length, length)
-    if (bytesRead === 0) break
-    length += bytesRead
-  }
-  const end = bytes.subarray(0, length).indexOf('\n\n')
+  let bytes = await readStart(file, firstHeaderBytes)
   if (!/^# v[23] git bundle\n/.test(bytes.toString('latin1', 0, 17))) return 'it is not a git bundle'
+  let end = bytes.indexOf('\n\n')
+  if (end < 0 && bytes.length === firstHeaderBytes) {
+    bytes = await readStart(file, maxHeaderBytes)
+    end = bytes.indexOf('\n\n')
+  }
   if (end < 0) return `its header is longer than ${maxHeaderBytes} bytes or cut off`
   const header: BundleHeader = { prerequisites: [], refs: [], packOffset: end + 2 }
   for (const line of bytes.toString('utf8', 0, end).split('\n').slice(1)) {
@@ -38,4 +37,15 @@ export async function readBundleHeader(file: FileHandle): Promise<BundleHeader |
     else return `its header has a line Corral does not know: ${JSON.stringify(line.slice(0, 80))}`
   }
   return header
+}
+
+async function readStart(file: FileHandle, maxBytes: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(maxBytes)
+  let length = 0
+  while (length < bytes.length) {
+    const { bytesRead } = await file.read(bytes, length, bytes.length - length, length)
+    if (bytesRead === 0) break
+    length += bytesRead
+  }
+  return bytes.subarray(0, length)
 }

@@ -116,6 +116,20 @@ describe('a repository with Git LFS files, asked for with lfs', () => {
     ])
   })
 
+  it('keeps the contents of what the agent left in a stash and on another branch', async () => {
+    const [box] = await open()
+    box.agent(`yes changed | head -n 300 > a.bin; git stash -q
+      git checkout -q -b other; yes new | head -n 400 > sub.bin; git add .; git commit -qm other; git checkout -q work
+      echo text > note.txt; git add .; git commit -qm mine`)
+    const collected = box.collect()
+    expect(collected.lfs).toEqual([])
+    const oids = [oidOf('changed\n'.repeat(300)), oidOf('new\n'.repeat(400))]
+    const kept = git(source, 'bundle', 'list-heads', collected.keptPath).match(/(?<=kept\/lfs\/)\w+/g)
+    expect(kept?.toSorted()).toEqual(oids.toSorted())
+    git(source, 'fetch', '-q', collected.keptPath, 'refs/corral/kept/*:refs/kept/*')
+    expect(git(source, 'cat-file', 'blob', `refs/kept/lfs/${oids[0]}`)).toBe('changed\n'.repeat(300))
+  })
+
   it('names the file whose content nobody has, before a sandbox is used', async () => {
     rmSync(store(), { recursive: true })
     await expect(prepare()).rejects.toMatchObject({

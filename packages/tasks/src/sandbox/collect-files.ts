@@ -137,13 +137,16 @@ plain_nested() {
     "$1" ls-files --stage -z | as_lines | sed -n "s/^160000 [0-9a-f]* 0$tab//p" | while IFS= read -r path; do
       nested_name "$path" "$2"
       # A submodule the base already had stays one, unless its repository is gone and files are left in its place.
-      if grep -qxF -- "$3$path" "$WORK/links"; then
+      own=\${3#"\${INNER_PREFIX:-}"}$REAL
+      if grep -qxF -- "$3$path" "$WORK/links"; then was=$(ours rev-parse --verify --quiet "\${PARENT:-$BASE_COMMIT}:$own")
+      else was=$(moved_from "$own"); fi
+      if [ -n "$was" ]; then
         if [ -e "$2/$REAL/.git" ]; then
-          keep_submodule "$1" "$REAL" "$2/$REAL" "$3$REAL"
+          keep_submodule "$1" "$REAL" "$2/$REAL" "$3$REAL" "$own" "$was"
           continue
         fi
         if [ -z "$(ls -A "$2/$REAL" 2>/dev/null)" ]; then continue; fi
-      elif is_new_submodule "$2/$REAL" "$3$REAL"; then
+      elif is_new_submodule "$2/$REAL" "$own"; then
         continue
       fi
       printf '%s\\n' "$path"
@@ -168,7 +171,7 @@ plain_nested() {
 inner() {
   (
     cd -- "$INNER" && GIT_DIR="$INNER_GIT" GIT_WORK_TREE="$INNER" GIT_OBJECT_DIRECTORY="$G/objects" \\
-      GIT_INDEX_FILE="$INDEX.inner" ${quietGit} "$@"
+      GIT_INDEX_FILE="$INDEX" ${quietGit} "$@"
   )
 }
 # A commit that others can fetch: the agent got it from a remote that is not a directory of the sandbox. Tags that came
@@ -182,15 +185,25 @@ is_published() {
       printf x
     done | grep -q x
 }
-# The files of INNER on top of its HEAD where they differ from that: a commit.
-state_of_inner() {
-  rm -f "$INDEX.inner"
-  cp -p -- "$INNER_GIT/index" "$INDEX.inner" 2>/dev/null
-  if inner ls-files -v > "$INDEX.flags" 2>/dev/null; then look_at_all inner "$INNER" "$INNER_GIT"; fi
-  inner add --all --ignore-errors -- . > /dev/null 2>&1
-  tree=$(inner write-tree 2>/dev/null)
-  if [ -n "$tree" ] && [ "$tree" != "$(tree_of "$INNER_HEAD")" ]; then commit_tree "$tree" "$MESSAGE" -p "$INNER_HEAD"
-  else printf '%s' "$INNER_HEAD"; fi
+# The files of INNER on top of its HEAD where they differ from that: a commit. What lies in it may be a repository again.
+state_of_inner() { # its path from the top, a slash behind it; empty for a linked work tree
+  (
+    INDEX=$INDEX.inner INNER_TOP=$INNER INNER_PREFIX=$1
+    if [ -n "$1" ]; then
+      PARENT=$INNER_HEAD
+      ours ls-tree -r -z "$INNER_HEAD" | as_lines | sed -n "s/^160000 commit [0-9a-f]*$tab//p" |
+        while IFS= read -r path; do printf '%s\\n' "$1$path"; done >> "$WORK/links"
+    fi
+    rm -f "$INDEX"
+    if cp -p -- "$INNER_GIT/index" "$INDEX" 2>/dev/null && inner ls-files -v > "$INDEX.flags" 2>/dev/null; then
+      look_at_all inner "$INNER" "$INNER_GIT"
+    else fresh_index inner "$INNER_GIT" "$INNER_HEAD"; fi
+    inner add --all --ignore-errors -- . > /dev/null 2> "$INDEX.errors"
+    plain_nested inner "$INNER" "$1"
+    tree=$(inner write-tree 2>/dev/null)
+    if [ -n "$tree" ] && [ "$tree" != "$(tree_of "$INNER_HEAD")" ]; then commit_tree "$tree" "$MESSAGE" -p "$INNER_HEAD"
+    else printf '%s' "$INNER_HEAD"; fi
+  )
 }
 open_inner() {
   INNER=$1
@@ -199,27 +212,63 @@ open_inner() {
 }
 # The link of a submodule stays where the last commit has it, unless it moved to a commit others can fetch. What was done
 # inside is not part of the result: no clone could fetch the commit that the link names. It is kept beside it.
-keep_submodule() { # function that runs git, path for it, directory, path from the top
-  open_inner "$3" || return 0
-  was=$(ours rev-parse --verify --quiet "$BASE_COMMIT:$4")
-  tip=$(ours rev-parse --verify --quiet "\${TIP:-$BASE_COMMIT}:$4" || printf '%s' "$was")
+keep_submodule() { # function that runs git, path for it, directory, path from the top, path in its parent, commit of the link
+  link=$(state_of_submodule "$3" "$4" "$5" "$6")
+  if [ -n "$link" ]; then "$1" update-index --cacheinfo "160000,$link,$2"; fi
+}
+# Answers the commit that the link has to go back to. Runs in a process of its own: the one around it may have an INNER too.
+state_of_submodule() { # directory, path from the top, path in its parent, commit of the link
+  open_inner "$1" || return 0
+  was=$4 tip=$4
+  if [ -z "\${PARENT:-}" ]; then
+    tip=$(ours rev-parse --verify --quiet "\${TIP:-$BASE_COMMIT}:$3" || printf '%s' "$was")
+  fi
   printf '%s\\n' "$INNER_GIT/objects" >> "$G/objects/info/alternates"
-  state=$(state_of_inner)
+  # No ref can lie below another one: that of a submodule inside a submodule lies beside it.
+  KEPT_AS=\${KEPT_AS:+$KEPT_AS+}$(printf '%s' "$3\${INNER_NAME:+@$INNER_NAME}" | LC_ALL=C tr -c 'A-Za-z0-9/@_-' _)
+  name=submodules/$KEPT_AS
+  state=$(state_of_inner "$2/")
+  printf '%s %s\\n' "$(tree_of "$state")" "$INNER_HEAD" >> "$WORK/states"
+  keep_branches_of_submodule "$2"
   if [ "$state" = "$was" ]; then return 0; fi
   if [ "$INNER_HEAD" != "$was" ] && is_published "$INNER_HEAD"; then
     if [ "$state" = "$INNER_HEAD" ]; then return 0; fi
   else
-    "$1" update-index --cacheinfo "160000,$tip,$2"
+    printf '%s' "$tip"
   fi
   printf '%s\\n' "$was" >> "$WORK/not"
-  keep "submodules/$(printf '%s' "$4" | LC_ALL=C tr -c 'A-Za-z0-9/_-' _)" "$state" && warn SubmoduleChanged "$4"
+  keep "$name" "$state" && warn SubmoduleChanged "$2"
+}
+# Its branches and stashes that neither its state contains nor others can fetch.
+keep_branches_of_submodule() { # path from the top
+  {
+    git --git-dir="$INNER_GIT" for-each-ref --format='%(objectname) branches/%(refname:lstrip=2)' refs/heads
+    git --git-dir="$INNER_GIT" reflog show --format=%H refs/stash -- | awk '{ print $1, "stash/" NR - 1 }'
+  } 2>/dev/null | head -n 50 | while read -r oid ref; do
+    if [ -z "$(ours rev-list --max-count=1 "$oid" --not "$was" "$state" 2>/dev/null)" ] || is_published "$oid"; then continue; fi
+    printf '%s %s\\n' "$oid" "$ref" >> "$WORK/states"
+    printf '%s\\n' "$was" >> "$WORK/not"
+    keep "$name+$ref" "$oid" && warn SubmoduleChanged "$1"
+  done
+}
+# Submodules as .gitmodules has them: \`name<TAB>path\`. In: options of \`git config\` that name the file.
+submodule_paths() {
+  git config -z "$@" --get-regexp '^submodule\\..*\\.path$' 2>/dev/null | tr '\\n\\000' '\\t\\n' |
+    awk -F "$tab" -v OFS="$tab" '{ print substr($1, 11, length($1) - 15), $2 }'
+}
+# The commit of a submodule that its parent has elsewhere: a move keeps its name in .gitmodules.
+moved_from() { # path in its parent
+  name=$(submodule_paths --file "\${INNER_TOP:-$REPO}/.gitmodules" | at="$1" awk -F "$tab" '$2 == ENVIRON["at"] { print $1 }' | head -n 1)
+  if [ -z "$name" ]; then return 0; fi
+  parent=\${PARENT:-$BASE_COMMIT}
+  from=$(export GIT_DIR="$G" && submodule_paths --blob "$parent:.gitmodules" | at="$name" awk -F "$tab" '$1 == ENVIRON["at"] { print $2 }' | head -n 1)
+  if [ -n "$from" ]; then ours ls-tree "$parent" -- "$from" 2>/dev/null | sed -n 's/^160000 commit \\([0-9a-f]*\\).*/\\1/p'; fi
 }
 # A submodule the agent added stays one where .gitmodules names it and its commit can be fetched.
-is_new_submodule() { # directory, path from the top
+is_new_submodule() ( # directory, path in its parent
   [ -e "$1/.git" ] && open_inner "$1" && is_published "$INNER_HEAD" &&
-    git config --file "$REPO/.gitmodules" --get-regexp '^submodule\\..*\\.path$' 2>/dev/null | sed 's/^[^ ]* //' |
-    grep -qxF -- "$2"
-}
+    submodule_paths --file "\${INNER_TOP:-$REPO}/.gitmodules" | cut -f 2 | grep -qxF -- "$2"
+)
 nested_tree() {
   rm -f "$INDEX"
   tree_git read-tree --empty && add_files tree_git "$TREE" "$1" 1>&2 && tree_git write-tree
@@ -238,9 +287,9 @@ look_at_all() { # the function that runs git, its directory, the repository
 }
 # Which files of $INDEX.absent a sparse checkout did not leave out: git is asked by a checkout of nothing but them, all empty.
 taken_away() { # the repository
-  if [ "$(git --git-dir="$1" config --type=bool core.sparseCheckout 2>/dev/null)" != true ]; then cat "$INDEX.absent"; return 0; fi
-  cp -- "$(git --git-dir="$1" rev-parse --git-path info/sparse-checkout)" "$G/info/sparse-checkout" 2>/dev/null || return 0
-  cone=$(git --git-dir="$1" config --type=bool core.sparseCheckoutCone 2>/dev/null)
+  if [ "$(sparse_setting "$1" core.sparseCheckout)" != true ]; then cat "$INDEX.absent"; return 0; fi
+  cp -- "$1/info/sparse-checkout" "$G/info/sparse-checkout" 2>/dev/null || return 0
+  cone=$(sparse_setting "$1" core.sparseCheckoutCone)
   empty=$(ours hash-object -w --stdin < /dev/null) || return 0
   (
     absent=$INDEX.absent TREE=$WORK/sparse INDEX=$WORK/sparse.index
@@ -253,29 +302,73 @@ taken_away() { # the repository
   )
 }
 
+# \`git sparse-checkout\` has its settings in a file of their own, which can be read where the configuration cannot.
+sparse_setting() { # the repository, the setting
+  git --git-dir="$1" config --type=bool "$2" 2>/dev/null || git config --file "$1/config.worktree" --type=bool "$2" 2>/dev/null
+}
+# An index of a commit, where that of the repository is of no use. What a sparse checkout leaves out is not deleted.
+fresh_index() { # the function that runs git, the repository, the commit
+  rm -f "$INDEX"
+  "$1" read-tree "$3" || return 1
+  if [ "$(sparse_setting "$2" core.sparseCheckout)" != true ]; then return 0; fi
+  "$1" ls-files --deleted -z | as_lines > "$INDEX.absent"
+  taken_away "$2" > "$INDEX.taken"
+  grep -vxF -f "$INDEX.taken" "$INDEX.absent" | real_names | "$1" update-index -z --skip-worktree --stdin
+  return 0
+}
+
 # An index with the state of the work tree, made from the agent's own where that can be read.
 index_of_theirs() {
+  # A file that git ignores is only in the index of the commit that has it.
+  if usable "$HEAD_COMMIT"; then checked_out=$HEAD_COMMIT; else checked_out=$BASE_COMMIT; fi
   # With its time: git takes a file for unchanged that was written before the index, at the size the index has for it.
-  if ! cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null || ! theirs ls-files -v > "$INDEX.flags" 2>/dev/null; then
+  if cp -p -- "$GITDIR/index" "$INDEX" 2>/dev/null && theirs ls-files -v > "$INDEX.flags" 2>/dev/null; then
+    look_at_all theirs "$REPO" "$GITDIR"
+  else
     if [ -e "$GITDIR/index" ]; then warn IndexRebuilt ""; fi
-    rm -f "$INDEX"
-    theirs read-tree "$BASE_COMMIT" || return 1
-    : > "$INDEX.flags"
+    fresh_index theirs "$GITDIR" "$checked_out" || return 1
   fi
-  look_at_all theirs "$REPO" "$GITDIR"
-  if [ -f "$SETUP/tree" ]; then
-    setup_files | (cd "$REPO" && theirs update-index --add --remove --stdin) 2>/dev/null
-  fi
+  if [ -f "$SETUP/tree" ]; then add_setup_files; fi
   if ! add_files theirs "$REPO" ""; then
     warn IndexRebuilt ""
-    rm -f "$INDEX"
-    theirs read-tree "$BASE_COMMIT" && add_files theirs "$REPO" ""
+    fresh_index theirs "$GITDIR" "$checked_out" && add_files theirs "$REPO" ""
+    return
   fi
+  keep_modes
+}
+# \`git add --chmod=+x\` makes a file executable for git alone. On disk it never was: that is no change of the agent's as long as
+# the file is the one that git was told of, by the time of its last change.
+keep_modes() {
+  if [ ! -e "$GITDIR/index" ]; then return 0; fi
+  agents() { (INDEX="$GITDIR/index" && theirs "$@") 2>/dev/null; }
+  agents ls-files --stage | grep '^100755' > "$INDEX.executable" || return 0
+  theirs ls-files --stage |
+    awk -F "$tab" 'FILENAME == ARGV[1] { was[$2] = 1; next } /^100644/ && $2 in was { print $2 }' "$INDEX.executable" - |
+    head -n 200 > "$INDEX.modes"
+  while IFS= read -r path; do
+    told=$(agents ls-files --debug -- ":(literal)$path" | sed -n 's/^ *ctime: //p')
+    is=$(stat -c '%Z %z' -- "$REPO/$path" 2>/dev/null | awk '{ split($3, part, "."); printf "%s:%d", $1, part[2] }')
+    if [ -n "$is" ] && [ "$told" = "$is" ]; then printf '%s\\n' "$path"; fi
+  done < "$INDEX.modes" | theirs update-index --chmod=+x --stdin
+  return 0
+}
+# Files that set-up made are ignored: git is told of each, and gives up at the first it cannot take. What became a directory is
+# not ignored any more.
+add_setup_files() {
+  setup_changes | cut -f 2- | while IFS= read -r path; do
+    if [ -L "$REPO/$path" ] || [ ! -e "$REPO/$path" ]; then printf '%s\\n' "$path"
+    elif [ -d "$REPO/$path" ]; then continue
+    elif [ -r "$REPO/$path" ]; then printf '%s\\n' "$path"
+    else warn PathLeftOut "$path"; fi
+  done > "$INDEX.setup"
+  if (cd "$REPO" && theirs update-index --add --remove --stdin) < "$INDEX.setup" 2>/dev/null; then return 0; fi
+  while IFS= read -r path; do
+    printf '%s\\n' "$path" | (cd "$REPO" && theirs update-index --add --remove --stdin) 2>/dev/null
+  done < "$INDEX.setup"
 }
 index_of_tree() { # commit
   TREE=$REPO
-  rm -f "$INDEX"
-  tree_git read-tree "$1" && add_files tree_git "$REPO" "" || return 1
+  fresh_index tree_git "$GITDIR" "$1" && add_files tree_git "$REPO" "" || return 1
   for name in \${LEAVE_OUT:-}; do
     tree_git diff-index --cached --name-only "$BASE_COMMIT" -- ":(glob)**/$name" ":(glob)**/$name/**" | left_out ""
     tree_git reset --quiet "$BASE_COMMIT" -- ":(glob)**/$name" ":(glob)**/$name/**" > /dev/null

@@ -121,21 +121,28 @@ read_work_trees() {
   : > "$WORK/places"
   : > "$WORK/states"
   for INNER_GIT in "$GITDIR"/worktrees/*/; do
+    if find_work_tree; then (cd -- "$INNER" && pwd -P) >> "$WORK/places"; fi
+  done
+  for INNER_GIT in "$GITDIR"/worktrees/*/; do
     if [ ! -d "$INNER_GIT" ]; then continue; fi
     INNER_GIT=\${INNER_GIT%/}
-    INNER=$(head -n 1 "$INNER_GIT/gitdir" 2>/dev/null)
-    INNER=\${INNER%/.git}
+    INNER_NAME=\${INNER_GIT##*/}
     INNER_HEAD=$(git --git-dir="$INNER_GIT" rev-parse --verify --quiet 'HEAD^{commit}' 2>/dev/null) || INNER_HEAD=$BASE_COMMIT
-    if [ ! -f "$INNER/.git" ]; then
-      # Deleted or moved by hand: its files are out of reach, what it has committed is not.
-      printf '%s refs/worktrees/%s\\n' "$INNER_HEAD" "\${INNER_GIT##*/}" >> "$WORK/unnamed"
-      continue
+    # Deleted or moved by hand: its files are out of reach, what it has committed is not.
+    commit=$INNER_HEAD
+    if find_work_tree; then
+      commit=$(state_of_inner "")
+      printf '%s %s\\n' "$(tree_of "$commit")" "$INNER_HEAD" >> "$WORK/states"
     fi
-    (cd -- "$INNER" && pwd -P) >> "$WORK/places"
-    commit=$(state_of_inner)
-    printf '%s %s\\n' "$(tree_of "$commit")" "$INNER_HEAD" >> "$WORK/states"
-    printf '%s refs/worktrees/%s\\n' "$commit" "\${INNER_GIT##*/}" >> "$WORK/unnamed"
+    printf '%s refs/worktrees/%s\\n' "$commit" "$INNER_NAME" >> "$WORK/unnamed"
   done
+  INNER_NAME=
+}
+find_work_tree() { # git writes its place as a path from INNER_GIT where it is told so
+  INNER=$(head -n 1 "$INNER_GIT/gitdir" 2>/dev/null)
+  INNER=\${INNER%/.git}
+  case "$INNER" in /*) ;; *) INNER=$(cd -- "$INNER_GIT/$INNER" 2>/dev/null && pwd) ;; esac
+  [ -f "$INNER/.git" ]
 }
 is_work_tree() { [ -f "$1/.git" ] && grep -qxF -- "$(cd -- "$1" && pwd -P)" "$WORK/places" 2>/dev/null; }
 

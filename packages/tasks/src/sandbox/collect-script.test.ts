@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -110,6 +111,68 @@ describe('what set-up left, looked at in a snapshot', () => {
     expect(existsSync(join(box.scratch, 'mark'))).toBe(false)
     box.setup('true')
     expect(existsSync(join(box.scratch, 'mark'))).toBe(true)
+  })
+})
+
+describe('what set-up left, beside work of an earlier task', () => {
+  const changesOf = ({ bundlePath, commit, changed }: CollectedScripts, base: string): string[] => {
+    if (!changed) return []
+    const clone = mkdtempSync(join(directory, 'clone-'))
+    const git = (...args: string[]): string => execFileSync('git', args, { cwd: clone, encoding: 'utf8' })
+    git('clone', '-q', '--bare', join(directory, 'source'), '.')
+    if (base !== prepared.commit) git('fetch', '-q', join(directory, 'former.bundle'), base)
+    git('fetch', '-q', bundlePath, commit)
+    return git('diff-tree', '-r', '--name-status', '--no-renames', base, commit).trim().split('\n')
+  }
+  const former = (work: string, setup: string): CollectedScripts => {
+    box.setup(setup)
+    box.agent(work)
+    const collected = box.collect()
+    copyFileSync(collected.bundlePath, join(directory, 'former.bundle'))
+    return { ...collected, bundlePath: join(directory, 'former.bundle') }
+  }
+
+  it.each<{ when: string; agent: string }>([
+    { when: 'leaves it as it is', agent: 'true' },
+    { when: 'takes its commit back and leaves the files', agent: 'git reset -q HEAD~1' },
+    {
+      when: 'takes its commit back and commits all again',
+      agent: 'git reset -q HEAD~1; git add -A; git commit -qm again',
+    },
+  ])('a retry that goes on from the work and $when has it in its result', ({ agent }) => {
+    const { bundlePath } = former('echo n > n.txt; echo two > a.txt', 'true')
+    const own = openScriptedSandbox({ directory, prepared, branch: 'work', workBundle: bundlePath })
+    own.setup('echo cache > made-by-setup')
+    own.agent(agent)
+    const collected = own.collect()
+    expect(changesOf(collected, prepared.commit)).toEqual(['M\ta.txt', 'A\tn.txt'])
+    expect(collected.warnings.map(({ code, path }) => [code, path])).toEqual([['SetupFileLeftOut', 'made-by-setup']])
+  })
+
+  it.each<{ when: string; agent: string; changes: string[] }>([
+    { when: 'changes nothing', agent: 'true', changes: [] },
+    { when: 'removes a file the former task made', agent: 'rm n.txt', changes: ['D\tn.txt'] },
+    { when: 'takes a change of the former task back', agent: 'echo one > a.txt', changes: ['M\ta.txt'] },
+    { when: 'changes a file that set-up made', agent: 'echo mine > made-by-setup', changes: ['A\tmade-by-setup'] },
+  ])('a follow-up in the same work tree that $when has that in its result', ({ agent, changes }) => {
+    const result = former('echo n > n.txt; echo two > a.txt', 'echo cache > made-by-setup')
+    box.followUp(result)
+    box.agent(agent)
+    expect(changesOf(box.collect(), result.commit)).toEqual(changes)
+  })
+})
+
+describe('a sparse checkout', () => {
+  it('whose configuration cannot be read has not deleted what it leaves out', () => {
+    box.agent(`mkdir in out; echo 1 > in/1; echo 2 > out/2; git add .; git commit -qm both
+      git sparse-checkout set in; rm a.txt; echo 3 > in/3; echo '[broken' >> .git/config`)
+    const collected = box.collect()
+    expect(collected.warnings.map(({ code }) => code)).toEqual(['RepositoryDamaged'])
+    const clone = join(directory, 'clone')
+    const git = (...args: string[]): string => execFileSync('git', args, { cwd: clone, encoding: 'utf8' })
+    execFileSync('git', ['clone', '-q', '--bare', join(directory, 'source'), clone])
+    git('fetch', '-q', collected.bundlePath, collected.commit)
+    expect(git('ls-tree', '-r', '--name-only', collected.commit).trim().split('\n')).toEqual(['in/1', 'in/3', 'out/2'])
   })
 })
 

@@ -86,8 +86,11 @@ has_work() {
 
 ${collectRefs}
 ${collectFiles}
-# Paths that set-up made or changed, as git quotes them.
-setup_files() { ours diff-tree -r --no-renames --name-only "$BASE_COMMIT" "$(cat "$SETUP/tree")" 2>/dev/null; }
+# What set-up made or changed, as it was when set-up ended. Work of an earlier task that lay there before is none of it.
+setup_changes() {
+  if [ -f "$SETUP/files" ]; then cat "$SETUP/files"
+  else ours diff-tree -r --no-renames "$BASE_COMMIT" "$(cat "$SETUP/tree")" 2>/dev/null; fi
+}
 # What set-up left and the agent did not touch is not the agent's work: back to the base, unless it was committed.
 leave_setup_out() { # the function that runs git, the tip
   if [ ! -f "$SETUP/tree" ]; then return 0; fi
@@ -96,7 +99,9 @@ leave_setup_out() { # the function that runs git, the tip
   now=$("$1" write-tree)
   ours diff-tree -r --no-renames "$setup" "$now" > "$WORK/since-setup"
   ours diff-tree -r --no-renames "$BASE_COMMIT" "$2" > "$WORK/committed"
-  ours diff-tree -r --no-renames "$BASE_COMMIT" "$setup" > "$WORK/by-setup"
+  # A follow-up has another base than set-up had: what differs from that base by more than set-up is work.
+  setup_changes > "$WORK/set-up"
+  ours diff-tree -r --no-renames "$BASE_COMMIT" "$setup" | grep -xF -f "$WORK/set-up" > "$WORK/by-setup"
   cut -f 2- "$WORK/since-setup" "$WORK/committed" > "$WORK/touched"
   awk -F "$tab" 'FILENAME == ARGV[1] { touched[$0] = 1; next } !($2 in touched)' "$WORK/touched" "$WORK/by-setup" > "$WORK/left"
   sed "s/^:\\([0-7]*\\) [0-7]* \\([0-9a-f]*\\) [0-9a-f]* [A-Z]*$tab/\\1 \\2$tab/" "$WORK/left" |
@@ -188,32 +193,51 @@ finish() {
   fi
   kept=no
   if [ -d "$G/${keptRefs}" ] && [ -n "$(ours for-each-ref --count=1 ${keptRefs})" ]; then
-    if ours bundle create --quiet "$WORK/kept.bundle" --glob='${keptRefs}/*' --not "$BASE_COMMIT" \\
-      $(cat "$WORK/not" 2>/dev/null) 2>/dev/null; then kept=yes
+    if bundle_kept $(known_outside) || { [ -f "$WORK/not" ] && bundle_kept $(cat "$WORK/not"); }; then kept=yes
     # A bundle cannot be empty: refs at commits the base has, such as a tag on it, are named by their warning.
     elif [ -n "$(ours for-each-ref --count=1 --no-merged="$BASE_COMMIT" ${keptRefs})" ]; then warn KeptRefsLost ""; fi
   fi
   printf 'commit=%s\\nchanged=%s\\nkept=%s\\n' "$RESULT" "$changed" "$kept" > "$WORK/answer"
 }
-# An agent that uses Git LFS by itself commits pointers; what they stand for is nowhere but in its repository.
+bundle_kept() { # commits that are known where it will be fetched
+  ours bundle create --quiet "$WORK/kept.bundle" --glob='${keptRefs}/*' --not "$BASE_COMMIT" "$@" 2>/dev/null
+}
+# Nobody could fetch from a bundle that needs commits of two repositories: changes of one submodule and nothing else may do
+# without its history.
+known_outside() {
+  if [ ! -f "$WORK/not" ] || [ "$(sort -u "$WORK/not" | wc -l)" -gt 1 ]; then return 0; fi
+  if ours for-each-ref --format='%(refname)' ${keptRefs} | grep -qv '^${keptRefs}/submodules/'; then return 0; fi
+  sort -u "$WORK/not"
+}
+# An agent that uses Git LFS by itself commits pointers; what they stand for is nowhere but in its repository. That of what is
+# kept beside the result is kept with it.
 keep_lfs_objects() {
   if [ -z "\${LFS_FILTER:-}" ] && [ ! -d "\${GITDIR:-}/lfs/objects" ]; then return 0; fi
-  ours rev-list --objects "$RESULT" --not "$BASE_COMMIT" | cut -d ' ' -f 1 |
+  lfs_pointers "$RESULT" --not "$BASE_COMMIT" | while read -r oid; do
+    if [ -n "\${LFS_FILTER:-}" ]; then printf '%s\\n' "$oid" >> "$WORK/lfs"; else keep_lfs_object "$oid"; fi
+  done
+  lfs_pointers --glob='${keptRefs}/*' --not "$BASE_COMMIT" "$RESULT" | while read -r oid; do keep_lfs_object "$oid"; done
+  return 0
+}
+lfs_pointers() { # what to look at, as \`git rev-list\` takes it
+  ours rev-list --objects "$@" 2>/dev/null | cut -d ' ' -f 1 |
     ours cat-file --batch-check='%(objecttype) %(objectsize) %(objectname)' |
     awk '$1 == "blob" && $2 >= 120 && $2 < 1024 { print $3 }' | head -n 1000 | while read -r blob; do
-      oid=$(ours cat-file blob "$blob" | sed -n 's/^oid sha256:\\([0-9a-f]\\{64\\}\\)$/\\1/p' | head -n 1)
-      file=$(printf '%s' "$oid" | sed 's|^\\(..\\)\\(..\\)|\\1/\\2/&|')
-      if [ -z "$oid" ]; then continue; fi
-      if [ -n "\${LFS_FILTER:-}" ]; then printf '%s\\n' "$oid" >> "$WORK/lfs"; continue; fi
-      if [ ! -f "$GITDIR/lfs/objects/$file" ]; then continue; fi
-      content=$(ours hash-object -w --no-filters --stdin < "$GITDIR/lfs/objects/$file") &&
-        keep "lfs/$oid" "$content" && warn LfsObjectKept "$oid"
+      ours cat-file blob "$blob" | sed -n 's/^oid sha256:\\([0-9a-f]\\{64\\}\\)$/\\1/p' | head -n 1
     done
-  return 0
+}
+keep_lfs_object() { # oid
+  file=$(printf '%s' "$1" | sed 's|^\\(..\\)\\(..\\)|\\1/\\2/&|')
+  for store in "\${LFS_FILTER:+\${LFS_FILTER%/*}/lfs/objects}" "\${GITDIR:-}/lfs/objects"; do
+    if [ -z "$store" ] || [ ! -f "$store/$file" ]; then continue; fi
+    content=$(ours hash-object -w --no-filters --stdin < "$store/$file") &&
+      keep "lfs/$1" "$content" && warn LfsObjectKept "$1"
+    return
+  done
 }
 large_files() {
   ours diff-tree -r --no-renames --diff-filter=AM "$BASE_COMMIT" "$RESULT" |
-    sed "s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) [A-Z]*$tab/\\1 /" |
+    sed "/^:[0-7]* 160000 /d; s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) [A-Z]*$tab/\\1 /" |
     ours cat-file --batch-check='%(objectsize) %(rest)' 2>/dev/null |
     awk -v limit="\${LARGE_FILE_BYTES:-10485760}" '$1 + 0 > limit + 0 && ++count <= 20' > "$WORK/large"
   while read -r size path; do warn LargeFile "$path"; done < "$WORK/large"
@@ -401,17 +425,23 @@ mark() {
   : > "$WORK/places"
   ROOM=
   find_large
-  begin "$objects" && list_links && index_of_theirs || return 1
+  begin "$objects" && list_links || return 1
+  # Where set-up began: at the base, or at work of an earlier task on top of it.
+  HEAD_COMMIT=$(awk -v name="refs/heads/$TASK_BRANCH" '$2 == name { print $1 }' "$REFS" 2>/dev/null)
+  if ! usable "$HEAD_COMMIT"; then HEAD_COMMIT=$BASE_COMMIT; fi
+  index_of_theirs || return 1
   tree=$(theirs write-tree) || return 1
-  if [ "$tree" = "$(tree_of "$BASE_COMMIT")" ]; then return 0; fi
+  if [ "$tree" = "$(tree_of "$HEAD_COMMIT")" ]; then return 0; fi
   mkdir -p -- "$SETUP"
   rm -f "$G/objects/info/alternates"
   cp -R -- "$G" "$SETUP/git"
   printf '%s\\n' "$objects" > "$G/objects/info/alternates"
-  ours diff-tree -r --no-renames --diff-filter=A --name-only -z "$BASE_COMMIT" "$tree" | tr '\\0' '\\n' |
-    sed 's/[][*?!#\\\\ ]/\\\\&/g; s|^|/|' > "$WORK/patterns"
+  ours diff-tree -r --no-renames "$HEAD_COMMIT" "$tree" > "$SETUP/files"
+  # A directory that takes the place of one of these files is not ignored.
+  ours diff-tree -r --no-renames --diff-filter=A --name-only -z "$HEAD_COMMIT" "$tree" | tr '\\0' '\\n' |
+    sed 's/[][*?!#\\\\ ]/\\\\&/g; s|.*|/&\\n!/&/|' > "$WORK/patterns"
   mkdir -p "$GITDIR/info"
-  if [ "$(wc -l < "$WORK/patterns")" -le ${maxIgnoredSetupFiles} ]; then cat "$WORK/patterns" >> "$GITDIR/info/exclude"; fi
+  if [ "$(wc -l < "$WORK/patterns")" -le ${2 * maxIgnoredSetupFiles} ]; then cat "$WORK/patterns" >> "$GITDIR/info/exclude"; fi
   printf '%s\\n' "$tree" > "$SETUP/tree"
 }
 mark

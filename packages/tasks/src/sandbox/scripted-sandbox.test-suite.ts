@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { resultRef } from '../repository/quarantine.js'
 import type { PreparedRepository } from '../repository/repository.js'
 import { submoduleEnvironment } from '../steps/check-out-submodules.js'
+import { inPlaceScript } from '../steps/in-place-script.js'
 import { collectScript, markSetupScript } from './collect-script.js'
 import {
   baseRefOf,
@@ -29,6 +30,8 @@ export interface ScriptedSandbox {
   checkpoint(): CollectedWork | undefined
   /** What the platform's collection finds; the base is sent in again when the agent's repository is of no use. */
   collect(options?: { workName?: string; ways?: CollectRequest['ways']; isEvicted?: boolean }): CollectedScripts
+  /** Goes on in the same work tree as the follow-up of a task whose result was accepted. */
+  followUp(former: CollectedScripts): void
   /** Its files alone, after what it collected was not accepted. */
   collectFiles(rejected: NonNullable<CollectRequest['rejected']>): CollectedScripts
 }
@@ -52,6 +55,8 @@ export function openScriptedSandbox(options: {
   lfs?: boolean
   /** Where its programs are looked for. */
   path?: string
+  /** The result of a task that this one repeats, to go on from. */
+  workBundle?: string
 }): ScriptedSandbox {
   const { prepared } = options
   const box = mkdtempSync(join(options.directory, 'box-'))
@@ -103,6 +108,7 @@ export function openScriptedSandbox(options: {
     SHALLOW: shallow.join('\n'),
     AUTHOR_NAME: author.name,
     AUTHOR_EMAIL: author.email,
+    ...(options.workBundle ? { WORK_BUNDLE: bring('work.bundle', options.workBundle), WORK_REF: resultRef } : {}),
   })
   for (const [index, submodule] of prepared.submodules.entries())
     shell(
@@ -116,7 +122,7 @@ export function openScriptedSandbox(options: {
         author,
       }),
     )
-  const request: CollectRequest = {
+  let request: CollectRequest = {
     place: { repository: repo, scratch },
     workName: 'collect',
     ways: [1],
@@ -175,6 +181,20 @@ export function openScriptedSandbox(options: {
       const second = runWays({ workName, isEvicted, ways: [2, 3, 4], baseBundle: bring('base.bundle'), failure })
       if (!second) throw new Error('nothing was collected')
       return { ...second, ...place }
+    },
+    followUp({ commit, bundlePath }) {
+      shell(inPlaceScript, box, {
+        REPO: repo,
+        SCRATCH: scratch,
+        FORMER: join(scratch, 'marker'),
+        MARKER: join(scratch, 'marker-of-follow-up'),
+        BASE_COMMIT: commit,
+        NEW_BRANCH: options.branch,
+        RESULT: bring('former.bundle', bundlePath),
+        RESULT_REF: resultRef,
+        REFS: scratchFiles.refs(scratch),
+      })
+      request = { ...request, baseCommit: commit }
     },
     collectFiles(rejected) {
       const found = runWays({ ways: [3, 4], baseBundle: bring('base.bundle'), rejected })
