@@ -64,8 +64,13 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
     // What runs is of the same branch, and of its tip a moment ago.
     const { name } = environment.metadata
     let current = environment
-    while ((!isBuilding(current) || noCache) && !(await requestBuild(client, current, build))) current = await get(name)
-    return environmentView(await get(name))
+    for (;;) {
+      const isJoined = isBuilding(current) && !noCache
+      const isAsked = !isJoined && (await requestBuild(client, current, build))
+      current = await get(name)
+      // One that was joined may have ended meanwhile: told as ended, it would be taken for the one before, and the next waited for.
+      if (isAsked || (isJoined && isBuilding(current))) return environmentView(current)
+    }
   }
   return {
     async list() {
