@@ -238,7 +238,9 @@ describe('corral env', () => {
   it('builds, lists, shows, tests and prunes', async () => {
     const checks =
       'checks: [{name: there, run: test -f deps/stamp}, {name: offline, run: "! node -e \'fetch(`http://127.0.0.1:8788/npm/x`).catch(() => process.exit(1))\'"}]\n'
-    const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(install, checks) })
+    const declared = `${checks}env: {GREETING: "good day"}\npath: [deps/bin, tools]\n`
+    const tool = { 'tools/hello': '#!/bin/sh\necho "$GREETING"\n' }
+    const repo = await repository({ ...ignoring, ...tool, '.corral/environment.yaml': file(install, declared) })
     const built = await corral(['env', 'build', repo.path])
     expect(built, built.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/snapshot \S+-1, \d+ files/) })
     expect(built.stderr).toContain('installing')
@@ -251,9 +253,10 @@ describe('corral env', () => {
     const tested = await corral(['env', 'test', repo.path])
     expect(tested, tested.stdout).toMatchObject({ code: 0, stdout: expect.stringContaining('✓ there') })
     const shell = await platform.corral(['env', 'shell', repo.path, '--data-dir', platform.dataDir], {
-      stdin: 'cat deps/stamp; echo changed > deps/stamp\n',
+      stdin: 'cat deps/stamp; echo changed > deps/stamp; chmod +x tools/hello; hello; echo "$PATH"\n',
     })
-    expect(shell, shell.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}$/m) })
+    expect(shell, shell.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\ngood day\n/m) })
+    expect(shell.stdout).toContain('\n/workspace/repo/deps/bin:/workspace/repo/tools:/')
     expect(await corral(['env', 'prune', 'nonesuch'])).toMatchObject({ code: 1 })
     expect((await corral(['env', 'prune', name])).stdout).toContain(`removed ${name}`)
     const kube = await platform.kube()

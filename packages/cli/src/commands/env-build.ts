@@ -6,13 +6,12 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { ensurePlatform, requirePlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
-import { attachTerminal } from '../client/terminal.js'
 import { table } from '../output/table.js'
 import { terminalText } from '../output/terminal-text.js'
 import { age, type CommonOptions, examples, print, say, withPlatform } from './common.js'
 import { currentBranch, defaultBranch, isLocal } from './env-ref.js'
+import { environmentShell } from './env-shell.js'
 import { absoluteRepo } from './task-request.js'
-import { enterRepository, loginShell } from './task-shell.js'
 
 interface BuildOptions extends CommonOptions {
   ref?: string
@@ -57,11 +56,17 @@ export function addBuildCommands(env: Command): void {
     .action(prune)
   onRepository(env.command('shell'))
     .summary('a terminal in what was built, or in a build that failed')
-    .description('What you change in there is gone when the shell ends.')
+    .description(
+      'With the variables and directories for PATH that the environment file of a repository on this machine has.\nWhat you change in there is gone when the shell ends.',
+    )
     .option('--failed', 'in the sandbox of the last build, which is kept for a quarter of an hour when it fails')
     .option('-n, --namespace <name>', 'namespace', 'corral')
     .addHelpText('after', examples('corral env shell', 'corral env shell . --failed'))
-    .action(shell)
+    .action(async (given: string, options: BuildOptions & { namespace: string }) => {
+      const platform = await requirePlatform(options)
+      const environment = await requireEnvironment(tasksClient(platform).environments, given, options)
+      await environmentShell(platform, environment, options)
+    })
 }
 
 function onRepository(command: Command): Command {
@@ -278,42 +283,4 @@ function isAbandoned({ repo, snapshots, build: last, created_at }: EnvironmentVi
   const times = [created_at, last?.finished_at, ...snapshots.flatMap((each) => [each.built_at, each.last_used_at])]
   const latest = Math.max(...times.flatMap((time) => (time ? [Date.parse(time)] : [])))
   return Date.now() - latest > days * dayMs
-}
-
-async function shell(given: string, options: BuildOptions & { namespace: string }): Promise<void> {
-  const platform = await requirePlatform(options)
-  const environment = await requireEnvironment(tasksClient(platform).environments, given, options)
-  const { sandboxClient } = await import('../client/kube-access.js')
-  const kubeconfig = platform.kubeconfig ? { kubeconfig: platform.kubeconfig } : {}
-  await using client = await sandboxClient({ ...options, ...kubeconfig })
-  const tty = process.stdin.isTTY === true && process.stdout.isTTY === true
-  const command = ['/bin/sh', '-c', enterRepository, 'sh', ...loginShell]
-  if (options.failed) {
-    const name = environment.build?.state === 'Failed' ? environment.build.sandbox : undefined
-    if (!name || !(await client.sandboxes.objects.find(name)))
-      throw new CliError('there is no sandbox of a build that failed', {
-        hint: `It is kept for a quarter of an hour. Build again: corral env build ${environment.name}`,
-      })
-    const process_ = await client.sandboxes.execStream({ name }, command, { stdin: true, tty })
-    process.exitCode = await attachTerminal(process_, { tty, stdin: true })
-    return
-  }
-  const [newest] = environment.snapshots
-  if (!newest)
-    throw new CliError(`${environment.name} has nothing built`, { hint: 'Build it with `corral env build`.' })
-  const { snapshotAnnotation } = await import('@corral/resources')
-  await using sandbox = await client.sandboxes.create({
-    pool: 'default',
-    podAnnotations: { [snapshotAnnotation]: newest.name },
-    ttlMs: dayMs,
-  })
-  const waiting = [
-    '/bin/sh',
-    '-c',
-    `i=0; until [ -d /workspace/repo ] || [ $i = 200 ]; do sleep 0.05; i=$((i+1)); done; ${enterRepository}`,
-    'sh',
-    ...loginShell,
-  ]
-  const process_ = await client.sandboxes.execStream({ name: sandbox.name }, waiting, { stdin: true, tty })
-  process.exitCode = await attachTerminal(process_, { tty, stdin: true })
 }
