@@ -257,9 +257,21 @@ describe('making and finding', () => {
   })
 
   it('the same name gives the same sandbox, to many at once', async () => {
-    const request = { name: 'shared', pool: 'default' } as const
-    const handles = await Promise.all([1, 2, 3].map(() => client.sandboxes.getOrCreate(request)))
+    const request = {
+      name: 'shared',
+      pool: 'default',
+      env: { SHARED: 'yes' },
+      files: { '/tmp/shared': 'file' },
+    } as const
+    const found = [1, 2, 3].map(async () => {
+      const handle = await client.sandboxes.getOrCreate(request)
+      const { stdout } = await handle.shell('echo $SHARED; cat /tmp/shared')
+      return { handle, stdout }
+    })
+    const answers = await Promise.all(found)
+    const handles = answers.map(({ handle }) => handle)
     expect(new Set(handles.map(({ name }) => name)).size).toBe(1)
+    expect(answers.map(({ stdout }) => stdout)).toEqual(Array(3).fill('yes\nfile'))
     await expect(client.sandboxes.getOrCreate({ name: 'shared', pool: 'other' })).rejects.toMatchObject({
       code: 'Conflict',
     })
@@ -267,6 +279,27 @@ describe('making and finding', () => {
     expect(borrowed.name).toBe(handles[0]?.name)
     for (const handle of [...handles, borrowed]) handle.detach()
     await client.claims.delete('shared')
+  })
+
+  it('the same name gives no sandbox that its maker has not filled yet, and says so when the time is over', async () => {
+    const kube = await platform.kube()
+    const ref = { name: 'half-made', namespace: 'corral' }
+    const key = 'corral.dev/not-given-yet'
+    await kube.create(SandboxClaims, {
+      metadata: { ...ref, annotations: { [key]: 'true' } },
+      spec: { warmPoolRef: { name: 'default' } },
+    })
+    const request = { name: ref.name, pool: 'default', files: { '/tmp/half': 'mine' } } as const
+    await expect(client.sandboxes.getOrCreate({ ...request, timeoutMs: 3_000 })).rejects.toMatchObject({
+      code: 'SandboxNotReady',
+      message: expect.stringContaining('its maker has not given it its variables, files and repository'),
+    })
+    const waiting = client.sandboxes.getOrCreate(request)
+    await kube.patch(SandboxClaims, ref, { type: 'merge', body: { metadata: { annotations: { [key]: null } } } })
+    const handle = await waiting
+    expect(await handle.files.exists('/tmp/half')).toBe(false)
+    handle.detach()
+    await client.claims.delete(ref.name)
   })
 
   it('the end of the scope deletes what was made, unless it was let go', async () => {

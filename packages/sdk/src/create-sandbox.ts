@@ -95,12 +95,12 @@ export async function createSandbox(
     const namespace = request.namespace ?? (await scope.namespace())
     const ref = { name, namespace }
     const hasEnv = Object.keys(request.env ?? {}).length > 0
-    const isLate = hasEnv && !request.podTemplate && binding !== 'cold'
+    const isLate = isEnvLate(request)
     const attempt = (carriesEnv: boolean) =>
       createOnce(sandboxes, kube, ref, request, { carriesEnv, headers: traceHeaders() })
     const sandbox = await attempt(hasEnv && !isLate)
     try {
-      await bind(sandbox, request, isLate)
+      await bind(sandbox, request)
       return sandbox
     } catch (error) {
       // The failure is what the caller needs to know; a left-over ends at its shutdown time.
@@ -111,7 +111,7 @@ export async function createSandbox(
     await untilGone(kube, ref, signal)
     const cold = await attempt(true)
     try {
-      await bind(cold, request, false)
+      await bind(cold, { ...request, binding: 'cold' })
       return cold
     } catch (error) {
       await cold.delete({ signal: AbortSignal.timeout(10_000) }).catch(() => {})
@@ -122,13 +122,20 @@ export async function createSandbox(
   }
 }
 
-async function bind(
-  sandbox: SandboxHandle,
-  request: CreateSandboxRequest & WaitOptions,
-  isLate: boolean,
-): Promise<void> {
+/** Whether the daemon inside is told of the variables, and not the pod. */
+function isEnvLate({ env = {}, podTemplate, binding }: CreateSandboxRequest): boolean {
+  return Object.keys(env).length > 0 && !podTemplate && binding !== 'cold'
+}
+
+/** Whether a sandbox that is ready has yet to be given something. */
+export function isGivenLate(request: CreateSandboxRequest): boolean {
+  return isEnvLate(request) || Object.keys(request.files ?? {}).length > 0 || request.repository !== undefined
+}
+
+/** Gives a sandbox what it is to have. */
+export async function bind(sandbox: SandboxHandle, request: CreateSandboxRequest & WaitOptions): Promise<void> {
   const { env, files = {}, repository, signal } = request
-  if (isLate && env) await sandbox.bindEnv(env, signal ? { signal } : {})
+  if (isEnvLate(request) && env) await sandbox.bindEnv(env, signal ? { signal } : {})
   for (const [path, data] of Object.entries(files)) await sandbox.files.write(path, data, { signal })
   if (repository) {
     const { url, directory, ref } = repository

@@ -1,5 +1,6 @@
 import type { KubeClient, ObjectRef } from '@corral/kube'
 import {
+  type KubeObject,
   type ResourceKind,
   type Sandbox,
   SandboxClaims,
@@ -9,7 +10,7 @@ import {
 } from '@corral/resources'
 import { waitForClaim } from './claimed-sandbox.js'
 import { openTransport } from './connection/connection-options.js'
-import { type CreateSandboxRequest, createSandbox } from './create-sandbox.js'
+import { bind, type CreateSandboxRequest, createSandbox, isGivenLate } from './create-sandbox.js'
 import type { ExitCleanup } from './exit-cleanup.js'
 import { readyVerdict } from './ready-verdict.js'
 import { type ClusterScope, type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
@@ -34,6 +35,11 @@ export interface CollectionOptions {
   readonly telemetry: Telemetry
   readonly cleanup?: ExitCleanup | undefined
 }
+
+/** On a claim or Sandbox whose maker has not yet given it its variables, files and repository. */
+const notGivenKey = 'corral.dev/not-given-yet'
+/** So long the maker is waited for; then it is taken for dead, and what it did not give is given by the one who waits. */
+const makerMs = 60_000
 
 /** Sandboxes: made and found as handles, commands and connections into them, and the plain objects beneath. */
 export class SandboxCollection {
@@ -77,7 +83,7 @@ export class SandboxCollection {
 
   /**
    * The sandbox of the claim with this name, made where there is none. Safe to repeat and to call from many places at
-   * once: all get the same one. A claim on another pool is refused with `Conflict` and left alone. The handle does
+   * once: all get the same one, with what it was to be given. A claim on another pool is refused with `Conflict` and left alone. The handle does
    * not own the sandbox.
    */
   async getOrCreate(
@@ -90,8 +96,11 @@ export class SandboxCollection {
     const existing = await translated(() => kube.find(kind, ref, signal ? { signal } : {}), signal)
     if (!existing) {
       try {
-        const made = await this.create(request)
+        const isLate = isGivenLate(request)
+        const mark = isLate ? { annotations: { ...request.annotations, [notGivenKey]: 'true' } } : {}
+        const made = await this.create({ ...request, ...mark })
         made.detach()
+        if (isLate) await this.#unmark(kind, ref, signal)
         return await this.get(request.podTemplate ? name : made.name, {
           namespace: ref.namespace,
           ...(signal ? { signal } : {}),
@@ -101,7 +110,8 @@ export class SandboxCollection {
       }
     }
     if (request.podTemplate) {
-      return this.borrowed(await this.waitForReady(name, { ...request, namespace: ref.namespace }))
+      const ready = await this.waitForReady(name, { ...request, namespace: ref.namespace })
+      return this.#given(this.borrowed(ready), kind, ref, request)
     }
     const claim = await translated(() => kube.get(SandboxClaims, ref, signal ? { signal } : {}), signal)
     const pool = claim.spec.warmPoolRef?.name
@@ -110,7 +120,36 @@ export class SandboxCollection {
     }
     const { name: sandbox } = await waitForClaim(kube, ref, request, claim)
     const object = await this.objects.get(sandbox, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
-    return this.borrowed(object, name)
+    return this.#given(this.borrowed(object, name), kind, ref, request)
+  }
+
+  /** The handle, once its sandbox has what its maker was to give it. */
+  async #given(
+    handle: SandboxHandle,
+    kind: ResourceKind,
+    ref: { name: string; namespace: string },
+    request: CreateSandboxRequest & WaitOptions,
+  ): Promise<SandboxHandle> {
+    const { signal, timeoutMs = makerMs } = request
+    const judge = ({ metadata }: Stored<KubeObject>): Verdict =>
+      metadata.annotations?.[notGivenKey] === undefined
+        ? { done: true }
+        : { done: false, why: 'its maker has not given it its variables, files and repository' }
+    try {
+      await waitFor(await this.#kube(), kind, ref, judge, { signal, timeoutMs: Math.min(makerMs, timeoutMs) })
+    } catch (error) {
+      const isMakerGone = timeoutMs >= makerMs && error instanceof SandboxError && error.code === 'SandboxNotReady'
+      if (!isMakerGone) throw error
+      await bind(handle, request)
+      await this.#unmark(kind, ref, signal)
+    }
+    return handle
+  }
+
+  async #unmark(kind: ResourceKind, ref: { name: string; namespace: string }, signal?: AbortSignal): Promise<void> {
+    const body = { metadata: { annotations: { [notGivenKey]: null } } }
+    const kube = await this.#kube()
+    await translated(() => kube.patch(kind, ref, { type: 'merge', body }, signal ? { signal } : {}), signal)
   }
 
   /** A handle that owns what was just made. For `create`. */
