@@ -1,6 +1,6 @@
 import { type Dirent, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type DetectedSetup, detectSetup } from './detect-setup.js'
+import { type DetectedSetup, detectSetup, toolVersionFiles } from './detect-setup.js'
 import { beginningOf } from './local-environment.js'
 
 /** A directory of a monorepo with a set-up of its own. */
@@ -37,7 +37,7 @@ function detectIn(root: string, path: string): DetectedPart[] {
   for (const file of ['rust-toolchain.toml', 'rust-toolchain'])
     if (beginningOf(join(root, file)) !== undefined) names.add(file)
   const read = (file: string): string | undefined =>
-    beginningOf(join(root, path, file)) ?? (file === '.tool-versions' ? beginningOf(join(root, file)) : undefined)
+    beginningOf(join(root, path, file)) ?? (toolVersionFiles.includes(file) ? beginningOf(join(root, file)) : undefined)
   const detected = detectSetup(names, read)
   return detected.length > 0 ? [{ name: nameOf(path.split('/').at(-1) ?? path), path, detected }] : []
 }

@@ -101,8 +101,11 @@ function detectLanguage(
   return []
 }
 
-/** What the environment file names wins over `.tool-versions`: it must not name another version. */
+/** Files that name versions of several tools. */
+export const toolVersionFiles: readonly string[] = ['.tool-versions', 'mise.toml', '.mise.toml']
+
+/** What the environment file names wins over those files: it must not name another version. */
 function isInToolVersions(tools: Readonly<Record<string, string>>, read: Read): boolean {
-  const text = read('.tool-versions') ?? ''
-  return Object.keys(tools).some((name) => new RegExp(`^[ \\t]*${name}[ \\t]`, 'm').test(text))
+  const text = toolVersionFiles.map((file) => read(file) ?? '').join('\n')
+  return Object.keys(tools).some((name) => new RegExp(`^[ \\t]*${name}[ \\t=]`, 'm').test(text))
 }

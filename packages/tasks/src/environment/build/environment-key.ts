@@ -62,6 +62,7 @@ const knownNames: ReadonlySet<string> = new Set([
   ...['gradle-wrapper.properties', 'CMakeLists.txt', 'conanfile.txt', 'conanfile.py', 'conan.lock', 'vcpkg.json'],
   ...['Gemfile', 'Gemfile.lock', 'composer.json', 'composer.lock', 'mix.lock', 'pubspec.lock', 'Package.resolved'],
   ...['.nvmrc', '.node-version', '.python-version', '.tool-versions', '.java-version', '.sdkmanrc', '.ruby-version'],
+  ...['mise.toml', '.mise.toml'],
 ])
 
 const requirements = /^requirements[\w.-]*\.txt$/

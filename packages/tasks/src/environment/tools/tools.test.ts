@@ -29,6 +29,13 @@ describe('wantedTools', () => {
       text: 'nodejs 22.1.0\ngolang 1.25 # c\njava temurin-17.0.9+9\nruby 3.3\npython system\nconstructor 1\n',
       wants: ['node 22.1.0', 'go 1.25', 'java 17.0.9'],
     },
+    {
+      file: 'mise.toml',
+      text: '[env]\nnode = "1"\n[tools]\nnode = "22" # ours\npython = ["3.12", "3.11"]\n"npm:prettier" = "3"\ngo={ os=["linux"], version="1.25" }\njava = "temurin-21"\nuv = "latest"\n[tools.rust]\nversion = "1.90"\nprofile = "minimal"\n[settings]\npython = "2"\n',
+      wants: ['node 22', 'python 3.12', 'go 1.25', 'java 21', 'rust 1.90'],
+    },
+    { file: '.mise.toml', text: '[tools]\nnode = { version = "lts/jod" }\n', wants: ['node 22'] },
+    { file: 'mise.toml', text: 'node = "22"\n', wants: [] },
   ])('$file with $text', ({ file, text, wants }) => {
     const found = wantedTools({}, '', [{ path: file, text }])
     expect(found.map(({ name, version, isMinimum }) => `${name} ${version}${isMinimum ? '+' : ''}`)).toEqual(wants)

@@ -72,15 +72,34 @@ const toolVersionNames: Readonly<Record<string, [ToolName, (text: string) => str
   uv: ['uv', plain],
 }
 
+function toolVersion(tool: string, version: string): ReturnType<Reader> {
+  const [name, read] = Object.hasOwn(toolVersionNames, tool) ? (toolVersionNames[tool] ?? []) : []
+  const found = read?.(version)
+  return name && found !== undefined ? [[name, found]] : []
+}
+
+/** The tables of mise: `node = "22"`, `python = ["3.12", "3.11"]`, `go = { version = "1.25" }` and `[tools.rust]`. */
+const miseTools: Reader = (text) => {
+  let table = ''
+  return lines(text).flatMap((line) => {
+    const header = /^\[([^[\]]*)\]$/.exec(line)?.[1]
+    if (header !== undefined) table = header.replace(/[\s"']/g, '')
+    const [, key = '', version = ''] =
+      /^["']?([\w-]+)["']?\s*=\s*(?:\[\s*|\{(?:[^}]*[\s,])?version\s*=\s*)?["']([^"']+)["']/.exec(line) ?? []
+    if (table === 'tools') return toolVersion(key, version)
+    return table.startsWith('tools.') && key === 'version' ? toolVersion(table.slice('tools.'.length), version) : []
+  })
+}
+
 /** What each file means, the more exact file of a tool first. */
 const readers: Readonly<Record<string, Reader>> = {
   '.tool-versions': (text) =>
     lines(text).flatMap((line) => {
       const [tool = '', version = ''] = line.split(/\s+/)
-      const [name, read] = Object.hasOwn(toolVersionNames, tool) ? (toolVersionNames[tool] ?? []) : []
-      const found = read?.(version)
-      return name && found !== undefined ? [[name, found] as [ToolName, string]] : []
+      return toolVersion(tool, version)
     }),
+  'mise.toml': miseTools,
+  '.mise.toml': miseTools,
   '.nvmrc': single('node', nodeVersion),
   '.node-version': single('node', nodeVersion),
   '.python-version': single('python', (line) => plain(line.replace(/^(cpython|python)-?/, ''))),
