@@ -13,7 +13,7 @@ version_of() {
     go) "$2" version | sed -n 's/^go version go\\([^ ]*\\).*/\\1/p' ;;
     rust) "$2" --version | sed -n 's/^rustc \\([^ ]*\\).*/\\1/p' ;;
     python) "$2" --version 2>&1 | sed -n 's/^Python //p' ;;
-    java) "$2" -version 2>&1 | sed -n 's/^[^"]*version "\\([^"_]*\\).*/\\1/p' | head -n 1 ;;
+    java) "$2" -version 2>&1 | sed -n 's/^[^"]*version "\\([^"_]*\\).*/\\1/p' | sed 's/^1\\.\\([5-8]\\)/\\1/' | head -n 1 ;;
     uv) "$2" --version | sed -n 's/^uv \\([^ ]*\\).*/\\1/p' ;;
   esac 2> /dev/null
 }

@@ -24,6 +24,7 @@ describe('wantedTools', () => {
     { file: 'go.mod', text: 'module p\n', wants: [] },
     { file: '.sdkmanrc', text: 'java=17.0.9-tem\nmaven=3.9\n', wants: ['java 17.0.9'] },
     { file: '.java-version', text: '21\n', wants: ['java 21'] },
+    { file: '.java-version', text: '1.8\n', wants: ['java 8'] },
     {
       file: '.tool-versions',
       text: 'nodejs 22.1.0\ngolang 1.25 # c\njava temurin-17.0.9+9\nruby 3.3\npython system\nconstructor 1\n',

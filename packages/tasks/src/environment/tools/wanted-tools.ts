@@ -49,10 +49,13 @@ function nodeVersion(text: string): string | undefined {
   return plain(word.replace(/^v/, '').replace(/(\.x|\.\*)+$/, ''))
 }
 
-/** `temurin-17.0.9+9`, `17.0.9-tem` and `17` are all 17.0.9 or 17. */
+/** `temurin-17.0.9+9`, `17.0.9-tem` and `17` are all 17.0.9 or 17; `1.8` is 8. */
 function javaVersion(text: string): string | undefined {
-  return text === 'system' ? undefined : /(?:^|-)(\d+(?:\.\d+)*)/.exec(text)?.[1]
+  return text === 'system' ? undefined : withoutOne(/(?:^|-)(\d+(?:\.\d+)*)/.exec(text)?.[1])
 }
+
+/** Java called its versions 1.5 to 1.8 before it dropped the front. */
+const withoutOne = (version: string | undefined): string | undefined => version?.replace(/^1\.(?=[5-8]\b)/, '')
 
 function rustVersion(text: string): string | undefined {
   const [, channel] = /^(\d+(?:\.\d+)*|stable|beta|nightly)/.exec(text) ?? []
@@ -126,6 +129,10 @@ const readers: Readonly<Record<string, Reader>> = {
   },
 }
 
+function declaredVersion(name: ToolName, version: string): string {
+  return name === 'java' ? (withoutOne(version) ?? version) : version.replace(/^v/, '')
+}
+
 /** Files that name versions of tools, looked for at the root of a repository and of the part of it that is worked on. */
 export const versionFiles: readonly string[] = Object.keys(readers)
 
@@ -139,8 +146,9 @@ export function wantedTools(
   files: readonly { path: string; text: string }[],
 ): WantedTool[] {
   const wanted = new Map<ToolName, WantedTool>()
+  const own = { wantedBy: source, isMinimum: false, isRequired: true }
   for (const [name, version] of Object.entries(declared) as [ToolName, string][])
-    wanted.set(name, { name, version: version.replace(/^v/, ''), wantedBy: source, isMinimum: false, isRequired: true })
+    wanted.set(name, { name, version: declaredVersion(name, version), ...own })
   for (const { path, text } of files) {
     const read = readers[path.slice(path.lastIndexOf('/') + 1)]
     // Editors on Windows put a byte order mark in front.
