@@ -13,6 +13,7 @@ import type { DurablePorts } from './durable-process.js'
 import { exitRecord } from './exit-status.js'
 import { type OutputCursor, OutputLog } from './output-log.js'
 import type { ProcessHandle } from './process-handle.js'
+import { readBeforeDestroy } from './read-before-destroy.js'
 import { type ProcessMeta, writeFinal } from './record-files.js'
 import { killGroup } from './signals.js'
 
@@ -53,6 +54,7 @@ export class TerminalProcess implements ProcessHandle {
     this.#ports = ports
     // Typed as text, but with `encoding: null` it hands out bytes.
     pty.onData((data: string | Uint8Array) => this.#write(typeof data === 'string' ? Buffer.from(data) : data))
+    readBeforeDestroy(pty, (data) => this.#write(data))
     pty.onExit(({ exitCode, signal }) => {
       this.#writes = this.#writes.then(() => this.#finish(signal ? 128 + signal : exitCode))
     })

@@ -190,7 +190,7 @@ async function removeAll(
   if (removed.length > 0) print({ removed }, options, () => removed.map((name) => `removed ${name}`).join('\n'))
   if (missing.length > 0)
     throw new CliError(`there is no ${kind} "${missing.join('", "')}"`, {
-      hint: `List them with \`corral ${kind} list\`.`,
+      hint: kind === 'pool' ? 'List them with `corral pool list`.' : 'List them with `corral template list`.',
     })
 }
 
