@@ -152,7 +152,10 @@ describe('an environment', () => {
     expect(environment).toMatchObject({ built: false, build: { state: 'Failed', key: expect.any(String) } })
     const words = task.cause?.hint?.match(/corral (env shell \S+ --failed)/)?.[1]?.split(' ') ?? []
     const shell = await platform.corral([...words, '--data-dir', platform.dataDir], { stdin: 'ls ~; pwd\n' })
-    expect(shell).toMatchObject({ code: 0, stdout: expect.stringMatching(/left-behind[\s\S]*\/workspace\/repo/) })
+    expect(shell, shell.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/left-behind[\s\S]*\/workspace\/repo/),
+    })
     // Corrected, it is built again.
     await commit(repo, { '.corral/setup': 'echo fine\n' })
     expect((await run(repo, 'true')).task).toMatchObject({ status: 'SUCCEEDED' })

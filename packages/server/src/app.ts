@@ -9,6 +9,7 @@ import { type Access, createAccess } from './access.js'
 import { addAttemptRoutes } from './attempt-routes.js'
 import { byteStream } from './byte-stream.js'
 import { compressJson } from './compress-json.js'
+import { dropBody } from './drop-body.js'
 import { addEnvironmentRoutes } from './environment-routes.js'
 import { eventBody, eventContentType, eventFormat } from './event-stream.js'
 import { gateMiddleware } from './gate-middleware.js'
@@ -90,10 +91,11 @@ export function createApp(options: AppOptions): OpenAPIHono {
   app.use('*', gateMiddleware(access.gate, access.sessions))
   const countBody = bodyLimit({
     maxSize: maxBodyBytes,
-    onError: (context) => {
+    onError: async (context) => {
       const { status, body } = describe('RequestEntityTooLarge', `the body is larger than ${maxBodyBytes} bytes`)
-      // The rest of the body is not read, so the connection cannot carry another request and is closed.
-      return context.json(body, status as 413, { connection: 'close' })
+      const isRead = await dropBody(context.req.raw)
+      // With a rest that is not read the connection cannot carry another request and is closed.
+      return context.json(body, status as 413, isRead ? {} : { connection: 'close' })
     },
   })
   app.use('*', (context, next) => (saysItIsSmall(context) ? next() : countBody(context, next)))

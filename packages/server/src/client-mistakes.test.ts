@@ -329,6 +329,27 @@ describe('a mistake of the client is a 4xx that says what to do', () => {
     expect([status, error?.code]).toEqual([413, 'RequestEntityTooLarge'])
   })
 
+  it('a client that sends such a body whole before it reads gets the answer, and may ask again on the same connection', async () => {
+    const socket = connect(server.port, '127.0.0.1')
+    let answers = ''
+    socket.on('data', (data) => {
+      answers += String(data)
+    })
+    const head = `Host: 127.0.0.1:${server.port}\r\nAuthorization: Bearer secret\r\n`
+    const length = 17 * 1024 * 1024
+    const sent = new Promise<void>((resolve, reject) => {
+      socket.once('error', reject)
+      const headers = `${head}Content-Type: application/json\r\nContent-Length: ${length}\r\n`
+      socket.write(`POST /tasks HTTP/1.1\r\n${headers}\r\n`)
+      socket.write('x'.repeat(length), (error) => (error ? reject(error) : resolve()))
+    })
+    await sent
+    await expect.poll(() => answers).toMatch(/^HTTP\/1.1 413 [\s\S]*RequestEntityTooLarge/)
+    socket.write(`GET /tasks HTTP/1.1\r\n${head}\r\n`)
+    await expect.poll(() => answers).toMatch(/HTTP\/1.1 200 /)
+    socket.destroy()
+  })
+
   it.each([{ accept: 'image/png' }, { accept: ';;,,q=x' }, { accept: '' }])(
     'an Accept header of "$accept" gets the one format there is',
     async ({ accept }) => {

@@ -30,7 +30,9 @@ export async function environmentShell(
       throw new CliError('there is no sandbox of a build that failed', {
         hint: `It is kept for a quarter of an hour. Build again: corral env build ${environment.name}`,
       })
-    return open(name, shellIn(variables, enterRepository))
+    // The client is closed when this returns.
+    await open(name, shellIn(variables, enterRepository))
+    return
   }
   const [newest] = environment.snapshots
   if (!newest)
