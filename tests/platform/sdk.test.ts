@@ -281,18 +281,20 @@ describe('making and finding', () => {
     await client.claims.delete('shared')
   })
 
-  it('the same name gives no sandbox that its maker has not filled yet, and says so when the time is over', async () => {
+  it('the same name waits for what the creator of the sandbox has still to deliver, and says so when the time is over', async () => {
     const kube = await platform.kube()
     const ref = { name: 'half-made', namespace: 'corral' }
-    const key = 'corral.dev/not-given-yet'
+    const key = 'corral.dev/delivery-pending'
     await kube.create(SandboxClaims, {
       metadata: { ...ref, annotations: { [key]: 'true' } },
       spec: { warmPoolRef: { name: 'default' } },
     })
+    // Ready first: the time below is for the delivery alone, however busy the machine is.
+    await client.claims.waitForReady(ref.name)
     const request = { name: ref.name, pool: 'default', files: { '/tmp/half': 'mine' } } as const
-    await expect(client.sandboxes.getOrCreate({ ...request, timeoutMs: 3_000 })).rejects.toMatchObject({
+    await expect(client.sandboxes.getOrCreate({ ...request, timeoutMs: 5_000 })).rejects.toMatchObject({
       code: 'SandboxNotReady',
-      message: expect.stringContaining('its maker has not given it its variables, files and repository'),
+      message: expect.stringContaining('its creator has not delivered its variables, files and repository yet'),
     })
     const waiting = client.sandboxes.getOrCreate(request)
     await kube.patch(SandboxClaims, ref, { type: 'merge', body: { metadata: { annotations: { [key]: null } } } })

@@ -36,10 +36,10 @@ export interface CollectionOptions {
   readonly cleanup?: ExitCleanup | undefined
 }
 
-/** On a claim or Sandbox whose maker has not yet given it its variables, files and repository. */
-const notGivenKey = 'corral.dev/not-given-yet'
-/** So long the maker is waited for; then it is taken for dead, and what it did not give is given by the one who waits. */
-const makerMs = 60_000
+/** Annotation of a claim or Sandbox whose creator has not delivered its variables, files and repository yet. */
+const deliveryPendingKey = 'corral.dev/delivery-pending'
+/** How long a creator is waited for. One that takes longer is taken for dead, and the caller that waits delivers instead. */
+const creatorMs = 60_000
 
 /** Sandboxes: made and found as handles, commands and connections into them, and the plain objects beneath. */
 export class SandboxCollection {
@@ -97,7 +97,7 @@ export class SandboxCollection {
     if (!existing) {
       try {
         const isLate = isGivenLate(request)
-        const mark = isLate ? { annotations: { ...request.annotations, [notGivenKey]: 'true' } } : {}
+        const mark = isLate ? { annotations: { ...request.annotations, [deliveryPendingKey]: 'true' } } : {}
         const made = await this.create({ ...request, ...mark })
         made.detach()
         if (isLate) await this.#unmark(kind, ref, signal)
@@ -111,7 +111,7 @@ export class SandboxCollection {
     }
     if (request.podTemplate) {
       const ready = await this.waitForReady(name, { ...request, namespace: ref.namespace })
-      return this.#given(this.borrowed(ready), kind, ref, request)
+      return this.#delivered(this.borrowed(ready), kind, ref, request)
     }
     const claim = await translated(() => kube.get(SandboxClaims, ref, signal ? { signal } : {}), signal)
     const pool = claim.spec.warmPoolRef?.name
@@ -120,26 +120,26 @@ export class SandboxCollection {
     }
     const { name: sandbox } = await waitForClaim(kube, ref, request, claim)
     const object = await this.objects.get(sandbox, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
-    return this.#given(this.borrowed(object, name), kind, ref, request)
+    return this.#delivered(this.borrowed(object, name), kind, ref, request)
   }
 
-  /** The handle, once its sandbox has what its maker was to give it. */
-  async #given(
+  /** The handle, once the creator of its sandbox has delivered what that was to have. */
+  async #delivered(
     handle: SandboxHandle,
     kind: ResourceKind,
     ref: { name: string; namespace: string },
     request: CreateSandboxRequest & WaitOptions,
   ): Promise<SandboxHandle> {
-    const { signal, timeoutMs = makerMs } = request
+    const { signal, timeoutMs = creatorMs } = request
     const judge = ({ metadata }: Stored<KubeObject>): Verdict =>
-      metadata.annotations?.[notGivenKey] === undefined
+      metadata.annotations?.[deliveryPendingKey] === undefined
         ? { done: true }
-        : { done: false, why: 'its maker has not given it its variables, files and repository' }
+        : { done: false, why: 'its creator has not delivered its variables, files and repository yet' }
     try {
-      await waitFor(await this.#kube(), kind, ref, judge, { signal, timeoutMs: Math.min(makerMs, timeoutMs) })
+      await waitFor(await this.#kube(), kind, ref, judge, { signal, timeoutMs: Math.min(creatorMs, timeoutMs) })
     } catch (error) {
-      const isMakerGone = timeoutMs >= makerMs && error instanceof SandboxError && error.code === 'SandboxNotReady'
-      if (!isMakerGone) throw error
+      const isCreatorGone = timeoutMs >= creatorMs && error instanceof SandboxError && error.code === 'SandboxNotReady'
+      if (!isCreatorGone) throw error
       await bind(handle, request)
       await this.#unmark(kind, ref, signal)
     }
@@ -147,7 +147,7 @@ export class SandboxCollection {
   }
 
   async #unmark(kind: ResourceKind, ref: { name: string; namespace: string }, signal?: AbortSignal): Promise<void> {
-    const body = { metadata: { annotations: { [notGivenKey]: null } } }
+    const body = { metadata: { annotations: { [deliveryPendingKey]: null } } }
     const kube = await this.#kube()
     await translated(() => kube.patch(kind, ref, { type: 'merge', body }, signal ? { signal } : {}), signal)
   }
