@@ -147,6 +147,14 @@ it('makes a secret once, readable by nobody else', () => {
   expect(statSync(join(directory.path, 'token')).mode & 0o077).toBe(0)
 })
 
+it.each(['', '\n', '\0\0\0\0'])('makes a secret again of which a lost power left %j', (left) => {
+  prepareDataDirectory(directory)
+  writeFileSync(join(directory.path, 'token'), left)
+  const token = ensureSecret(directory, 'token')
+  expect(token).toMatch(/^[\w-]{43}$/)
+  expect(ensureSecret(directory, 'token')).toBe(token)
+})
+
 it('remembers ports', () => {
   prepareDataDirectory(directory)
   expect(readPorts(directory)).toEqual({})

@@ -319,10 +319,14 @@ export function readReady(directory: DataDirectory): ReadyRecord | undefined {
   }
 }
 
-/** A secret kept in the directory, made on first use. */
+/**
+ * A secret kept in the directory, made on first use, and again where a machine that lost its power has left an empty
+ * file of it: with nothing in it no client could get in.
+ */
 export function ensureSecret(directory: DataDirectory, name: string): string {
   const path = join(directory.path, name)
-  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  const kept = existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\0', '').trim() : ''
+  if (kept !== '') return kept
   const secret = randomBytes(32).toString('base64url')
   writeAtomically(path, `${secret}\n`, 0o600)
   return secret

@@ -135,7 +135,7 @@ async function trustedFacts(git: Git, path: string, signal: AbortSignal): Promis
 
 function untrusted(path: string, cause: GitError): TaskError {
   return new TaskError('RepositoryUntrusted', `${path} belongs to another user than the one Corral runs as`, {
-    hint: `If you trust it: \`git config --global --add safe.directory ${path}\` as the user who runs Corral, or change its owner.`,
+    hint: `If you trust it: \`git config --global --add safe.directory ${shellQuote(path)}\` as the user who runs Corral, or change its owner.`,
     cause,
   })
 }
