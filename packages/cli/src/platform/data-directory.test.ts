@@ -162,6 +162,18 @@ it('remembers ports', () => {
   expect(readPorts(directory)).toEqual({ http: 1, api: 2 })
 })
 
+it.each([
+  { kept: '{"http":"x","api":-5,"broker":7}', ports: { broker: 7 } },
+  { kept: '{"http":1.5,"api":65536,"other":7}', ports: {} },
+  { kept: 'null', ports: {} },
+  { kept: '[1]', ports: {} },
+  { kept: '{"http":', ports: {} },
+])('starts anew where the file of ports holds $kept', ({ kept, ports }) => {
+  prepareDataDirectory(directory)
+  writeFileSync(join(directory.path, 'ports.json'), kept)
+  expect(readPorts(directory)).toEqual(ports)
+})
+
 it.runIf(process.getuid?.() === 0)('says so when the users of sandboxes cannot get through', () => {
   mkdirSync(join(parent, 'private'), { mode: 0o700 })
   expect(() => prepareDataDirectory(dataDirectoryAt(join(parent, 'private', 'data')))).toThrow(/cannot pass through/)

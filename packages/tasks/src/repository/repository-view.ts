@@ -6,6 +6,7 @@ import { readFailure } from './git-failure.js'
 import { checkLocalRepository, gitDirectory, localPathOf } from './local-repository.js'
 import { ownReceiveHooks, type ReceiveHooks } from './receive-hooks.js'
 import type { RepositoryLocation } from './repository-url.js'
+import { shellQuote } from './shell-quote.js'
 
 /** A repository and what git is told to find it by. */
 export type ReachableRepository = RepositoryLocation & {
