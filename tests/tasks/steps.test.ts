@@ -91,6 +91,7 @@ function context(reason?: EndReason): StepContext {
     findWorkspace: () => findWorkspace(daemon, uid, signal),
     record: records.of(uid),
     former: undefined,
+    findRepeated: async () => undefined,
     continued: undefined,
     findFormer: async () => undefined,
     findFormerPrompt: async () => undefined,
