@@ -18,7 +18,11 @@ const serviceAccountNamespace = '/var/run/secrets/kubernetes.io/serviceaccount/n
  * `namespace/name` of the sandbox this daemon runs in. Throws where the namespace cannot be told: the name alone is also that
  * of sandboxes in other namespaces, and a token for one of them would open this one.
  */
-export function ownSandbox(env: NodeJS.ProcessEnv, hostName: string, namespaceFile = serviceAccountNamespace): string {
+export function ownSandbox(
+  env: NodeJS.ProcessEnv,
+  hostName: string,
+  namespaceFile: string = serviceAccountNamespace,
+): string {
   const name = env.CORRAL_DAEMON_SANDBOX || env.HOSTNAME || hostName
   if (name.includes('/')) return name
   const namespace = env.CORRAL_DAEMON_NAMESPACE || readText(namespaceFile)
