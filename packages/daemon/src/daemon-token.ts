@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 
 /** Longest life of a token: a leaked one is of no use the next day. */
 const maxLifeSeconds = 3600
@@ -6,8 +7,38 @@ const leewaySeconds = 30
 
 export interface TokenCheck {
   readonly publicKey: KeyObject
-  /** `namespace/name` or the bare name of this sandbox; the token's `sub` must be it. */
+  /** `namespace/name` of this sandbox; the token's `sub` must be it. */
   readonly sandbox: string
+}
+
+/** Where Kubernetes tells a pod its namespace, unless its template keeps the service account out. */
+const serviceAccountNamespace = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
+
+/**
+ * `namespace/name` of the sandbox this daemon runs in. Throws where the namespace cannot be told: the name alone is also that
+ * of sandboxes in other namespaces, and a token for one of them would open this one.
+ */
+export function ownSandbox(
+  env: NodeJS.ProcessEnv,
+  hostName: string,
+  namespaceFile: string = serviceAccountNamespace,
+): string {
+  const name = env.CORRAL_DAEMON_SANDBOX || env.HOSTNAME || hostName
+  if (name.includes('/')) return name
+  const namespace = env.CORRAL_DAEMON_NAMESPACE || readText(namespaceFile)
+  if (!namespace)
+    throw new Error(
+      `CORRAL_DAEMON_PUBLIC_KEY needs to know whose tokens open this sandbox: set CORRAL_DAEMON_SANDBOX=namespace/${name}, or CORRAL_DAEMON_NAMESPACE from the field metadata.namespace`,
+    )
+  return `${namespace}/${name}`
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch {
+    return '' // Not mounted.
+  }
 }
 
 /** Reads an Ed25519 public key: PEM, or the base64 of its DER or raw form. */
@@ -38,12 +69,7 @@ export function refuseToken(check: TokenCheck, authorization: string | undefined
   if (claims.exp <= nowSeconds) return 'the token has expired'
   if (claims.exp > nowSeconds + maxLifeSeconds + leewaySeconds) return 'the token lives longer than an hour'
   if (typeof claims.nbf === 'number' && claims.nbf > nowSeconds + leewaySeconds) return 'the token is not valid yet'
-  return isNamed(check.sandbox, claims.sub) ? undefined : 'the token is for another sandbox'
-}
-
-function isNamed(sandbox: string, subject: unknown): boolean {
-  if (typeof subject !== 'string') return false
-  return subject === sandbox || (!sandbox.includes('/') && subject.split('/').at(-1) === sandbox)
+  return claims.sub === check.sandbox ? undefined : 'the token is for another sandbox'
 }
 
 function decode(part: string): Record<string, unknown> | undefined {

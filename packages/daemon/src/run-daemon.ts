@@ -4,7 +4,7 @@ import { systemClock } from '@corral/ports'
 import { daemonPort } from '@corral/protocol'
 import { createDaemon } from './create-daemon.js'
 import { type ListenTarget, serveDaemon } from './daemon-server.js'
-import { readPublicKey, refuseToken } from './daemon-token.js'
+import { ownSandbox, readPublicKey, refuseToken } from './daemon-token.js'
 import { jsonLogger } from './json-logger.js'
 import { legacyRuntime } from './legacy-runtime.js'
 import type { SandboxdOptions, SandboxdServer } from './sandboxd-server.js'
@@ -74,7 +74,7 @@ async function openSandboxd(options: SandboxdOptions): Promise<SandboxdServer> {
 function tokenCheck(env: NodeJS.ProcessEnv): SandboxdOptions['refuse'] {
   const key = env.CORRAL_DAEMON_PUBLIC_KEY
   if (!key) return () => undefined
-  const check = { publicKey: readPublicKey(key), sandbox: env.CORRAL_DAEMON_SANDBOX || env.HOSTNAME || hostname() }
+  const check = { publicKey: readPublicKey(key), sandbox: ownSandbox(env, hostname()) }
   return (request) => refuseToken(check, request.headers.authorization, systemClock.now())
 }
 

@@ -176,7 +176,14 @@ async function grpcServers(options: SandboxdOptions, calls: CallsUnderWay): Prom
   })
   const handler: typeof answer = (request, response) => {
     calls.add(response)
-    answer(request, response)
+    // The library makes an address of host and path before it asks for the token, and throws where they are none.
+    try {
+      answer(request, response)
+    } catch (error) {
+      options.log.warn('gRPC request is none', { error: String(error) })
+      response.writeHead(400)
+      response.end()
+    }
   }
   return { http1: createServer(handler), http2: http2.createServer({}, handler) }
 }

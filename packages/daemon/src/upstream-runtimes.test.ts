@@ -15,7 +15,7 @@ import { ProcessService, Signal } from '@corral/protocol/process-service'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createDaemon, type Daemon } from './create-daemon.js'
 import { type DaemonServer, serveDaemon } from './daemon-server.js'
-import { readPublicKey, refuseToken } from './daemon-token.js'
+import { ownSandbox, readPublicKey, refuseToken } from './daemon-token.js'
 import { legacyRuntime } from './legacy-runtime.js'
 import { type SandboxdServer, serveSandboxd } from './sandboxd-server.js'
 import { readSandboxdSettings } from './sandboxd-settings.js'
@@ -330,7 +330,7 @@ describe('tokens of the daemon', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const check = {
     publicKey: readPublicKey(publicKey.export({ type: 'spki', format: 'pem' }).toString()),
-    sandbox: 'box',
+    sandbox: 'ns/box',
   }
   const now = new Date('2026-01-01T00:00:00Z')
   const seconds = now.getTime() / 1000
@@ -344,6 +344,12 @@ describe('tokens of the daemon', () => {
     { what: 'a fresh token for this sandbox', header: token({ sub: 'ns/box', exp: seconds + 60 }), reason: undefined },
     { what: 'no token', header: undefined, reason: 'a bearer token is needed' },
     { what: 'another sandbox', header: token({ sub: 'ns/other', exp: seconds + 60 }), reason: 'for another sandbox' },
+    {
+      what: 'a sandbox of the same name in another namespace',
+      header: token({ sub: 'other/box', exp: seconds + 60 }),
+      reason: 'for another sandbox',
+    },
+    { what: 'a name without a namespace', header: token({ sub: 'box', exp: seconds + 60 }), reason: 'another sandbox' },
     { what: 'a token at its end', header: token({ sub: 'ns/box', exp: seconds }), reason: 'has expired' },
     {
       what: 'a token for a day',
@@ -361,6 +367,20 @@ describe('tokens of the daemon', () => {
     const refused = refuseToken(check, header, now)
     if (reason === undefined) expect(refused).toBeUndefined()
     else expect(refused).toContain(reason)
+  })
+
+  it.each([
+    { what: 'both', env: { CORRAL_DAEMON_SANDBOX: 'ns/box', HOSTNAME: 'pod' }, file: undefined, is: 'ns/box' },
+    { what: 'its namespace', env: { CORRAL_DAEMON_NAMESPACE: 'ns', HOSTNAME: 'box' }, file: undefined, is: 'ns/box' },
+    { what: 'its name alone', env: { CORRAL_DAEMON_SANDBOX: 'box' }, file: 'account\n', is: 'account/box' },
+    { what: 'nothing', env: {}, file: 'account', is: 'account/host' },
+    { what: 'its name alone', env: { CORRAL_DAEMON_SANDBOX: 'box' }, file: undefined, is: undefined },
+    { what: 'nothing', env: {}, file: undefined, is: undefined },
+  ])('a daemon that is told $what, with the file of an account $file, is $is', async ({ env, file, is }) => {
+    const path = join(directory, 'namespace')
+    if (file !== undefined) await writeFile(path, file)
+    if (is === undefined) expect(() => ownSandbox(env, 'host', path)).toThrow('CORRAL_DAEMON_SANDBOX=namespace/')
+    else expect(ownSandbox(env, 'host', path)).toBe(is)
   })
 
   it('49: flags of sandboxd that make no sense are refused', () => {

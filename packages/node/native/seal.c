@@ -37,13 +37,22 @@ static struct {
 static char input[INPUT_SIZE + 1];
 static char chunk[2 * CHUNK];
 
+/* A name may be what must not be told. */
+static void hide_secrets(char *text) {
+  for (int i = 0; i < seal.secret_count; i++)
+    for (char *at = text; (at = strstr(at, seal.secrets[i])); at += seal.lengths[i]) memset(at, '*', seal.lengths[i]);
+}
+
 static void refuse(const char *code) {
+  hide_secrets(seal.path);
   fprintf(stderr, "%s %s\n", code, seal.path);
   exit(1);
 }
 
 static void fail(const char *what) {
-  fprintf(stderr, "Failed %s: %s: %s\n", seal.path, what, strerror(errno));
+  int reason = errno;
+  hide_secrets(seal.path);
+  fprintf(stderr, "Failed %s: %s: %s\n", seal.path, what, strerror(reason));
   exit(1);
 }
 
@@ -97,6 +106,33 @@ static void search_file(int parent, const char *name) {
   close(fd);
 }
 
+/* Files with several names whose content was searched. One file may have 65,000 names, and there is nothing new behind them. */
+static struct {
+  ino_t *slots;
+  size_t size, used;
+} searched;
+
+static bool is_searched(ino_t inode) {
+  if (2 * searched.used >= searched.size) {
+    ino_t *old = searched.slots;
+    size_t old_size = searched.size;
+    searched.size = old_size ? 2 * old_size : 1024;
+    searched.slots = calloc(searched.size, sizeof *searched.slots);
+    if (!searched.slots) fail("files with several names");
+    searched.used = 0;
+    for (size_t i = 0; i < old_size; i++)
+      if (old[i]) is_searched(old[i]);
+    free(old);
+  }
+  /* Multiplied, so that inodes that follow each other do not lie in a row; zero is the number of no file. */
+  size_t at = (size_t)((unsigned long long)inode * 0x9e3779b97f4a7c15ull >> 20) & (searched.size - 1);
+  for (; searched.slots[at]; at = (at + 1) & (searched.size - 1))
+    if (searched.slots[at] == inode) return true;
+  searched.slots[at] = inode;
+  searched.used++;
+  return false;
+}
+
 static bool is_unwanted(const char *name) {
   return !strncmp(name, "user.overlay.", 13) || !strncmp(name, "trusted.overlay.", 16) || !strcmp(name, "security.capability");
 }
@@ -138,7 +174,7 @@ static void visit(int parent, const char *name, int depth) {
   strip_attributes(parent, name);
   if (!seal.strips && seal.secret_count) {
     search(name, strlen(name));
-    if (S_ISREG(found.st_mode)) search_file(parent, name);
+    if (S_ISREG(found.st_mode) && (found.st_nlink == 1 || !is_searched(found.st_ino))) search_file(parent, name);
     if (S_ISLNK(found.st_mode)) look_at_link(parent, name);
   }
   if (seal.strips && S_ISREG(found.st_mode) && (found.st_mode & (S_ISUID | S_ISGID))) {

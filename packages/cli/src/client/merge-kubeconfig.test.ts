@@ -119,3 +119,12 @@ it.each([
 ])('writes to $path when $when', ({ env, path }) => {
   expect(mergeTarget(env, '/data/k')).toBe(path)
 })
+
+it('takes a file that every user of the machine may read away from them', () => {
+  const shared = join(directory, 'shared')
+  writeFileSync(shared, dump(others))
+  chmodSync(shared, 0o644)
+  mergeKubeconfigFile(shared, own, 'corral')
+  expect(statSync(shared).mode & 0o777).toBe(0o640)
+  expect(read(shared).users?.map(({ name }) => name)).toEqual(['me', 'corral'])
+})

@@ -72,7 +72,8 @@ export function mergeKubeconfigFile(target: string, platformKubeconfig: string, 
   try {
     const existing = existsSync(path) ? parsed(path) : {}
     const merged = mergedKubeconfig(existing, parsed(platformKubeconfig), name)
-    const mode = existsSync(path) ? statSync(path).mode & 0o777 : 0o600
+    // Who else is on this machine must not read the key that comes in.
+    const mode = existsSync(path) ? statSync(path).mode & 0o770 : 0o600
     writeAtomically(path, dump(merged), mode)
     chmodSync(path, mode)
   } finally {

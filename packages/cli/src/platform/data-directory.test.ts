@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -46,6 +47,15 @@ it('lets others pass but not look, and keeps what is secret to itself', () => {
   expect(mode(directory.path)).toBe('711')
   for (const path of [directory.api, directory.tls, directory.tasks, directory.mirrors, directory.secrets])
     expect(mode(path)).toBe('700')
+})
+
+it.skipIf(process.getuid?.() !== 0)('of another user is not what root works in (as root)', () => {
+  mkdirSync(directory.path)
+  chownSync(directory.path, 12_345, 12_345)
+  expect(() => makeDataDirectory(directory.path, {})).toThrow('belongs to another user (uid 12345)')
+  expect(() => makeDataDirectory(directory.path, { SUDO_UID: '12345' })).not.toThrow()
+  chownSync(directory.path, 0, 0)
+  expect(() => makeDataDirectory(directory.path, {})).not.toThrow()
 })
 
 it('two commands that make it at the same moment both succeed', async () => {

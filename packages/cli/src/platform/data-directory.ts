@@ -129,7 +129,7 @@ export function prepareDataDirectory(directory: DataDirectory): void {
 }
 
 /** Makes the directory itself; one that cannot be used is a `CliError` with exit code 3. */
-export function makeDataDirectory(path: string): void {
+export function makeDataDirectory(path: string, env: NodeJS.ProcessEnv = process.env): void {
   const problem = unusablePath(path) ?? otherUse(path)
   if (problem)
     throw new CliError(`${path} cannot be used as the data directory: ${problem.is}`, {
@@ -138,8 +138,10 @@ export function makeDataDirectory(path: string): void {
     })
   try {
     makeWithParents(path)
+    refuseForeign(path, env)
     chmodSync(path, 0o711)
   } catch (cause) {
+    if (cause instanceof CliError) throw cause
     const { code } = cause as NodeJS.ErrnoException
     const words = failureWords[code ?? '']
     throw new CliError(
@@ -201,6 +203,19 @@ const ownNames: ReadonlySet<string> = new Set([
   ...['cradle', 'lock', 'platform', 'pods', 'ports', 'reserve', 'snapshots', 'token', 'volumes', schemaFile],
   'lost+found',
 ])
+
+/**
+ * Started by root, everything in there is run and obeyed as root: whose directory it is could put programs, keys and links in
+ * their places. The user who called sudo is root already.
+ */
+function refuseForeign(path: string, env: NodeJS.ProcessEnv): void {
+  const { uid } = statSync(path)
+  if (process.getuid?.() !== 0 || uid === 0 || String(uid) === env.SUDO_UID) return
+  throw new CliError(`the data directory ${path} belongs to another user (uid ${uid})`, {
+    exitCode: 3,
+    hint: `Start as that user, take it with \`chown -R root ${shellQuote(path)}\`, or start with another --data-dir.`,
+  })
+}
 
 /** Level by level: where a file system refuses new entries with ENOENT, Node's own recursion never ends. */
 function makeWithParents(path: string): void {

@@ -1,7 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, type Dirent, lstatSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
+import {
+  chmodSync,
+  type Dir,
+  type Dirent,
+  lstatSync,
+  opendirSync,
+  readdirSync,
+  readFileSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 
-/** Space on a disk: allocated bytes, and files, directories and links. */
+/** Space on a disk: allocated bytes, and the names of files, directories and links. */
 export interface Usage {
   bytes: number
   inodes: number
@@ -24,8 +34,9 @@ export interface MeasureRequest {
 }
 
 /**
- * Counts allocated blocks (a sparse file takes what it holds), a file with several names once, and files that were deleted
- * but are still open. What vanishes while counting counts nothing; names that are no text, and directories deeper than a
+ * Counts allocated blocks (a sparse file takes what it holds, one with several names what it holds once) and every name: a
+ * few files may have millions, each of which costs room in its directory and time to walk, to copy and to remove. Files that
+ * were deleted but are still open count as well. What vanishes while counting counts nothing; names that are no text, and directories deeper than a
  * path can say, count like any other. Blocks its thread: large trees belong into `usage-thread`.
  */
 export function measurePod({ directory, enough, hostUid }: MeasureRequest): PodUsage {
@@ -33,23 +44,19 @@ export function measurePod({ directory, enough, hostUid }: MeasureRequest): PodU
   const usage: PodUsage = { total: { bytes: 0, inodes: 0 }, parts: {}, tookMs: 0 }
   const seen = new Set<string>()
   const add = (part: string | undefined, status: Stats): void => {
-    if (!status.isDirectory() && status.nlink !== 1) {
-      const identity = `${status.dev}:${status.ino}`
-      if (seen.has(identity)) return
-      seen.add(identity)
-    }
-    addTo(usage.total, status)
+    const identity = `${status.dev}:${status.ino}`
+    const hasMoreNames = !status.isDirectory() && status.nlink !== 1
+    const isCounted = hasMoreNames && seen.has(identity)
+    if (hasMoreNames) seen.add(identity)
+    addAll(part, { bytes: isCounted ? 0 : status.blocks * 512, inodes: 1 })
+  }
+  const addAll = (part: string | undefined, more: Usage): void => {
+    addUsage(usage.total, more)
     if (part === undefined) return
     usage.parts[part] ??= { bytes: 0, inodes: 0 }
-    addTo(usage.parts[part], status)
+    addUsage(usage.parts[part], more)
   }
-  const addDeep = (part: string | undefined, path: Buffer): void => {
-    const found = usageBelow(path)
-    addUsage(usage.total, found)
-    if (part === undefined) return
-    usage.parts[part] ??= { bytes: 0, inodes: 0 }
-    addUsage(usage.parts[part], found)
-  }
+  let deepPlaces = 0
   const waiting: Place[] = [{ path: Buffer.from(directory), names: [] }]
   const isEnough = (): boolean => usage.total.bytes > enough.bytes || usage.total.inodes > enough.inodes
   for (let current = waiting.pop(); current !== undefined && !isEnough(); current = waiting.pop()) {
@@ -57,7 +64,8 @@ export function measurePod({ directory, enough, hostUid }: MeasureRequest): PodU
       const child = placeOf(current, entry.name)
       if (child.path.length > longestPathBytes) {
         // No path leads to its entries any more: everything from here on is counted at once.
-        addDeep(partOf(current.names), current.path)
+        if (++deepPlaces > mostDeepPlaces) return { ...usageOfParts(directory), tookMs: performance.now() - began }
+        addAll(partOf(current.names), usageBelow(current.path))
         break
       }
       const status = lstatSync(child.path, { throwIfNoEntry: false })
@@ -70,10 +78,6 @@ export function measurePod({ directory, enough, hostUid }: MeasureRequest): PodU
   if (hostUid !== undefined) for (const status of deletedFiles(hostUid, directory)) add(undefined, status)
   usage.tookMs = performance.now() - began
   return usage
-}
-
-function addTo(usage: Usage, status: Stats): void {
-  addUsage(usage, { bytes: status.blocks * 512, inodes: 1 })
 }
 
 function addUsage(usage: Usage, more: Usage): void {
@@ -96,6 +100,22 @@ function placeOf(parent: Place, name: Buffer): Place {
   return { path, names: parent.names.length < 2 ? [...parent.names, name.toString('latin1')] : parent.names }
 }
 
+/** Each costs programs that are started. A pod may have a hundred thousand of them: past these its parts are counted as wholes. */
+const mostDeepPlaces = 16
+
+function usageOfParts(directory: string): Omit<PodUsage, 'tookMs'> {
+  const usage: Omit<PodUsage, 'tookMs'> = { total: { bytes: 0, inodes: 0 }, parts: {} }
+  const below = (name: string): string[] =>
+    [...entriesOf(`${directory}/${name}`)].map((entry) => `${name}/${entry.name.toString('utf8')}`)
+  for (const part of ['home', 'tmp', ...below('volumes'), ...below('logs')]) {
+    if (!statSync(`${directory}/${part}`, { throwIfNoEntry: false })) continue
+    const found = usageBelow(Buffer.from(`${directory}/${part}`))
+    usage.parts[part] = found
+    addUsage(usage.total, found)
+  }
+  return usage
+}
+
 /** What lies below a directory, however deep: `du` walks by descriptors. Where it cannot tell, more than any limit. */
 function usageBelow(path: Buffer): Usage {
   const count = (...flags: string[]): number => {
@@ -113,7 +133,7 @@ function usageBelow(path: Buffer): Usage {
     const found = Number(/^\d+/.exec(stdout?.toString('latin1') ?? '')?.[0])
     return status === 0 && Number.isSafeInteger(found) ? found : Number.MAX_SAFE_INTEGER
   }
-  return { bytes: count('--block-size=1'), inodes: count('--inodes') }
+  return { bytes: count('--block-size=1'), inodes: count('--inodes', '--count-links') }
 }
 
 const deepCountMs = 60_000
@@ -127,21 +147,39 @@ function partOf([top = '', name]: readonly string[]): string | undefined {
   return (top === 'volumes' || top === 'logs') && name !== undefined ? `${top}/${name}` : undefined
 }
 
-/** Without root a pod could hide files from us in a directory without read permission: its owner is our own user. */
-function entriesOf(directory: Buffer | string): Dirent<Buffer>[] {
+/**
+ * Read piece by piece: one directory may hold millions of names. Without root a pod could hide files from us in a directory
+ * without read permission: its owner is our own user.
+ */
+function* entriesOf(directory: Buffer | string): Generator<Dirent<Buffer>> {
+  const opened = open(directory)
+  if (!opened) return
   try {
-    return readdirSync(directory, { withFileTypes: true, encoding: 'buffer' })
+    for (let entry = opened.readSync(); entry; entry = opened.readSync()) yield entry as unknown as Dirent<Buffer>
+  } catch {
+    // It vanished.
+  } finally {
+    opened.closeSync()
+  }
+}
+
+function open(directory: Buffer | string): Dir | undefined {
+  // Names as bytes: Node takes this encoding here too, and gives entries as `readdir` does; only the types do not say so.
+  const options = { encoding: 'buffer' as BufferEncoding, bufferSize: 256 }
+  const attempt = (): Dir => opendirSync(directory as string, options)
+  try {
+    return attempt()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EACCES') return []
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') return undefined
   }
   try {
     const { mode } = statSync(directory)
     chmodSync(directory, 0o700)
-    const entries = readdirSync(directory, { withFileTypes: true, encoding: 'buffer' })
+    const opened = attempt()
     chmodSync(directory, mode)
-    return entries
+    return opened
   } catch {
-    return [] // It vanished, or belongs to another user.
+    return undefined // It vanished, or belongs to another user.
   }
 }
 
@@ -150,7 +188,9 @@ function* deletedFiles(hostUid: number, directory: string): Iterable<Stats> {
   const device = statSync(directory, { throwIfNoEntry: false })?.dev
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     if (statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid !== hostUid) continue
-    const descriptors = entriesOf(`/proc/${pid}/fd`).map(({ name }) => `/proc/${pid}/fd/${name.toString('latin1')}`)
+    const descriptors = [...entriesOf(`/proc/${pid}/fd`)].map(
+      ({ name }) => `/proc/${pid}/fd/${name.toString('latin1')}`,
+    )
     for (const path of [...descriptors, ...deletedMappings(pid)]) {
       const status = openFile(path)
       if (status?.isFile() && status.nlink === 0 && status.dev === device) yield status

@@ -39,13 +39,13 @@ const limits = { maxBytes: 100_000, maxFiles: 50 }
 const everything = (directory: string): string[] => (readdirSync(directory, { recursive: true }) as string[]).sort()
 
 /** Imports with a file beside the images whose content, mode and place no archive may change. */
-async function imported(archive: string) {
+async function imported(archive: string, within = limits) {
   const directory = place()
   mkdirSync(join(directory, 'beside'), { recursive: true })
   writeFileSync(join(directory, 'beside', 'victim'), 'untouched', { mode: 0o640 })
   const before = lstatSync(join(directory, 'beside', 'victim'))
   const store = new ImageDirectory(join(directory, 'images'))
-  const image = await store.import('tried', archive, { limits }).catch((error: unknown) => error as Error)
+  const image = await store.import('tried', archive, { limits: within }).catch((error: unknown) => error as Error)
   const after = lstatSync(join(directory, 'beside', 'victim'))
   expect([after.mode, after.nlink, after.mtimeMs]).toEqual([before.mode, before.nlink, before.mtimeMs])
   expect(readFileSync(join(directory, 'beside', 'victim'), 'utf8')).toBe('untouched')
@@ -358,6 +358,38 @@ describe('an image as other tools save it', () => {
     }
     const image = await imported(archived(saved('podman save', { spoil })))
     expect(image).toMatchObject({ code: 'InvalidArchive', message: expect.stringMatching(/has no [0-9a-f]{64}\.tar/) })
+  })
+})
+
+describe('an archive of a layout made to harm', () => {
+  const guardMs = 120_000
+  const wide = { maxBytes: 100_000_000, maxFiles: 10_000 }
+
+  it('by files without end, of no size, is refused before the disk has them all', { timeout: guardMs }, async () => {
+    const blobs = Array.from({ length: 2_100 }, (_, index) => ({ path: `blobs/sha256/${hexOf(String(index))}` }))
+    const archive = written(tar([{ path: 'oci-layout', content: '{}' }, ...blobs]))
+    expect(await imported(archive, wide)).toMatchObject({
+      code: 'TooLarge',
+      message: expect.stringContaining('2000 files'),
+    })
+  })
+
+  it.each([
+    { names: 'as often as tools do', count: 120, is: { name: 'tried:latest' } },
+    { names: 'without end', count: 501, is: { code: 'InvalidArchive' } },
+  ])('by one layer that is named $names', { timeout: guardMs }, async ({ count: layers, is }) => {
+    const layer = tar([{ path: 'a', content: 'xy' }])
+    const config = JSON.stringify({ architecture, os: 'linux', config: {} })
+    const digests = (text: string | Buffer) => ({ digest: `sha256:${hexOf(text)}` })
+    const manifest = JSON.stringify({ config: digests(config), layers: Array(layers).fill(digests(layer)) })
+    const blobs = [layer, Buffer.from(config), Buffer.from(manifest)]
+    const archive = written(
+      tar([
+        { path: 'index.json', content: JSON.stringify({ manifests: [digests(manifest)] }) },
+        ...blobs.map((content) => ({ path: `blobs/sha256/${hexOf(content)}`, content })),
+      ]),
+    )
+    expect(await imported(archive, wide)).toMatchObject(is)
   })
 })
 

@@ -212,12 +212,18 @@ async function isLayout(archive: AsyncIterable<Uint8Array>): Promise<boolean> {
   throw new ImageError('InvalidArchive', 'the archive is empty')
 }
 
+/** An image of the most layers that tools make has a quarter of them. */
+const mostLayoutFiles = 2_000
+
 /** Puts the files of an archived layout into a directory, under names that are known and nothing else. */
 async function stage(archive: AsyncIterable<Uint8Array>, staging: string, limits: ImageLimits): Promise<void> {
   let bytes = 0
+  let files = 0
   for await (const entry of readTar(archive)) {
     const inner = entry.path.replace(/^(\.?\/)+/, '')
     if (!layoutFile.test(inner)) continue
+    if (++files > mostLayoutFiles)
+      throw new ImageError('TooLarge', `the archive has more than ${mostLayoutFiles} files of a layout`)
     const at = join(staging, inner)
     if (entry.kind === 'file') {
       bytes += entry.sizeBytes

@@ -20,14 +20,17 @@ export interface LayeredImage {
   layers: (() => AsyncIterable<Uint8Array>)[]
 }
 
+/** Each is read twice, also one that is named again and again; tools stop at 127. */
+const mostLayers = 500
+
 const descriptor = z.object({
   digest: z.string(),
   mediaType: z.string().optional(),
   platform: z.object({ architecture: z.string(), os: z.string() }).optional(),
 })
 const indexSchema = z.object({ manifests: z.array(descriptor) })
-const manifestSchema = z.object({ config: descriptor, layers: z.array(descriptor) })
-const dockerSchema = z.array(z.object({ Config: z.string(), Layers: z.array(z.string()) })).min(1)
+const manifestSchema = z.object({ config: descriptor, layers: z.array(descriptor).max(mostLayers) })
+const dockerSchema = z.array(z.object({ Config: z.string(), Layers: z.array(z.string()).max(mostLayers) })).min(1)
 const configSchema = z.object({
   architecture: z.string(),
   os: z.string().optional(),

@@ -38,6 +38,9 @@ function addMount(
   volume: ReadyVolume,
   expand: (text: string) => string,
 ): void {
+  for (const field of ['mountPath', 'subPath', 'subPathExpr'] as const)
+    if (mount[field]?.includes('\0'))
+      throw new LaunchError('CreateContainerConfigError', `${field} of volume "${mount.name}" must not contain NUL`)
   const target = posix.resolve('/', mount.mountPath)
   if (volume.type === 'memory') {
     result.tmpfs.push({ target, ...(volume.sizeBytes === undefined ? {} : { sizeBytes: volume.sizeBytes }) })

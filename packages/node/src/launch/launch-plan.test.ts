@@ -235,6 +235,16 @@ describe('the mounts', () => {
     )
   })
 
+  it.each([
+    { field: 'mountPath', mount: { mountPath: '/a\0b--bind\0b/\0b/host' } },
+    { field: 'subPath', mount: { mountPath: '/a', subPath: 'b\0c' } },
+    { field: 'subPathExpr', mount: { mountPath: '/a', subPathExpr: 'b\0c' } },
+  ])('refuse a NUL in $field', ({ field, mount }) => {
+    expect(() => planOf(input({ volumeMounts: [{ name: 'data', ...mount }] }, { volumes }))).toThrow(
+      `${field} of volume "data" must not contain NUL`,
+    )
+  })
+
   it('bring the pod’s own hosts where it has aliases', () => {
     const spec = { hostAliases: [{ ip: '10.0.0.1', hostnames: ['db', 'db.local'] }] }
     const given = input({}, { spec })

@@ -28,7 +28,7 @@ export function ansiSpans(text: string): Span[] {
   const add = (piece: string): void => {
     if (piece) spans.push({ text: revealed(piece), ...style })
   }
-  const source = text.replace(/\r+\n/g, '\n').replace(/[^\n]*\r(?=[^\n])/g, '')
+  const source = rewritten(text)
   for (const match of source.matchAll(escapes)) {
     add(source.slice(at, match.index))
     at = match.index + match[0].length
@@ -36,6 +36,20 @@ export function ansiSpans(text: string): Span[] {
   }
   add(source.slice(at))
   return spans
+}
+
+/** By hand and not by a pattern: a program may print a line of megabytes, and patterns look through the rest of it at each letter. */
+function rewritten(text: string): string {
+  const lines = text.split('\n')
+  return lines
+    .map((line, index) => {
+      let end = line.length
+      if (index < lines.length - 1) while (line[end - 1] === '\r') end -= 1
+      // A return at the very end has nothing yet to replace the line with.
+      const at = end < 2 ? -1 : line.lastIndexOf('\r', end - 2)
+      return line.slice(at + 1, end)
+    })
+    .join('\n')
 }
 
 /** The text alone. */

@@ -1,12 +1,14 @@
-import { lexer, type Token, type Tokens } from 'marked'
+import type { Token, Tokens } from 'marked'
 import type { ComponentChildren, JSX } from 'preact'
+import { markdownTokens } from '../model/markdown-tokens.js'
 
 /**
  * Markdown as elements of our own: HTML in it is shown as the text it is, links open elsewhere without telling where they
  * come from and only to web addresses, images are links.
  */
 export function MarkdownText({ text }: { text: string }): JSX.Element {
-  return <div class="markdown">{blocks(lexer(text))}</div>
+  const tokens = markdownTokens(text)
+  return tokens ? <div class="markdown">{blocks(tokens)}</div> : <p class="plain-text">{text}</p>
 }
 
 function blocks(tokens: readonly Token[]): ComponentChildren {

@@ -16,11 +16,17 @@ const forbiddenRanges: readonly [string, number][] = [
   ['192.0.0.0', 24],
   ['198.18.0.0', 15],
   ['224.0.0.0', 3],
-  ['::', 127],
   // IPv4 inside IPv6 in forms that are no longer in use: only a tunnel would still understand them.
+  ['::', 96],
+  ['::ffff:0:0:0', 96],
+  ['64:ff9b:1::', 48],
   ['2001::', 32],
   ['2002::', 16],
+  // The metadata of Amazon, Google, Oracle and Scaleway over IPv6: private addresses like others, but always theirs.
   ['fd00:ec2::', 32],
+  ['fd20:ce::', 32],
+  ['fd00:c1::a9fe:a9fe', 128],
+  ['fd00:42::42', 128],
   ['fe80::', 10],
   ['fec0::', 10],
   ['ff00::', 8],

@@ -63,8 +63,13 @@ export function encodeSpec(spec: ProcessSpec): Buffer {
   const env = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`)
   const flags = `${spec.tty ? 't' : ''}${spec.stdin ? 'i' : ''}`
   const strings = [flags, spec.workingDir, spec.podIP, String(env.length), ...env, ...spec.argv]
-  if (strings.some((text) => text.includes('\0'))) throw new TypeError('a process description must not contain NUL')
-  return Buffer.from(strings.map((text) => `${text}\0`).join(''))
+  return Buffer.from(nulTerminated(strings, 'a process description'))
+}
+
+/** Strings, each ended by NUL. Throws a `TypeError` where one has a NUL in it: what follows it would be read as another string. */
+export function nulTerminated(strings: readonly string[], what: string): string {
+  if (strings.some((text) => text.includes('\0'))) throw new TypeError(`${what} must not contain NUL`)
+  return strings.map((text) => `${text}\0`).join('')
 }
 
 /** The reverse of `encodeSpec`, or undefined for anything malformed. */

@@ -1,3 +1,4 @@
+import { nulTerminated } from '../protocol/frames.js'
 import type { SupervisorProgram } from '../protocol/messages.js'
 import type { CellStrategy, LaunchInput } from './cell-strategy.js'
 
@@ -41,7 +42,7 @@ export function nativeLaunchCommand(
   records.push('asupervise', 'a@listen', 'a@control', ...mountIdentities(input, strategy).map((word) => `a${word}`))
   return {
     ...nativeLauncher(supervisor.path, input.cgroupFiles, input.socketDirectory),
-    description: records.map((record) => `${record}\0`).join(''),
+    description: nulTerminated(records, 'what a container is mounted from and at'),
   }
 }
 

@@ -1,5 +1,6 @@
 import { openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { nulTerminated } from '../../cradle/protocol/frames.js'
 import type { CradleConfig } from '../../cradle/protocol/messages.js'
 import type { CellStrategy, LaunchInput } from '../../cradle/server/cell-strategy.js'
 import { IsolationError } from '../../isolation/isolation-error.js'
@@ -69,7 +70,7 @@ export function bubblewrapCells(config: CradleConfig): CellStrategy {
 
 /** Words for `bwrap --args` behind a descriptor: as arguments the host's process list would show them to every user. */
 function openUnlinked(path: string, words: readonly string[]): number {
-  writeFileSync(path, words.map((word) => `${word}\0`).join(''), { mode: 0o600 })
+  writeFileSync(path, nulTerminated(words, 'what a container is mounted from and at'), { mode: 0o600 })
   const fd = openSync(path, 'r')
   rmSync(path)
   return fd

@@ -99,6 +99,12 @@ describe('an archive of a sandbox', () => {
       secrets: ['t0ken-of-npm'],
       refused: /f{90} holds a secret/,
     },
+    {
+      when: 'a file is named as the secret it holds',
+      archive: () => archiveOf((at) => writeFileSync(join(at, 't0ken-of-npm'), 't0ken-of-npm')),
+      secrets: ['t0ken-of-npm'],
+      refused: /^\.\/\*\*\* holds a secret of the set-up$/,
+    },
     { when: 'it was cut', archive: () => archiveOf(usual).subarray(0, 2000), refused: /ends too early/ },
     { when: 'it is empty', archive: () => Buffer.alloc(0), refused: /ends too early/ },
     { when: 'it is something else', archive: () => Buffer.alloc(4096, 'x'), refused: /a number is none/ },

@@ -45,11 +45,15 @@ export function createTarFilter(secrets: readonly string[] = []): TarFilter {
   let tail: Buffer = Buffer.alloc(0)
   let hasEnded = false
 
+  /** A name may be what must not be told. */
+  const withoutSecrets = (name: string): string =>
+    secrets.filter((each) => each !== '').reduce((left, secret) => left.replaceAll(secret, '***'), name)
+
   const scan = (piece: Buffer): void => {
     if (!entry || needles.length === 0) return
     const seen = Buffer.concat([tail, piece])
     if (needles.some((needle) => seen.includes(needle)))
-      throw new SnapshotError('SecretFound', `${entry.name} holds a secret of the set-up`)
+      throw new SnapshotError('SecretFound', `${withoutSecrets(entry.name)} holds a secret of the set-up`)
     tail = seen.subarray(Math.max(0, seen.length - overlap))
   }
 
