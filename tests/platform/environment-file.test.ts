@@ -182,6 +182,8 @@ describe('.corral/environment.yaml', () => {
       const details = events.flatMap((event) => (event.type === 'stage' ? [event.detail ?? ''] : []))
       expect(details).toContainEqual(expect.stringMatching(/^set up already: snapshot/))
       expect(details).toContain('root file system: tiny:1')
+      const shell = await platform.corral(['env', 'shell', repo.path, ...at], { stdin: 'cat /etc/marker ~/seen\n' })
+      expect(shell, shell.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('tiny roottiny root') })
       expect(await platform.corral(['image', 'rm', 'tiny:1', ...at])).toMatchObject({ code: 0 })
     })
 
