@@ -201,6 +201,14 @@ describe('.corral/environment.yaml', () => {
     expect(followUp.stdout).not.toContain('first agent')
   })
 
+  it('a build that fails where a name was refused ends its task with the command that opens it', async () => {
+    const ask = `node -e "fetch('https://npm.example.com/').catch(() => process.exit(1))"`
+    const repo = await repository({ '.corral/environment.yaml': `version: 1\nsetup: |\n  ${ask}\n` })
+    const task = await run(repo.path, 'true')
+    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
+    expect(task.cause?.hint).toContain(`corral env grant ${repo.path} npm.example.com:443`)
+  })
+
   it('a refused name is told once, with the option that allows it', async () => {
     const repo = await repository({ 'a.txt': 'a' })
     const ask = `node -e "fetch('http://cdn.example.com/').catch(() => console.log('refused'))"`

@@ -251,7 +251,9 @@ async function test(given: string, options: BuildOptions): Promise<void> {
     )
     if (rows.length > 0) return rows.join('\n')
     return view.cause
-      ? `${view.cause.code}: ${view.cause.message}`
+      ? [`${view.cause.code}: ${view.cause.message}`, view.cause.hint && `hint: ${view.cause.hint}`]
+          .filter(Boolean)
+          .join('\n')
       : 'there is nothing to check: name commands under `checks` in .corral/environment.yaml'
   })
 }
