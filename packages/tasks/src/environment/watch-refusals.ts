@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { KubeClient } from '@corral/kube'
 import { environmentFilePath, type TaskEventBody, taskWarning } from '@corral/protocol'
 import { type AgentTask, type Pod, Pods, type RefusedHost, readEgressRefused } from '@corral/resources'
@@ -7,11 +8,16 @@ import { grantCommand } from './task-environment.js'
 type Refused = Pick<RefusedHost, 'host' | 'process'>
 
 const lookEveryMs = 3_000
+/** What a program was refused right before it ended is in the pod's annotation a moment later. */
+const settleMs = 3_000
+const settleLookMs = 250
 
 /** Tells in the task's events, once per name, what its sandbox asked for and may not reach. */
 export interface RefusalWatch {
-  /** Looks a last time, ends and says which names were refused. Never rejects: a task goes on without it. */
-  stop(): Promise<readonly string[]>
+  /** Waits a moment for the node to tell what it refused, and says which names. Never rejects. */
+  settled(): Promise<readonly string[]>
+  /** Looks a last time and ends. Never rejects: a task goes on without it. */
+  stop(): Promise<void>
 }
 
 export function watchRefusals(
@@ -43,10 +49,17 @@ export function watchRefusals(
   }
   const timer = setInterval(() => void lookNext(), lookEveryMs)
   return {
+    async settled() {
+      for (let waitedMs = 0; waitedMs <= settleMs; waitedMs += settleLookMs) {
+        await lookNext()
+        if (seen.size > 0) break
+        await setTimeout(settleLookMs)
+      }
+      return [...seen]
+    },
     async stop() {
       clearInterval(timer)
       await lookNext()
-      return [...seen]
     },
   }
 }

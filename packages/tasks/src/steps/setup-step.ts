@@ -174,7 +174,7 @@ async function endSetup({ task, signal }: SandboxContext, daemon: DaemonClient, 
 }
 
 /** While it works, what is refused to it is told, and that it is silent. `heard` is called with each output. */
-async function watched<T>(
+async function watched<T extends { exit: { exit_code: number } }>(
   context: SandboxContext,
   work: (heard: () => void) => Promise<T>,
 ): Promise<{ result: T; refused: readonly string[] }> {
@@ -182,7 +182,7 @@ async function watched<T>(
   const silence = watchSilence(context)
   try {
     const result = await work(silence.heard)
-    return { result, refused: await refusals.stop() }
+    return { result, refused: result.exit.exit_code > 0 ? await refusals.settled() : [] }
   } finally {
     silence.stop()
     await refusals.stop()
