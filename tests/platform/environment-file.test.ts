@@ -221,6 +221,25 @@ describe('.corral/environment.yaml', () => {
 })
 
 describe('corral env', () => {
+  it('init takes lock files where a devcontainer names an image and nothing to run', async () => {
+    const repo = await repository({
+      'package-lock.json': '{}',
+      '.devcontainer/devcontainer.json': '{"image": "node:22", "features": {"git": {}}, "containerEnv": {"A": "b"}}',
+    })
+    const made = await platform.corral(['env', 'init', repo.path])
+    expect(made.stdout).toMatch(/from package-lock\.json\nnot taken over: \.devcontainer\/devcontainer\.json\n/)
+    const checked = await platform.corral(['env', 'validate', repo.path, '--json'])
+    expect(JSON.parse(checked.stdout)).toMatchObject({ environment: { setup: 'npm ci' } })
+  })
+
+  it('init of a repository with a Dockerfile alone says how its image is used', async () => {
+    const repo = await repository({ Dockerfile: 'FROM node:22\n' })
+    expect(await platform.corral(['env', 'init', repo.path])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('corral image import'),
+    })
+  })
+
   it('init writes a file from lock files that validate accepts, and does not replace one', async () => {
     const repo = await repository({ 'package-lock.json': '{}', 'go.mod': 'module p\n' })
     const made = await platform.corral(['env', 'init', repo.path])
