@@ -102,7 +102,7 @@ function context(reason?: EndReason): StepContext {
     broker: { baseUrl: 'http://corral-broker:8787', tokenFor: (of) => `token-of-${of}` },
     findModel: async () => model,
     enterPhase: async () => ({ hasPackages: false }),
-    watchRefusals: () => ({ stop: async () => undefined }),
+    watchRefusals: () => ({ settled: async () => [], stop: async () => undefined }),
     grantedTo: async () => ({ egress: [], secrets: [] }),
     sandboxLimits: async () => ({}),
     applyResources: async () => true,

@@ -109,6 +109,7 @@ export {
   buildEnvironmentRequestSchema,
   type EnvironmentBuildView,
   type EnvironmentEvents,
+  type EnvironmentSettingsView,
   type EnvironmentView,
   environmentEventsSchema,
   environmentListSchema,
