@@ -238,12 +238,12 @@ export class SandboxCollection {
 
   /** A connection to the daemon inside, which the caller closes. */
   async connect(sandbox: SandboxRef, options: { signal?: AbortSignal | undefined } = {}): Promise<SandboxConnection> {
-    const { connection } = this.#options.link
+    const { connection, connectMs } = this.#options.link
     const kube = await this.#kube()
     const { signal } = options
     const ref = await this.#ref(sandbox)
     const object = await this.objects.get(ref.name, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
-    return connectThrough(await openTransport(connection, kube, object, podNameOf(object), signal))
+    return connectThrough(await openTransport(connection, kube, object, podNameOf(object), { signal, connectMs }))
   }
 
   /** The pod behind a sandbox. */
