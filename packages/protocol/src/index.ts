@@ -302,6 +302,7 @@ export {
   taskWarnings,
 } from './task-warnings.js'
 export { type BytesWanted, TasksClient, type TasksClientOptions } from './tasks-client.js'
+export { isUnsent, UnsentError } from './unsent-error.js'
 export {
   type OpenSessionRequest,
   openSessionRequestSchema,
