@@ -46,7 +46,7 @@ describe('an exporter', () => {
     const log = { ...silentLogger, warn: (_: string, fields?: LogFields) => void warnings.push(fields) }
     const target = otlpTarget({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_HEADERS: 'k=v' })
     if (!target) throw new TypeError('there is a target')
-    return { collector, warnings, exporter: startOtlpExporter(target, { log }) }
+    return { collector, warnings, exporter: startOtlpExporter(target, { log, closeMs: 120_000 }) }
   }
 
   it('sends what is left when it closes, as a collector reads it', async () => {

@@ -19,7 +19,6 @@ const maxKept = 4_096
 const batchSize = 512
 const delayMs = 1_000
 const callMs = 10_000
-const closeMs = 2_000
 
 /** Where the standard OTEL_* variables say spans go; undefined where they name no collector or switch it off. Pure. */
 export function otlpTarget(env: NodeJS.ProcessEnv): Target | undefined {
@@ -37,8 +36,11 @@ export function otlpTarget(env: NodeJS.ProcessEnv): Target | undefined {
 }
 
 /** Exports in batches over OTLP/HTTP as JSON. One warning per outage: traces are no reason to fail anything. */
-export function startOtlpExporter(target: Target, options: { log: Logger; fetch?: typeof fetch }): SpanExporter {
-  const { log, fetch: call = fetch } = options
+export function startOtlpExporter(
+  target: Target,
+  options: { log: Logger; fetch?: typeof fetch; closeMs?: number },
+): SpanExporter {
+  const { log, fetch: call = fetch, closeMs = 2_000 } = options
   const kept: SpanRecord[] = []
   const ending = new AbortController()
   let isDown = false
