@@ -554,6 +554,21 @@ export const oddBehaviours: readonly Behaviour[] = [
     kept: ['branches/side', 'refs/branches/side', 'refs/head'],
   },
   {
+    when: 'links to a pipe are where git looks for patterns, refs and settings',
+    isCore: true,
+    agent: `echo n > n.txt; ${commit('mine')}; echo l > l.txt; mkfifo ../pipe; p=$(cd ..; pwd)/pipe; for f in .git/info/exclude .git/info/attributes .git/packed-refs ~/.gitconfig; do rm -f $f; ln -s "$p" $f; done`,
+    tree: 'disk',
+    added: 2,
+  },
+  {
+    when: 'its settings name a pipe as the file with its patterns',
+    agent: `echo n > n.txt; ${commit('mine')}; echo l > l.txt; mkfifo ../pipe; git config core.excludesFile "$(cd ..; pwd)/pipe"`,
+    tree: 'disk',
+    history: 'HEAD',
+    added: 1,
+    warns: ['RepositoryDamaged'],
+  },
+  {
     when: 'repositories lie in a work tree of its own, one with commits and one without',
     isCore: true,
     agent: `git worktree add -q ../wt -b wt; cd ../wt; echo l > loose.txt; git init -q one; cd one; echo 1 > 1.txt; ${commit('in')}; cd ..; git init -q two; echo 2 > two/2.txt`,

@@ -26,16 +26,22 @@ rm -rf -- "$WORK"
 mkdir -p -- "$WORK" || exit 1
 # A pipe where git expects a file would make it wait until the time is over. No commit can hold one. \`find_large\` takes
 # those of the work tree away.
-find "$REPO/.git/" -type p -exec rm -f -- {} + 2>/dev/null
+# A link to one is as bad.
+remove_waiting() { find "$@" \\( -type p -o -type l -exec test -p {} \\; \\) -exec rm -f -- {} + 2>/dev/null; }
+remove_waiting "$REPO/.git/"
 if [ -f "$REPO/.git" ]; then
-  (cd -- "$REPO" && elsewhere=$(sed -n '1s/^gitdir: //p' .git) && find "$elsewhere/" -type p -exec rm -f -- {} +) 2>/dev/null
+  (cd -- "$REPO" && elsewhere=$(sed -n '1s/^gitdir: //p' .git) && remove_waiting "$elsewhere/") 2>/dev/null
 fi
-if [ -n "\${HOME:-}" ]; then
-  find "$HOME/.gitconfig" "\${XDG_CONFIG_HOME:-$HOME/.config}/git/" -maxdepth 1 -type p -exec rm -f -- {} + 2>/dev/null
-fi
+if [ -n "\${HOME:-}" ]; then remove_waiting "$HOME/.gitconfig" "\${XDG_CONFIG_HOME:-$HOME/.config}/git/" -maxdepth 1; fi
 # A file of the configuration may include any other, a pipe or a device without end as well.
 within_time() { if command -v timeout > /dev/null; then timeout 60 "$@"; else "$@"; fi; }
 waits='git waits for a file that its configuration includes'
+# The files with patterns and attributes that the configuration names.
+is_waiting() {
+  git config --type=path --get-regexp '^core\\.(excludes|attributes)file$' 2>/dev/null | while read -r key file; do
+    if [ -p "$file" ]; then echo "$file"; fi
+  done | grep -q .
+}
 
 warn() {
   about=$2
@@ -323,6 +329,7 @@ try() {
       cd -- "$REPO" || return 1
       GITDIR=$(within_time git rev-parse --absolute-git-dir)
       case $? in 0) ;; 124) echo "error: $waits" >&2; return 1 ;; *) return 1 ;; esac
+      if is_waiting; then echo "error: $waits" >&2; return 1; fi
       objects=$(git rev-parse --git-path objects) && objects=$(cd -- "$objects" && pwd) || return 1
       begin "$objects" || return 1
       ends_of_history
