@@ -158,6 +158,41 @@ describe('pacing', () => {
     expect(creates(passes)).toBe(3)
   })
 
+  it('a claimed member has the machine to itself for a while, which further claims do not extend', async () => {
+    await using passes = await started(4, {}, (options) => {
+      options.pool.settleMs = 1_000
+    })
+    await settle(passes)
+    expect(creates(passes), 'the first fill is not held').toBe(4)
+    await allReady(passes)
+    await settle(passes)
+    passes.writes.length = 0
+    await adopt(passes, 1)
+    expect(await passes.pool('pool')).toEqual({ requeueAfterMs: 1_000 })
+    passes.nowMs += 600
+    await adopt(passes, 1)
+    expect(await passes.pool('pool')).toEqual({ requeueAfterMs: 400 })
+    expect(creates(passes)).toBe(0)
+    passes.nowMs += 400
+    await passes.pool('pool')
+    expect(creates(passes)).toBe(2)
+  })
+
+  it('a pool whose last member was claimed is refilled at once', async () => {
+    await using passes = await started(2, {}, (options) => {
+      options.pool.settleMs = 1_000
+    })
+    await settle(passes)
+    await allReady(passes)
+    await settle(passes)
+    passes.writes.length = 0
+    await adopt(passes, 1)
+    expect(await passes.pool('pool')).toEqual({ requeueAfterMs: 1_000 })
+    await adopt(passes, 1)
+    await passes.pool('pool')
+    expect(creates(passes)).toBe(2)
+  })
+
   it('scenario 168: the bucket lets whole tokens through', async () => {
     await using passes = await started(5, {}, (options) => {
       options.pool.maxRefillPerSecond = 2

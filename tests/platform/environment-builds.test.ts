@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CreateTaskRequest, EnvironmentView, TaskView } from '@corral/protocol'
 import { Environments } from '@corral/resources'
@@ -46,6 +46,14 @@ async function commit(repo: GitFixture, files: Record<string, string>): Promise<
   for (const [path, text] of Object.entries(files)) writeFileSync(join(repo.path, path), text)
   await repo.git('add', '-A')
   await repo.git('commit', '-qm', 'change')
+}
+
+/** Programs below a home directory, which sandboxes do not see until they are added. */
+function uvToolchain(): string {
+  const directory = join(scratch.path, 'uv')
+  mkdirSync(join(directory, 'bin'), { recursive: true })
+  writeFileSync(join(directory, 'bin/uv'), '#!/bin/sh\necho uv 77.1.0\n', { mode: 0o755 })
+  return directory
 }
 
 const corral = (words: string[]) => platform.corral([...words, '--data-dir', platform.dataDir])
@@ -143,7 +151,8 @@ describe('an environment', () => {
     })
 
   it('whose set-up fails fails the task with its last lines, and can be looked at', async () => {
-    const repo = await repository({ '.corral/setup': 'echo some words; touch ~/left-behind; exit 7\n' })
+    const failing = 'version: 1\nenv: {GREETING: "good day"}\nsetup: echo some words; touch ~/left-behind; exit 7\n'
+    const repo = await repository({ '.corral/environment.yaml': failing })
     const { task, setup } = await run(repo, 'true')
     expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
     expect(task.cause?.message).toMatch(/exit code 7: some words/)
@@ -151,13 +160,15 @@ describe('an environment', () => {
     const [environment] = await environments(repo)
     expect(environment).toMatchObject({ built: false, build: { state: 'Failed', key: expect.any(String) } })
     const words = task.cause?.hint?.match(/corral (env shell \S+ --failed)/)?.[1]?.split(' ') ?? []
-    const shell = await platform.corral([...words, '--data-dir', platform.dataDir], { stdin: 'ls ~; pwd\n' })
+    const shell = await platform.corral([...words, '--data-dir', platform.dataDir], {
+      stdin: 'ls ~; pwd; echo "$GREETING"\n',
+    })
     expect(shell, shell.stderr).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/left-behind[\s\S]*\/workspace\/repo/),
+      stdout: expect.stringMatching(/left-behind[\s\S]*\/workspace\/repo\ngood day\n/),
     })
     // Corrected, it is built again.
-    await commit(repo, { '.corral/setup': 'echo fine\n' })
+    await commit(repo, { '.corral/environment.yaml': 'version: 1\nsetup: echo fine\n' })
     expect((await run(repo, 'true')).task).toMatchObject({ status: 'SUCCEEDED' })
   })
 
@@ -241,9 +252,10 @@ describe('corral env', () => {
   it('builds, lists, shows, tests and prunes', async () => {
     const checks =
       'checks: [{name: there, run: test -f deps/stamp}, {name: offline, run: "! node -e \'fetch(`http://127.0.0.1:8788/npm/x`).catch(() => process.exit(1))\'"}]\n'
-    const declared = `${checks}env: {GREETING: "good day"}\npath: [deps/bin, tools]\n`
+    const declared = `${checks}env: {GREETING: "good day"}\npath: [deps/bin, tools]\ntools: {uv: "77"}\n`
     const tool = { 'tools/hello': '#!/bin/sh\necho "$GREETING"\n' }
     const repo = await repository({ ...ignoring, ...tool, '.corral/environment.yaml': file(install, declared) })
+    await corral(['env', 'tools', '--add', uvToolchain()])
     const built = await corral(['env', 'build', repo.path])
     expect(built, built.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/snapshot \S+-1, \d+ files/) })
     expect(built.stderr).toContain('installing')
@@ -256,10 +268,13 @@ describe('corral env', () => {
     const tested = await corral(['env', 'test', repo.path])
     expect(tested, tested.stdout).toMatchObject({ code: 0, stdout: expect.stringContaining('✓ there') })
     const shell = await platform.corral(['env', 'shell', repo.path, '--data-dir', platform.dataDir], {
-      stdin: 'cat deps/stamp; echo changed > deps/stamp; chmod +x tools/hello; hello; echo "$PATH"\n',
+      stdin: 'cat deps/stamp; echo changed > deps/stamp; chmod +x tools/hello; hello; echo "$PATH"; uv --version\n',
     })
     expect(shell, shell.stderr).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[0-9a-f-]{36}\ngood day\n/m) })
-    expect(shell.stdout).toContain('\n/workspace/repo/deps/bin:/workspace/repo/tools:/')
+    expect(shell.stdout).toContain(
+      '\n/workspace/repo/deps/bin:/workspace/repo/tools:/opt/corral/toolchains/uv/77.1.0/bin:/',
+    )
+    expect(shell.stdout).toContain('uv 77.1.0')
     expect(await corral(['env', 'prune', 'nonesuch'])).toMatchObject({ code: 1 })
     expect((await corral(['env', 'prune', name])).stdout).toContain(`removed ${name}`)
     const kube = await platform.kube()

@@ -182,6 +182,8 @@ describe('.corral/environment.yaml', () => {
       const details = events.flatMap((event) => (event.type === 'stage' ? [event.detail ?? ''] : []))
       expect(details).toContainEqual(expect.stringMatching(/^set up already: snapshot/))
       expect(details).toContain('root file system: tiny:1')
+      const shell = await platform.corral(['env', 'shell', repo.path, ...at], { stdin: 'cat /etc/marker ~/seen\n' })
+      expect(shell, shell.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('tiny roottiny root') })
       expect(await platform.corral(['image', 'rm', 'tiny:1', ...at])).toMatchObject({ code: 0 })
     })
 
@@ -199,6 +201,14 @@ describe('.corral/environment.yaml', () => {
     expect(followUp.stdout).not.toContain('first agent')
   })
 
+  it('a build that fails where a name was refused ends its task with the command that opens it', async () => {
+    const ask = `node -e "fetch('https://npm.example.com/').catch(() => process.exit(1))"`
+    const repo = await repository({ '.corral/environment.yaml': `version: 1\nsetup: |\n  ${ask}\n` })
+    const task = await run(repo.path, 'true')
+    expect(task).toMatchObject({ status: 'FAILED', cause: { code: 'SetupFailed' } })
+    expect(task.cause?.hint).toContain(`corral env grant ${repo.path} npm.example.com:443`)
+  })
+
   it('a refused name is told once, with the option that allows it', async () => {
     const repo = await repository({ 'a.txt': 'a' })
     const ask = `node -e "fetch('http://cdn.example.com/').catch(() => console.log('refused'))"`
@@ -211,6 +221,25 @@ describe('.corral/environment.yaml', () => {
 })
 
 describe('corral env', () => {
+  it('init takes lock files where a devcontainer names an image and nothing to run', async () => {
+    const repo = await repository({
+      'package-lock.json': '{}',
+      '.devcontainer/devcontainer.json': '{"image": "node:22", "features": {"git": {}}, "containerEnv": {"A": "b"}}',
+    })
+    const made = await platform.corral(['env', 'init', repo.path])
+    expect(made.stdout).toMatch(/from package-lock\.json\nnot taken over: \.devcontainer\/devcontainer\.json\n/)
+    const checked = await platform.corral(['env', 'validate', repo.path, '--json'])
+    expect(JSON.parse(checked.stdout)).toMatchObject({ environment: { setup: 'npm ci' } })
+  })
+
+  it('init of a repository with a Dockerfile alone says how its image is used', async () => {
+    const repo = await repository({ Dockerfile: 'FROM node:22\n' })
+    expect(await platform.corral(['env', 'init', repo.path])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('corral image import'),
+    })
+  })
+
   it('init writes a file from lock files that validate accepts, and does not replace one', async () => {
     const repo = await repository({ 'package-lock.json': '{}', 'go.mod': 'module p\n' })
     const made = await platform.corral(['env', 'init', repo.path])

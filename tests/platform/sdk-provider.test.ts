@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createProvider, type ProviderEvent, SandboxError } from '@corral/agent-sandbox-sdk'
 import { type PlatformProcess, startPlatformProcess } from '@corral/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -42,6 +45,41 @@ describe('AgentSandboxProvider', () => {
     await found?.stop()
     await expect.poll(async () => (await later.list()).length).toBe(0)
     await Promise.all([first.close(), later.close()])
+  })
+
+  it('S2-I11: gives the sandbox the project and the mounts as copies, whatever lies in them', async () => {
+    const local = mkdtempSync(join(tmpdir(), 'corral-project-'))
+    mkdirSync(join(local, 'project', 'deep dir'), { recursive: true })
+    writeFileSync(join(local, 'project', 'deep dir', 'ö\n.txt'), 'odd')
+    symlinkSync('deep dir', join(local, 'project', 'link'))
+    writeFileSync(join(local, 'run.sh'), '#!/bin/sh\necho ran', { mode: 0o755 })
+    const mine = provider('embedded')
+    const instance = await mine.create({
+      projectId: 'copies',
+      projectPath: join(local, 'project'),
+      volumeMounts: [
+        { hostPath: join(local, 'project'), containerPath: '/srv/data', readonly: true },
+        { hostPath: join(local, 'run.sh'), containerPath: '/workspace/bin/run.sh', readonly: true },
+      ],
+    })
+    const script = 'cat /workspace/link/ö*; readlink /workspace/link; cat /srv/data/link/ö*; /workspace/bin/run.sh'
+    expect(await instance.exec('sh', ['-c', script])).toEqual({
+      exitCode: 0,
+      stdout: 'odddeep dir\noddran\n',
+      stderr: '',
+    })
+    expect(
+      (await instance.exec('sh', ['-c', 'echo inside > /srv/data/new && echo inside > /workspace/new'])).exitCode,
+    ).toBe(0)
+    expect(readdirSync(join(local, 'project')).sort()).toEqual(['deep dir', 'link'])
+    await instance.stop()
+
+    // What is refused inside leaves no sandbox.
+    const refused = { hostPath: join(local, 'run.sh'), containerPath: '/proc/run.sh', readonly: true }
+    await expect(mine.create({ projectId: 'copies-2', volumeMounts: [refused] })).rejects.toBeInstanceOf(SandboxError)
+    expect(await mine.get('copies-2')).toBeUndefined()
+    await mine.close()
+    rmSync(local, { recursive: true })
   })
 
   it('S2-I12 S2-R2 S2-R3: streams commands and keeps terminals that outlive their client', async () => {

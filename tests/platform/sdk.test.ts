@@ -304,6 +304,36 @@ describe('making and finding', () => {
     await client.claims.delete(ref.name)
   })
 
+  it('the caller that finds the creator dead delivers instead, and the others wait for that one', async () => {
+    const kube = await platform.kube()
+    const ref = { name: 'orphaned', namespace: 'corral' }
+    const key = 'corral.dev/delivery-pending'
+    await kube.create(SandboxClaims, {
+      metadata: { ...ref, annotations: { [key]: 'true' } },
+      spec: { warmPoolRef: { name: 'default' } },
+    })
+    await client.claims.waitForReady(ref.name)
+    const deliverers: number[] = []
+    const handles = await Promise.all(
+      [50, 600_000, 600_000].map((creatorTimeoutMs, caller) => {
+        const content = async function* () {
+          deliverers.push(caller)
+          yield Buffer.from(`by ${caller}`)
+        }
+        const request = { name: ref.name, pool: 'default', env: { GIVEN: 'yes' } } as const
+        return client.sandboxes.getOrCreate({ ...request, files: { '/tmp/given': content() }, creatorTimeoutMs })
+      }),
+    )
+    expect(deliverers).toEqual([0])
+    for (const handle of handles) {
+      const { stdout } = await handle.shell('echo $GIVEN; cat /tmp/given')
+      expect(stdout).toBe('yes\nby 0')
+      handle.detach()
+    }
+    expect((await kube.get(SandboxClaims, ref)).metadata.annotations?.[key]).toBeUndefined()
+    await client.claims.delete(ref.name)
+  })
+
   it('the end of the scope deletes what was made, unless it was let go', async () => {
     const kube = await platform.kube()
     const names: string[] = []

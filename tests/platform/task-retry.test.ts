@@ -59,8 +59,14 @@ describe('retry', () => {
   it('of a refused push pushes the kept commits to the same branch, and no agent runs again', async () => {
     const fixture = await remote()
     setHook(fixture, true)
-    const first = await platform.api.run(request(urlOf(fixture), 'date +%N > made.txt; git add .; git commit -qm mine'))
-    expect(first).toMatchObject({ status: 'FAILED', cause: { code: 'PushRefused' } })
+    const first = await platform.api.run(
+      request(
+        urlOf(fixture),
+        'echo put aside >> README.md; git stash -q; date +%N > made.txt; git add .; git commit -qm mine',
+      ),
+    )
+    expect(first).toMatchObject({ status: 'FAILED', cause: { code: 'PushRefused' }, artifacts: ['kept.bundle'] })
+    expect(first.warnings).toMatchObject([{ code: 'StashKept' }])
     expect(first.cause?.hint).toContain('corral task retry')
     expect(first.pushed).toBeUndefined()
     setHook(fixture, false)
@@ -75,6 +81,8 @@ describe('retry', () => {
       base_commit: first.base_commit,
       pushed: true,
       diff_stat: first.diff_stat,
+      artifacts: first.artifacts,
+      warnings: first.warnings,
     })
     expect(await fixture.git('rev-parse', second.branch!)).toBe(first.commit)
     expect(await stagesOf(second.id)).toEqual(['result started', 'result finished', 'push started', 'push finished'])

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { checks, limitsFinding, withSnapshots } from './doctor-checks.js'
@@ -36,6 +37,15 @@ it('a data directory that cannot be made is a failure with a way out, as `corral
   expect(await checks.disk?.({ dataDir: `${file}/deep/inside` })).toMatchObject({
     state: 'fail',
     detail: `${file}/deep/inside cannot be used as the data directory: ${file} is no directory`,
+    remedy: expect.stringContaining('--data-dir'),
+  })
+})
+
+it('a data directory that has another use is a failure, as `corral up` will say', async () => {
+  const directory = dirname(fileURLToPath(import.meta.url))
+  expect(await checks.disk?.({ dataDir: directory })).toMatchObject({
+    state: 'fail',
+    detail: expect.stringMatching(/cannot be used as the data directory: it holds other files \(cli-error\.ts, /),
     remedy: expect.stringContaining('--data-dir'),
   })
 })

@@ -20,7 +20,7 @@ import { CliError } from './cli-error.js'
 import { type FindOptions, findPlatform } from './client/find-platform.js'
 import { sandboxClient } from './client/kube-access.js'
 import { installedAgents } from './installed-agents.js'
-import { checkReachable, dataDirectoryOf, isLocked } from './platform/data-directory.js'
+import { checkReachable, dataDirectoryOf, isLocked, otherUse } from './platform/data-directory.js'
 import { bundleDirectory, installRuntime, isolationFiles } from './platform/runtime-files.js'
 import { explainStorage } from './platform/storage-failure.js'
 
@@ -100,6 +100,14 @@ export const checks: Readonly<Record<string, Check>> = {
         state: 'fail',
         detail: `${path} cannot be used as the data directory: ${existing} ${problem}`,
         remedy: 'Name a directory you may write to with --data-dir or CORRAL_DATA_DIR.',
+      }
+    const other = otherUse(path)
+    if (other)
+      return {
+        check: 'disk',
+        state: 'fail',
+        detail: `${path} cannot be used as the data directory: ${other.is}`,
+        remedy: other.hint,
       }
     const { bavail, bsize } = statfsSync(existing)
     const freeGb = (bavail * bsize) / 1e9

@@ -9,6 +9,7 @@ import { Http2Connections, type Http2Request, type KeepAlive } from './http/http
 import { jsonLines } from './http/json-lines.js'
 import { proxyConnector } from './http/proxy-connector.js'
 import { RateLimit, type RateLimitOptions } from './http/rate-limit.js'
+import { namingServer } from './http/server-unreachable.js'
 import type { KubeTransport, TransportRequest, TransportResponse } from './kube-transport.js'
 import type { RequestObserver } from './request-observer.js'
 import { requestWords } from './request-words.js'
@@ -105,7 +106,8 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
       const { h2, calls } = lane
       return (h2 && (await http2Call(h2.calls, options, request))) ?? httpCall(calls, options, request)
     }
-    return toResponse(await withCredentials(request, observer ? (...to) => observed(send, ...to) : send))
+    const sending = () => withCredentials(request, observer ? (...to) => observed(send, ...to) : send)
+    return toResponse(await namingServer(access.server, requestWords(request), sending))
   }
 
   async function taken(bucket: RateLimit, { method, signal }: TransportRequest): Promise<void> {
@@ -137,8 +139,12 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
   }
 
   /** `timeoutMs` bounds the wait for the headers; the body may take as long as it likes. */
-  async function open(request: TransportRequest): Promise<AsyncIterable<Uint8Array>> {
+  function open(request: TransportRequest): Promise<AsyncIterable<Uint8Array>> {
     const action = requestWords(request)
+    return namingServer(access.server, action, () => openStream(request, action))
+  }
+
+  async function openStream(request: TransportRequest, action: string): Promise<AsyncIterable<Uint8Array>> {
     const lifetime = linkedLifetime(request, action)
     try {
       const response = await withCredentials(request, async (to, options): Promise<OpenResponse> => {
@@ -176,7 +182,9 @@ export function httpTransport(access: ClusterAccess, options: HttpTransportOptio
     async connect(request) {
       const credentials = await access.credentials({ signal: request.signal })
       const streamed = { ...request, path: `${basePath}${request.path}` }
-      return connectStream(access, credentials, connections, streamed, userAgent)
+      return namingServer(access.server, `connect ${streamed.path}`, () =>
+        connectStream(access, credentials, connections, streamed, userAgent),
+      )
     },
     async close() {
       connections.close()

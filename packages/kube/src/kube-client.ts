@@ -134,7 +134,7 @@ export interface KubeClient {
   attach(pod: ObjectRef, options: Omit<ExecOptions, 'command'>): Promise<DuplexProcess>
   logs(pod: ObjectRef, options?: Partial<LogStreamOptions>): AsyncIterable<Uint8Array>
   /** One connection to one port of the pod. */
-  portForward(pod: ObjectRef, port: number, options?: { signal?: AbortSignal }): Promise<ByteStream>
+  portForward(pod: ObjectRef, port: number, options?: CallOptions): Promise<ByteStream>
   /** Any GET by path, for discovery, health and version. */
   raw(path: string, options?: CallOptions): Promise<{ status: number; body: unknown }>
   close(): Promise<void>

@@ -25,6 +25,21 @@ export type BuildEnvironmentRequest = z.infer<typeof buildEnvironmentRequestSche
 export const rebuildEnvironmentRequestSchema = z.strictObject({ no_cache: z.boolean().optional() })
 export type RebuildEnvironmentRequest = z.infer<typeof rebuildEnvironmentRequestSchema>
 
+/** What else than its files the sandbox of a build had. */
+export const environmentSettingsViewSchema = z.object({
+  /** Variables of the file, its services and toolchains. */
+  env: z.record(z.string(), z.string()),
+  /** Directories for PATH, the first first: of the repository, or absolute ones of toolchains. */
+  path: z.array(z.string()),
+  /** `node 22.3.0`, as they were chosen. */
+  tools: z.array(z.string()),
+  image: z.string().optional(),
+  resources: z
+    .object({ cpu: z.string().exactOptional(), memory: z.string().exactOptional(), disk: z.string().exactOptional() })
+    .optional(),
+})
+export type EnvironmentSettingsView = z.infer<typeof environmentSettingsViewSchema>
+
 export const environmentSnapshotViewSchema = z.object({
   name: z.string(),
   key: z.string(),
@@ -34,6 +49,8 @@ export const environmentSnapshotViewSchema = z.object({
   size_bytes: z.number().int(),
   files: z.number().int(),
   last_used_at: time.optional(),
+  /** Not known of what earlier versions built. */
+  settings: environmentSettingsViewSchema.optional(),
 })
 
 export const environmentBuildViewSchema = z.object({
@@ -48,6 +65,7 @@ export const environmentBuildViewSchema = z.object({
   snapshot: z.string().optional(),
   /** Where it runs; that of a failed build is kept for a while. */
   sandbox: z.string().optional(),
+  settings: environmentSettingsViewSchema.optional(),
   cause: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }).optional(),
 })
 export type EnvironmentBuildView = z.infer<typeof environmentBuildViewSchema>

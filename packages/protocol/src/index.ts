@@ -109,6 +109,7 @@ export {
   buildEnvironmentRequestSchema,
   type EnvironmentBuildView,
   type EnvironmentEvents,
+  type EnvironmentSettingsView,
   type EnvironmentView,
   environmentEventsSchema,
   environmentListSchema,
@@ -301,6 +302,7 @@ export {
   taskWarnings,
 } from './task-warnings.js'
 export { type BytesWanted, TasksClient, type TasksClientOptions } from './tasks-client.js'
+export { isUnsent, UnsentError } from './unsent-error.js'
 export {
   type OpenSessionRequest,
   openSessionRequestSchema,

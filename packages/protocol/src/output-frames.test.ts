@@ -1,7 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { CorralError } from './corral-error.js'
 import { DaemonClient } from './daemon-client.js'
 import { encodeOutputFrame, OutputDecoder, type OutputFrame } from './output-frames.js'
+import { UnsentError } from './unsent-error.js'
 
 const exit = { exit_code: 3, time: '2026-01-01T00:00:00.000Z' }
 const data = (offset: number, text: string): OutputFrame => ({
@@ -126,6 +128,24 @@ describe('the client reading output', () => {
     },
   ])('does not go on after $what', async ({ answers, code }) => {
     await expect(read(clientFor(answers).client)).rejects.toMatchObject({ code })
+  })
+
+  it.each<{ when: string; first: (OutputFrame[] | Error)[]; asks: number; sees: string }>([
+    { when: 'no server could be reached', first: [], asks: 1, sees: 'ConnectionLost' },
+    { when: 'a request was sent and its answer lost', first: [new TypeError('cut')], asks: 3, sees: 'exit 3' },
+    { when: 'the output had begun', first: [[data(0, 'abc')]], asks: 3, sees: 'exit 3' },
+    { when: 'the line was silent but stood', first: [[{ type: 'heartbeat', offset: 0 }]], asks: 3, sees: 'exit 3' },
+  ])('where a time to connect is set, a server that goes away is asked $asks times when $when', async (row) => {
+    const away = new Error('down', { cause: new UnsentError('connect ECONNREFUSED') })
+    const isBegun = row.first.some((frames) => Array.isArray(frames) && frames.some(({ type }) => type === 'data'))
+    const { client, asked } = clientFor([...row.first, away, [{ type: 'exit', offset: isBegun ? 3 : 0, exit }]])
+    const reading = (async () => {
+      for await (const event of client.follow('p', async () => undefined, { connectMs: 0 }))
+        if (event.type === 'exit') return `exit ${event.exit.exit_code}`
+      return 'no end'
+    })()
+    expect(await reading.catch(({ code }: CorralError) => code)).toBe(row.sees)
+    expect(asked).toHaveLength(row.asks)
   })
 
   it('gives up when nobody was heard for long enough', async () => {

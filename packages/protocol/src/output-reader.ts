@@ -4,6 +4,7 @@ import { daemonRoutes, type ProcessExitRecord } from './daemon-api.js'
 import { isErrorCode } from './error-codes.js'
 import { OutputDecoder, type OutputFrame, type OutputStream } from './output-frames.js'
 import { wrapFailure } from './response-failure.js'
+import { isUnsent } from './unsent-error.js'
 
 /** What a reader of a process's output sees. */
 export type OutputEvent =
@@ -19,6 +20,8 @@ export interface ReadOutputOptions {
   signal?: AbortSignal | undefined
   /** Give up when nothing, not even a heartbeat, was heard for this long. */
   reconnectMs?: number | undefined
+  /** The same while no request got as far as being sent: see `UnsentError`. As long as `reconnectMs` without it. */
+  connectMs?: number | undefined
   /** Asked after every cut, before the next try: rejecting ends the reading with that reason. */
   onCut?: ((failure: CorralError) => Promise<void>) | undefined
   /** The answer to an earlier request that already carries the output from `offset` on. */
@@ -41,12 +44,13 @@ const silenceMs = 35_000
 
 /** Reads on over any number of connections; the offset decides what is new. */
 export async function* followOutput(open: Open, id: string, options: ReadOutputOptions): AsyncIterable<OutputEvent> {
-  const { signal, follow = true, reconnectMs = 60_000, confirm } = options
+  const { signal, follow = true, reconnectMs = 60_000, connectMs = reconnectMs, confirm } = options
   let offset = options.offset ?? 0
   let confirmed = offset
   let first = options.first
   let lastHeardMs = performance.now()
   let pauseMs = 20
+  let wasSent = false
   for (;;) {
     let failure: CorralError
     try {
@@ -56,6 +60,7 @@ export async function* followOutput(open: Open, id: string, options: ReadOutputO
       for await (const frame of readOnce(opened, id, offset, follow, signal)) {
         lastHeardMs = performance.now()
         pauseMs = 20
+        wasSent = true
         if (frame.type === 'heartbeat') continue
         if (frame.type === 'failure') {
           throw new CorralError(isErrorCode(frame.code) ? frame.code : 'InternalError', frame.message)
@@ -73,11 +78,14 @@ export async function* followOutput(open: Open, id: string, options: ReadOutputO
         }
       }
       if (!follow) return
+      wasSent = true
       failure = new CorralError('ConnectionLost', `the output of process "${id}" was cut`)
     } catch (error) {
       failure = wrapFailure(error, signal)
+      wasSent ||= !isUnsent(error)
     }
-    if (!isWorthReconnecting(failure) || performance.now() - lastHeardMs > reconnectMs) throw failure
+    const silentMs = performance.now() - lastHeardMs
+    if (!isWorthReconnecting(failure) || silentMs > (wasSent ? reconnectMs : connectMs)) throw failure
     await options.onCut?.(failure)
     await pause(pauseMs, signal)
     pauseMs = Math.min(pauseMs * 2, 2_000)

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { taskEnvironmentSchema } from './agent-task-environment.js'
 import { conditionSchema, dateTime, int32, int64, objectName, typeMeta } from './schema-parts.js'
 import { branchName, repositorySchema } from './task-parts.js'
 import { buildStates } from './task-words.js'
@@ -35,6 +36,16 @@ export const environmentSpecSchema = z
   })
   .describe('What is built, and whether it is to be built now.')
 
+/** What else than files a sandbox needs to be the one that set-up ran in. */
+export const environmentSettingsSchema = taskEnvironmentSchema.pick({
+  env: true,
+  path: true,
+  tools: true,
+  image: true,
+  resources: true,
+})
+export type EnvironmentSettings = z.infer<typeof environmentSettingsSchema>
+
 export const environmentSnapshotSchema = z.object({
   name: z.string().describe('As the annotation corral.dev/snapshot of a pod names it.'),
   key: z
@@ -49,6 +60,7 @@ export const environmentSnapshotSchema = z.object({
   sizeBytes: int64().min(0).describe('What it takes on the disk.'),
   files: int64().min(0).describe('Files, directories and links in it.'),
   lastUsedAt: dateTime().exactOptional().describe('When a task last got it.'),
+  settings: environmentSettingsSchema.exactOptional().describe('Variables, tools, image and limits it was built with.'),
 })
 
 export const environmentBuildSchema = z.object({
@@ -68,6 +80,7 @@ export const environmentBuildSchema = z.object({
   commit: z.string().exactOptional().describe('The commit it is built from.'),
   key: z.string().exactOptional().describe('The key of what it makes.'),
   snapshot: z.string().exactOptional().describe('The snapshot it made, or found to be there.'),
+  settings: environmentSettingsSchema.exactOptional().describe('Variables, tools, image and limits of its sandbox.'),
   cause: z
     .object({
       code: z.string().describe('A code of the cause table.'),

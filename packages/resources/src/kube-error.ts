@@ -5,6 +5,8 @@ interface KubeErrorOptions {
   serverMessage?: string
   details?: Status['details']
   retryAfterMs?: number
+  /** The address of the server, where none was reached there: nothing of the request was sent. */
+  server?: string
   cause?: unknown
 }
 
@@ -33,6 +35,10 @@ export class KubeError extends Error {
   }
   get retryAfterMs(): number | undefined {
     return this.options.retryAfterMs
+  }
+  /** The address of a server that could not be reached: nothing of the request was sent. */
+  get server(): string | undefined {
+    return this.options.server
   }
 }
 

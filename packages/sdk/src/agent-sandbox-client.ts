@@ -2,6 +2,7 @@ import { type ClusterAccess, type KubeClient, type KubeFetch, kubeClientFromConf
 import { type SandboxTemplate, SandboxTemplates } from '@corral/resources'
 import { ClaimCollection } from './claim-collection.js'
 import { type ConnectionOptions, checkConnection } from './connection/connection-options.js'
+import { defaultConnectMs } from './connection/reach.js'
 import { ExitCleanup } from './exit-cleanup.js'
 import { type ClusterHealth, checkHealth } from './health-check.js'
 import { VersionQuestion } from './older-api.js'
@@ -13,6 +14,7 @@ import type { SandboxConnection } from './sandbox-connection.js'
 import { SandboxError, translated } from './sandbox-error.js'
 import type { SandboxRef } from './sandbox-object.js'
 import { Telemetry } from './telemetry.js'
+import { longestMs, timeLimit } from './time-limit.js'
 import { WarmPoolCollection } from './warm-pool-collection.js'
 
 /** How to reach the cluster. Without any of it: `KUBECONFIG`, `~/.kube/config`, or the pod's ServiceAccount. */
@@ -35,6 +37,11 @@ export interface AgentSandboxClientOptions {
   fetch?: KubeFetch
   /** How sandboxes are reached; `auto` without it. */
   connection?: ConnectionOptions
+  /**
+   * How long a call tries to reach a server that does not answer, such as one that is starting anew, before it fails with
+   * `ConnectionLost`: 10 s without it. A command under way looks for its sandbox again for a minute.
+   */
+  connectTimeoutMs?: number
   /** What runs inside; found out without it. */
   runtime?: RuntimeKind
   /** The container commands go to where no runtime answers; the first without it. */
@@ -70,9 +77,11 @@ export class AgentSandboxClient implements AsyncDisposable {
     checkConnection(connection)
     if (options.runtime !== undefined && !runtimeKinds.includes(options.runtime))
       throw new SandboxError('Invalid', `"${options.runtime}" is no runtime: ${runtimeKinds.join(', ')}`)
+    const connectMs = timeLimit(options.connectTimeoutMs ?? defaultConnectMs) ?? longestMs
     this.sandboxes = new SandboxCollection(scope, {
       link: {
         connection,
+        connectMs,
         runtime: options.runtime,
         container: options.container,
         daemonToken: options.daemonToken,
@@ -125,7 +134,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   }
 
   async #open(): Promise<{ kube: KubeClient; version: VersionQuestion | undefined }> {
-    const { client, kubeConfig, kubeconfigPath, context, skipTLSVerify, fetch } = this.#options
+    const { client, kubeConfig, kubeconfigPath, context, skipTLSVerify, fetch, connectTimeoutMs } = this.#options
     await this.#telemetry.load()
     if (client) return { kube: client, version: undefined }
     const access =
@@ -136,7 +145,7 @@ export class AgentSandboxClient implements AsyncDisposable {
       }))
     const kube = kubeClientFromConfig(
       skipTLSVerify ? { ...access, tls: { ...access.tls, rejectUnauthorized: false } } : access,
-      fetch ? { fetch } : {},
+      { ...(fetch ? { fetch } : {}), ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }) },
     )
     return { kube, version: new VersionQuestion(kube) }
   }

@@ -46,7 +46,7 @@ export { type Readiness, readinessOf, terminalReasons } from './readiness.js'
 export { type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
 export { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 export type { FileEntry, ProcessSpec, RuntimeKind } from './runtime/sandbox-runtime.js'
-export { SandboxCollection } from './sandbox-collection.js'
+export { type CreatorOptions, SandboxCollection } from './sandbox-collection.js'
 export { connectPod, type SandboxConnection } from './sandbox-connection.js'
 export { SandboxError } from './sandbox-error.js'
 export type {

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import type { KubeClient, ObjectRef } from '@corral/kube'
 import {
+  isConflict,
   type KubeObject,
   type ResourceKind,
   type Sandbox,
@@ -15,7 +17,7 @@ import type { ExitCleanup } from './exit-cleanup.js'
 import { readyVerdict } from './ready-verdict.js'
 import { type ClusterScope, type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
 import { connectThrough, type SandboxConnection } from './sandbox-connection.js'
-import { SandboxError, translated } from './sandbox-error.js'
+import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
 import {
   type ExecBufferedOptions,
   type ExecProcess,
@@ -28,6 +30,7 @@ import { type HandleParts, OwnedSandbox, SandboxHandle } from './sandbox-handle.
 import { type LinkOptions, SandboxLink } from './sandbox-link.js'
 import { podNameOf, requireRunning, type SandboxRef } from './sandbox-object.js'
 import type { Telemetry } from './telemetry.js'
+import { timeLimit } from './time-limit.js'
 import { type Verdict, type WaitOptions, waitFor } from './wait-for.js'
 
 export interface CollectionOptions {
@@ -36,10 +39,17 @@ export interface CollectionOptions {
   readonly cleanup?: ExitCleanup | undefined
 }
 
+export interface CreatorOptions {
+  /**
+   * How long the program that makes the sandbox may take to deliver its variables, files and repository: 60 s without it. One
+   * that takes longer is taken for dead, and a caller that waits delivers instead.
+   */
+  readonly creatorTimeoutMs?: number | undefined
+}
+
 /** Annotation of a claim or Sandbox whose creator has not delivered its variables, files and repository yet. */
 const deliveryPendingKey = 'corral.dev/delivery-pending'
-/** How long a creator is waited for. One that takes longer is taken for dead, and the caller that waits delivers instead. */
-const creatorMs = 60_000
+const defaultCreatorTimeoutMs = 60_000
 
 /** Sandboxes: made and found as handles, commands and connections into them, and the plain objects beneath. */
 export class SandboxCollection {
@@ -87,9 +97,10 @@ export class SandboxCollection {
    * not own the sandbox.
    */
   async getOrCreate(
-    request: CreateSandboxRequest & { name: string } & WaitOptions & InNamespace,
+    request: CreateSandboxRequest & { name: string } & CreatorOptions & WaitOptions & InNamespace,
   ): Promise<SandboxHandle> {
     const { name, signal } = request
+    timeLimit(request.creatorTimeoutMs)
     const kube = await this.#kube()
     const ref = await this.#ref(request)
     const kind: ResourceKind = request.podTemplate ? Sandboxes : SandboxClaims
@@ -123,27 +134,64 @@ export class SandboxCollection {
     return this.#delivered(this.borrowed(object, name), kind, ref, request)
   }
 
-  /** The handle, once the creator of its sandbox has delivered what that was to have. */
+  /**
+   * The handle, once the creator of its sandbox has delivered what that was to have. Of several callers that find the
+   * creator dead one delivers, and the others wait for that one.
+   */
   async #delivered(
     handle: SandboxHandle,
     kind: ResourceKind,
     ref: { name: string; namespace: string },
-    request: CreateSandboxRequest & WaitOptions,
+    request: CreateSandboxRequest & CreatorOptions & WaitOptions,
   ): Promise<SandboxHandle> {
-    const { signal, timeoutMs = creatorMs } = request
-    const judge = ({ metadata }: Stored<KubeObject>): Verdict =>
-      metadata.annotations?.[deliveryPendingKey] === undefined
-        ? { done: true }
-        : { done: false, why: 'its creator has not delivered its variables, files and repository yet' }
-    try {
-      await waitFor(await this.#kube(), kind, ref, judge, { signal, timeoutMs: Math.min(creatorMs, timeoutMs) })
-    } catch (error) {
-      const isCreatorGone = timeoutMs >= creatorMs && error instanceof SandboxError && error.code === 'SandboxNotReady'
-      if (!isCreatorGone) throw error
-      await bind(handle, request)
-      await this.#unmark(kind, ref, signal)
+    const { signal, timeoutMs, creatorTimeoutMs = defaultCreatorTimeoutMs } = request
+    const begunMs = performance.now()
+    for (;;) {
+      const leftMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : timeoutMs - (performance.now() - begunMs)
+      let creator: string | undefined
+      const judge = ({ metadata }: Stored<KubeObject>): Verdict => {
+        const now = metadata.annotations?.[deliveryPendingKey]
+        // Another caller delivers instead of the creator that was waited for: its time begins anew.
+        if (now === undefined || (creator !== undefined && creator !== now)) return { done: true }
+        creator = now
+        return { done: false, why: 'its creator has not delivered its variables, files and repository yet' }
+      }
+      const wait = { signal, timeoutMs: Math.max(0, Math.min(creatorTimeoutMs, leftMs)) }
+      try {
+        const { metadata } = await waitFor(await this.#kube(), kind, ref, judge, wait)
+        if (metadata.annotations?.[deliveryPendingKey] === undefined) return handle
+      } catch (error) {
+        const isCreatorGone = error instanceof SandboxError && error.code === 'SandboxNotReady'
+        if (!isCreatorGone || leftMs <= creatorTimeoutMs) throw error
+        if (!(await this.#takeOver(kind, ref, creator, signal))) continue
+        await bind(handle, request)
+        await this.#unmark(kind, ref, signal)
+        return handle
+      }
     }
-    return handle
+  }
+
+  /** Whether this caller delivers now instead of `creator`; false where another came first. */
+  async #takeOver(
+    kind: ResourceKind,
+    ref: { name: string; namespace: string },
+    creator: string | undefined,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const call = signal ? { signal } : {}
+    const kube = await this.#kube()
+    const { metadata } = await translated(() => kube.get(kind, ref, call), signal)
+    if (metadata.annotations?.[deliveryPendingKey] !== creator) return false
+    const annotations = { [deliveryPendingKey]: randomUUID() }
+    const body = { metadata: { resourceVersion: metadata.resourceVersion, annotations } }
+    try {
+      await kube.patch(kind, ref, { type: 'merge', body }, call)
+      return true
+    } catch (error) {
+      // Changed since it was read, by another caller or by a controller.
+      if (!isConflict(error)) throw toSandboxError(error, signal)
+      return this.#takeOver(kind, ref, creator, signal)
+    }
   }
 
   async #unmark(kind: ResourceKind, ref: { name: string; namespace: string }, signal?: AbortSignal): Promise<void> {
@@ -238,12 +286,12 @@ export class SandboxCollection {
 
   /** A connection to the daemon inside, which the caller closes. */
   async connect(sandbox: SandboxRef, options: { signal?: AbortSignal | undefined } = {}): Promise<SandboxConnection> {
-    const { connection } = this.#options.link
+    const { connection, connectMs } = this.#options.link
     const kube = await this.#kube()
     const { signal } = options
     const ref = await this.#ref(sandbox)
     const object = await this.objects.get(ref.name, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
-    return connectThrough(await openTransport(connection, kube, object, podNameOf(object), signal))
+    return connectThrough(await openTransport(connection, kube, object, podNameOf(object), { signal, connectMs }))
   }
 
   /** The pod behind a sandbox. */

@@ -1,4 +1,4 @@
-import { CorralError, type ErrorCode, isErrorCode } from '@corral/protocol'
+import { CorralError, type ErrorCode, isErrorCode, UnsentError } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
 
 /** Every failure of the SDK. Callers branch on `code`; `cause` is what lies beneath. */
@@ -11,7 +11,35 @@ export function toSandboxError(error: unknown, signal?: AbortSignal): SandboxErr
   if (error instanceof SandboxError) return error
   if (signal?.aborted) return new SandboxError('Aborted', 'the call was aborted', { cause: error })
   const message = error instanceof Error ? error.message : String(error)
-  return new SandboxError(knownCode(errorCode(error)), message, { cause: error })
+  const code = knownCode(errorCode(error))
+  const server = unreachedServer(error)
+  // The table speaks of a sandbox; a call to the API server says nothing of it.
+  const isOfServer = code === 'ConnectionLost' && error instanceof Error && error.name === 'KubeError'
+  return new SandboxError(code, message, {
+    cause: error,
+    ...(server === undefined ? {} : { details: { server } }),
+    ...(isOfServer ? { hint: unreachableHint } : {}),
+  })
+}
+
+const unreachableHint = 'Check that the server runs and can be reached from here, then try again.'
+
+/** The address of a server that nothing could be sent to. */
+export function unreachedServer(error: unknown): string | undefined {
+  return error instanceof Error && 'server' in error && typeof error.server === 'string' ? error.server : undefined
+}
+
+/** No connection to the server came about: what was to go over it was not sent. */
+export function unreachable(server: string | undefined, cause: Error): SandboxError {
+  const known = unreachedServer(cause) ?? server
+  const isNamed = known === undefined || cause.message.includes(known)
+  const message = isNamed ? cause.message : `${known} cannot be reached: ${cause.message}`
+  const isReached = errorCode(cause) === 'ServiceUnavailable'
+  return new SandboxError(isReached ? 'ServiceUnavailable' : 'ConnectionLost', message, {
+    cause: new UnsentError(message, { cause }),
+    ...(isReached ? {} : { hint: unreachableHint }),
+    ...(known === undefined ? {} : { details: { server: known } }),
+  })
 }
 
 /** Of files on this machine, which uploads and downloads read and write. */

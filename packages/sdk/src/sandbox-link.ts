@@ -15,6 +15,8 @@ import { podNameOf, requireRunning } from './sandbox-object.js'
 
 export interface LinkOptions {
   readonly connection: ConnectionOptions
+  /** How long a call tries to reach the server. */
+  readonly connectMs: number
   /** What runs inside: only this is asked for, and another is an error. */
   readonly runtime?: RuntimeKind | undefined
   /** The container commands go to where only the kubelet's exec is left. */
@@ -212,7 +214,8 @@ export class SandboxLink {
     this.#known = undefined
     requireRunning(sandbox)
     const podName = podNameOf(sandbox)
-    const transport = await openTransport(this.#options.connection, kube, sandbox, podName, signal)
+    const { connection, connectMs } = this.#options
+    const transport = await openTransport(connection, kube, sandbox, podName, { signal, connectMs })
     return { transport, podName, sandbox }
   }
 

@@ -1,7 +1,7 @@
 import type { KubeClient } from '@corral/kube'
 import { type ListenPortOptions, listenPort, type PortListener } from '@corral/kube'
 import type { ByteStream } from '@corral/ports'
-import { daemonPort } from '@corral/protocol'
+import { daemonPort, isUnsent } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
 import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
@@ -86,7 +86,7 @@ export class SandboxPorts {
         return await link.transport.fetchTo(port)(url, { ...request, redirect: 'manual' })
       } catch (error) {
         const failure = toSandboxError(error, signal)
-        if (failure.code !== 'ConnectionLost') throw failure
+        if (failure.code !== 'ConnectionLost' || isUnsent(error)) throw failure
         await this.#link.diagnose(failure, link)
         if (!/refused/i.test(failure.message)) throw failure
         throw new SandboxError('ConnectionLost', `nothing listens on port ${port} of the sandbox`, {

@@ -61,7 +61,7 @@ const headerOf = ({ init }: Sent, name: string): string | null => new Headers(in
 
 async function over(options: ConnectionOptions, port = 8888): Promise<Response> {
   const kube = new TestCluster().client()
-  const transport = await openTransport(options, kube, sandbox, 'box')
+  const transport = await openTransport(options, kube, sandbox, 'box', { connectMs: 0 })
   return transport.fetchTo(port)('http://sandbox/healthz')
 }
 
@@ -94,7 +94,9 @@ describe('headers for a router', () => {
   it('38: inside a cluster a sandbox without an address is not ready, instead of being looked for by name', async () => {
     const kube = new TestCluster().client()
     const nowhere = { ...sandbox, status: {} }
-    await expect(openTransport({ type: 'in-cluster-pod-ip' }, kube, nowhere, 'box')).rejects.toMatchObject({
+    await expect(
+      openTransport({ type: 'in-cluster-pod-ip' }, kube, nowhere, 'box', { connectMs: 0 }),
+    ).rejects.toMatchObject({
       code: 'SandboxNotReady',
     })
   })

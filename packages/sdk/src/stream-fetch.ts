@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { ByteStream } from '@corral/ports'
 import { CorralError, type Fetch } from '@corral/protocol'
 import { ByteStreamSocket } from './byte-stream-socket.js'
+import { longestMs } from './time-limit.js'
 
 /** Opens one connection to the sandbox's port. */
 export type Dial = (signal: AbortSignal) => Promise<ByteStream>
@@ -16,10 +17,14 @@ export interface StreamFetch {
 
 const dialTimeoutMs = 30_000
 
-/** HTTP/1.1 over any byte streams: connections are kept and used again, one request at a time on each. */
-export function streamFetch(dial: Dial): StreamFetch {
+/**
+ * HTTP/1.1 over any byte streams: connections are kept and used again, one request at a time on each. `dialMs` is what `dial`
+ * allows itself, where that is long.
+ */
+export function streamFetch(dial: Dial, dialMs = 0): StreamFetch {
   const closed = new AbortController()
-  const agent = new DialingAgent((signal) => dial(AbortSignal.any([signal, closed.signal])))
+  const withinMs = Math.min(longestMs, Math.max(dialTimeoutMs, 2 * dialMs))
+  const agent = new DialingAgent((signal) => dial(AbortSignal.any([signal, closed.signal])), withinMs)
   return {
     fetch: (url, init = {}) => send(agent, url, init, closed.signal),
     close: () => {
@@ -31,10 +36,12 @@ export function streamFetch(dial: Dial): StreamFetch {
 
 class DialingAgent extends Agent {
   readonly #dial: Dial
+  readonly #withinMs: number
 
-  constructor(dial: Dial) {
+  constructor(dial: Dial, withinMs: number) {
     super({ keepAlive: true, maxSockets: 64, maxFreeSockets: 4 })
     this.#dial = dial
+    this.#withinMs = withinMs
   }
 
   override createConnection(
@@ -43,7 +50,7 @@ class DialingAgent extends Agent {
   ): undefined {
     // Not a timeout signal: it would go on to count, and end the connection, once that stands.
     const slow = new AbortController()
-    const timer = setTimeout(() => slow.abort(new Error('the sandbox could not be reached in time')), dialTimeoutMs)
+    const timer = setTimeout(() => slow.abort(new Error('the sandbox could not be reached in time')), this.#withinMs)
     this.#dial(slow.signal)
       .finally(() => clearTimeout(timer))
       .then(

@@ -1,7 +1,7 @@
 import { SandboxError } from './sandbox-error.js'
 
 /** What a timer of Node can count to; longer ones would fire at once. */
-const longestMs = 2 ** 31 - 1
+export const longestMs: number = 2 ** 31 - 1
 
 /** A time limit as a timer takes it: undefined for none, which is also what `Infinity` asks for. `Invalid` where it is none. */
 export function timeLimit(timeoutMs: number | undefined): number | undefined {

@@ -323,6 +323,7 @@ async function runStep(
     ...sandboxContext(task, line, options, { environments, signal, log: stepLog }),
     former: task.spec.retry ? options.records.of(task.spec.retry.uid) : undefined,
     continued: task.spec.continues ? options.records.of(task.spec.continues.uid) : undefined,
+    findRepeated: () => findTask(task, { task: task.spec.retryOf, uid: task.spec.retry?.uid }, options),
     findFormer: () => findFormer(task, options),
     findFormerPrompt: async () => (await findFormer(task, options))?.spec.prompt,
     adapter,
@@ -362,13 +363,18 @@ async function findModel(
   return { provider, isUsable: await providers.isUsable(provider) }
 }
 
-async function findFormer(
-  { spec, metadata }: Stored<AgentTask>,
+const findFormer = (task: Stored<AgentTask>, options: StepOptions): Promise<Stored<AgentTask> | undefined> =>
+  findTask(task, { ...task.spec.continues }, options)
+
+/** Another task of the same namespace; undefined where it is gone, or another one has its name now. */
+async function findTask(
+  { metadata: { namespace = 'default' } }: Stored<AgentTask>,
+  { task: name, uid }: { task?: string | undefined; uid?: string | undefined },
   { client }: StepOptions,
 ): Promise<Stored<AgentTask> | undefined> {
-  const { namespace = 'default' } = metadata
-  const former = spec.continues && (await client.find(AgentTasks, { namespace, name: spec.continues.task }))
-  return former?.metadata.uid === spec.continues?.uid ? former : undefined
+  if (name === undefined) return undefined
+  const found = await client.find(AgentTasks, { namespace, name })
+  return found?.metadata.uid === uid ? found : undefined
 }
 
 /** The reason Kubernetes gives for the last end of a container in the task's pod, e.g. `OOMKilled`. */

@@ -34,8 +34,15 @@ describe('what a start that failed says', () => {
       message: 'the platform could not start: the disk of /d is full',
       hint: 'Free space on that disk, or start with another --data-dir.',
     },
-  ])('when $when', ({ output, freeBytes = 1e9, message, hint }) => {
-    expect(failureIn(output, 'SIGKILL', { logPath: '/d/platform.log', freeBytes })).toMatchObject({
+    {
+      when: 'it named an error only, and the directory is not the usual one',
+      output: 'corral: no room\n',
+      dataDir: '/a b',
+      message: 'the platform could not start: no room',
+      hint: "See what is wrong with `corral doctor --data-dir '/a b'`.",
+    },
+  ])('when $when', ({ output, freeBytes = 1e9, dataDir, message, hint }) => {
+    expect(failureIn(output, 'SIGKILL', { logPath: '/d/platform.log', freeBytes, dataDir })).toMatchObject({
       message,
       hint,
       exitCode: 3,

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { CliError } from '../cli-error.js'
+import { shellQuote } from '../output/shell-quote.js'
 
 /** A disk with less than this may not have kept what a start wrote. */
 const leastLogBytes = 64 * 1024
@@ -16,8 +17,9 @@ export function isDirectoryInUse(output: string): boolean {
 export function failureIn(
   output: string,
   code: number | string | null,
-  { logPath, freeBytes }: { logPath: string; freeBytes: number },
+  { logPath, freeBytes, dataDir }: { logPath: string; freeBytes: number; dataDir?: string | undefined },
 ): CliError {
+  const doctor = `\`corral doctor${dataDir === undefined ? '' : ` --data-dir ${shellQuote(dataDir)}`}\``
   const lines = linesOf(output)
   const at = lines.findLastIndex((line) => line.startsWith('corral: ') && !inUse.test(line))
   const found = at < 0 ? undefined : lines[at]?.slice('corral: '.length)
@@ -25,7 +27,7 @@ export function failureIn(
   if (found !== undefined)
     return new CliError(`the platform could not start: ${found}`, {
       exitCode: 3,
-      hint: hint?.slice('hint: '.length) ?? 'See what is wrong with `corral doctor`.',
+      hint: hint?.slice('hint: '.length) ?? `See what is wrong with ${doctor}.`,
     })
   if (freeBytes < leastLogBytes)
     return new CliError(`the platform could not start: the disk of ${dirname(logPath)} is full`, {
@@ -35,7 +37,7 @@ export function failureIn(
   const last = lines.findLast((line) => line.trim() !== '')
   return new CliError(`the platform ended with ${code} while starting${last ? `: ${last}` : ''}`, {
     exitCode: 3,
-    hint: `See ${logPath}, or what \`corral doctor\` finds.`,
+    hint: `See ${logPath}, or what ${doctor} finds.`,
   })
 }
 

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { closeSync, fstatSync, openSync, readSync, statfsSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CliError } from '../cli-error.js'
 import {
   type DataDirectory,
+  defaultDataDirectory,
   isLocked,
   makeDataDirectory,
   type ReadyRecord,
@@ -54,6 +55,7 @@ export async function startInBackground(directory: DataDirectory, args: readonly
         throw failureIn(written(), child.exitCode ?? child.signalCode, {
           logPath: platformLogOf(directory),
           freeBytes: freeBytesOf(directory.path),
+          dataDir: directory.path === resolve(defaultDataDirectory(process.env)) ? undefined : directory.path,
         })
       await pause(lookEveryMs)
     }

@@ -57,7 +57,7 @@ export function addBuildCommands(env: Command): void {
   onRepository(env.command('shell'))
     .summary('a terminal in what was built, or in a build that failed')
     .description(
-      'With the variables and directories for PATH that the environment file of a repository on this machine has.\nWhat you change in there is gone when the shell ends.',
+      'With the variables, toolchains, image and limits it was built with, and no network. Services do not run in it.\nWhat you change in there is gone when the shell ends.',
     )
     .option('--failed', 'in the sandbox of the last build, which is kept for a quarter of an hour when it fails')
     .option('-n, --namespace <name>', 'namespace', 'corral')
@@ -251,7 +251,9 @@ async function test(given: string, options: BuildOptions): Promise<void> {
     )
     if (rows.length > 0) return rows.join('\n')
     return view.cause
-      ? `${view.cause.code}: ${view.cause.message}`
+      ? [`${view.cause.code}: ${view.cause.message}`, view.cause.hint && `hint: ${view.cause.hint}`]
+          .filter(Boolean)
+          .join('\n')
       : 'there is nothing to check: name commands under `checks` in .corral/environment.yaml'
   })
 }

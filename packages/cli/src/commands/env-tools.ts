@@ -11,7 +11,7 @@ import {
 } from '../platform/data-directory.js'
 import { adoptToolchain } from '../toolchains/adopt-toolchain.js'
 import { fetchedTools } from '../toolchains/fetch-toolchain.js'
-import { findHostToolchains, type HostToolchain, toolchainAt } from '../toolchains/host-toolchains.js'
+import { findHostToolchains, type HostToolchain, newestToolchain, toolchainAt } from '../toolchains/host-toolchains.js'
 import { registryReader } from '../toolchains/registries/registry-reader.js'
 import { listToolchains, removeToolchain, storeToolchain } from '../toolchains/toolchain-store.js'
 import { examples, print, say } from './common.js'
@@ -118,14 +118,7 @@ function hostToolchain(text: string): HostToolchain {
   }
   const { tool, version } = parseTool(text, false)
   const there = findHostToolchains(process.env).filter((each) => each.tool === tool)
-  const fitting = there.filter(
-    (each) => version === '' || each.version === version || each.version.startsWith(`${version}.`),
-  )
-  // A release before any preview: no task that asks for the front of a version is content with a nightly build.
-  const isPreview = (each: HostToolchain): number => Number(each.version.includes('-'))
-  const newest = fitting.sort(
-    (a, b) => isPreview(a) - isPreview(b) || b.version.localeCompare(a.version, 'en', { numeric: true }),
-  )[0]
+  const newest = newestToolchain(there, version)
   if (newest) return newest
   const has = there.length === 0 ? `no ${tool}` : `${tool} ${there.map((each) => each.version).join(', ')}`
   throw new CliError(`no version manager of this machine has ${text}; found: ${has}`, {

@@ -139,7 +139,10 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
   const isKnown = detected.length + parts.length > 0
   const { foreignFiles, readForeignEnvironment, versionFiles } = await import('@corral/tasks')
   const versions = presentFiles(root, versionFiles).map(({ path }) => path)
-  const foreign = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), isKnown)
+  const named = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), isKnown)
+  // Many a devcontainer names an image and nothing to run in it: lock files say more.
+  const saysNothing = named !== undefined && named.request.setup === undefined && named.request.start.length === 0
+  const foreign = isKnown && saysNothing ? undefined : named
   const others = foreign ? [] : otherProjects(namesIn(root))
   if (!isKnown && !foreign) throw unknownProject(root, others)
   mkdirSync(dirname(file), { recursive: true })
@@ -158,10 +161,11 @@ async function init(directory: string, options: EnvOptions): Promise<void> {
   )
   const from = foreign ? [foreign.source] : becauseOf(detected, parts)
   const found = foreign ? { detected: [], parts: [] } : { detected, parts }
-  print({ file, ...found, from, leftOut: foreign?.leftOut ?? [], notSetUp: others }, options, () =>
+  const leftOut = foreign ? foreign.leftOut : saysNothing ? [named.source] : []
+  print({ file, ...found, from, leftOut, notSetUp: others }, options, () =>
     [
       `wrote ${file}, from ${from.join(', ')}`,
-      ...(foreign && foreign.leftOut.length > 0 ? [`not taken over: ${foreign.leftOut.join(', ')}`] : []),
+      ...(leftOut.length > 0 ? [`not taken over: ${leftOut.join(', ')}`] : []),
       ...(others.length > 0 ? [`not set up, add it by hand where tasks need it: ${others.join(', ')}`] : []),
       `Commit it, then try it: corral run "Run the tests" --agent NAME${parts[0] && !foreign ? ` --part ${parts[0].name}` : ''}`,
     ].join('\n'),
@@ -173,9 +177,12 @@ function unknownProject(root: string, others: readonly string[]): CliError {
     others.length > 0
       ? `${root}: no set-up is known here for ${others.join(', ')}`
       : `${root} has no lock file that is known here`
+  const image = namesIn(root).some((name) => /^(Dockerfile|Containerfile)$/.test(name))
+    ? ' An image that is built of its Dockerfile elsewhere can be imported (corral image import) and named in `image`.'
+    : ''
   const registries = others.length > 0 ? '; what its set-up fetches from has to be granted with `corral env grant`' : ''
   return new CliError(problem, {
-    hint: `Write ${environmentFilePath} by hand: docs/environments.md has its fields${registries}.`,
+    hint: `Write ${environmentFilePath} by hand: docs/environments.md has its fields${registries}.${image}`,
   })
 }
 

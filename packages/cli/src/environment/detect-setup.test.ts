@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseEnvironmentFile } from '@corral/tasks'
 import { describe, expect, it } from 'vitest'
 import { detectMake, detectSetup } from './detect-setup.js'
@@ -37,7 +41,12 @@ describe('detectSetup', () => {
     {
       by: 'Yarn 1',
       lock: '# yarn lockfile v1\n',
-      setup: ['npm install --global --prefix ~/.local yarn@1', 'yarn install --frozen-lockfile'],
+      setup: [
+        'npm install --global --prefix ~/.local yarn@1',
+        expect.stringContaining('$YARN_REGISTRY'),
+        'yarn install --frozen-lockfile',
+        'git checkout --quiet -- yarn.lock',
+      ],
     },
     {
       by: 'Yarn 4',
@@ -117,12 +126,14 @@ describe('detectSetup', () => {
     },
     {
       when: 'pytest is in an extra of a package without a lock file',
-      files: { 'pyproject.toml': '[project]\nname = "x"\n[project.optional-dependencies]\ntest = ["pytest"]\n' },
+      files: {
+        'pyproject.toml': '[build-system]\n[project]\nname = "x"\n[project.optional-dependencies]\ntest = ["pytest"]\n',
+      },
       setup: ".venv/bin/pip install -e '.[test]'",
     },
     {
       when: 'pytest is in a group of a package without a lock file',
-      files: { 'pyproject.toml': '[project]\nname = "x"\n[dependency-groups]\ntests = ["pytest"]\n' },
+      files: { 'pyproject.toml': '[build-system]\n[project]\nname = "x"\n[dependency-groups]\ntests = ["pytest"]\n' },
       setup: '.venv/bin/pip install -e . --group tests',
     },
     {
@@ -135,9 +146,94 @@ describe('detectSetup', () => {
       files: { 'setup.py': '', 'requirements-dev.txt': 'pytest' },
       setup: '.venv/bin/pip install -r requirements-dev.txt -e .',
     },
+    {
+      when: 'requirements have hashes, which those of pytest have not',
+      files: { 'requirements.txt': 'six==1.16.0 \\\n    --hash=sha256:8abb', 'pytest.ini': '' },
+      setup: '.venv/bin/pip install pytest',
+    },
+    {
+      when: 'members of a workspace of uv are not what its root depends on',
+      files: { 'uv.lock': '', 'pyproject.toml': '[tool.uv.workspace]\nmembers = ["packages/*"]\n' },
+      setup: '.venv/bin/uv sync --frozen --all-packages',
+    },
+    {
+      when: 'PDM says that the project is no package',
+      files: {
+        'pyproject.toml':
+          '[project]\nname = "x"\n[dependency-groups]\ndev = ["pytest"]\n[tool.pdm]\ndistribution = false\n',
+      },
+      setup: '.venv/bin/uv pip install --python .venv --requirement pyproject.toml --group dev',
+    },
+    {
+      when: 'nothing says how the project is built, and setuptools may not guess it',
+      files: { 'pyproject.toml': '[project]\nname = "x"\ndependencies = ["pytest"]\n' },
+      setup:
+        '.venv/bin/pip install -e . pytest || (.venv/bin/pip install uv && .venv/bin/uv pip install --python .venv --requirement pyproject.toml pytest)',
+    },
+    {
+      when: 'Pipenv has a lock file',
+      files: { Pipfile: '', 'Pipfile.lock': '{}' },
+      setup:
+        "~/.local/pipenv/bin/pipenv requirements --dev --hash | sed -E '/^(-i|--index-url|--extra-index-url) /d' > .venv/requirements.txt",
+    },
+    {
+      when: 'package.json names pnpm and there is no lock file',
+      files: { 'package.json': '{"packageManager":"pnpm@9.15.0+sha512.76e2"}' },
+      setup: 'npm install --global --prefix ~/.local pnpm@9.15.0',
+    },
+    {
+      when: 'a workspace of pnpm has no lock file',
+      files: { 'package.json': '{}', 'pnpm-workspace.yaml': 'packages: [a]' },
+      setup: 'pnpm install --no-lockfile',
+    },
+    {
+      when: 'package.json names Yarn 4 and there is no lock file',
+      files: { 'package.json': '{"packageManager":"yarn@4.5.0"}' },
+      setup: 'yarn install --no-immutable',
+    },
+    {
+      when: 'the engines of developers name Bun',
+      files: { 'package.json': '{"devEngines":{"packageManager":{"name":"bun"}}}' },
+      setup: 'bun install --no-save',
+    },
   ])('installs what tests need when $when', ({ files, setup }) => {
     const detected = detectSetup(new Set(Object.keys(files)), (file) => files[file])
     expect(detected.flatMap((each) => each.setup)).toContain(setup)
+    const request = parseEnvironmentFile(environmentFileText({ detected, versionFiles: [] }))
+    expect(request.setup?.split('\n')).toContain(setup)
+  })
+
+  it('lets Yarn 1 ask the package mirror for the files of its lock file, and leaves what lies elsewhere alone', () => {
+    const lock = [
+      'left-pad@1:',
+      '  resolved "https://packages.example.com/left-pad/-/left-pad-1.0.0.tgz#abcd"',
+      '  resolved "https://npm.example.com/api/npm/all/@a/b/-/b-2.0.0.tgz"',
+      '  resolved "https://npm.example.com/download/@a/c/1.0.0/3f2a#12"',
+      '  resolved "https://code.example.com/a/d/tar.gz/0a1b"',
+      '',
+    ]
+    const files: Record<string, string> = { 'yarn.lock': lock.join('\n'), 'package.json': '{}' }
+    const [found] = detectSetup(new Set(Object.keys(files)), (file) => files[file])
+    const [, rewrite = ''] = found?.setup ?? []
+    const directory = mkdtempSync(join(tmpdir(), 'corral-yarn-'))
+    const file = join(directory, 'yarn.lock')
+    writeFileSync(file, lock.join('\n'))
+    const run = (env: Record<string, string>) =>
+      execFileSync('bash', ['-euo', 'pipefail', '-c', rewrite], {
+        cwd: directory,
+        stdio: 'ignore',
+        env: { PATH: '/usr/bin:/bin', ...env },
+      })
+    run({})
+    expect(readFileSync(file, 'utf8')).toBe(lock.join('\n'))
+    run({ YARN_REGISTRY: 'http://127.0.0.1:8788/npm/' })
+    expect(readFileSync(file, 'utf8').split('\n').slice(1, 5)).toEqual([
+      '  resolved "http://127.0.0.1:8788/npm/left-pad/-/left-pad-1.0.0.tgz#abcd"',
+      '  resolved "http://127.0.0.1:8788/npm/api/npm/all/@a/b/-/b-2.0.0.tgz"',
+      '  resolved "http://127.0.0.1:8788/npm/download/@a/c/1.0.0/3f2a#12"',
+      lock[4],
+    ])
+    rmSync(directory, { recursive: true })
   })
 
   it('compiles for the tasks to come, and installs all the same what does not compile', () => {

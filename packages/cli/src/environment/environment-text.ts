@@ -40,11 +40,14 @@ export function environmentFileText({ detected, foreign, parts = [], versionFile
 
 function fromDetected(detected: readonly DetectedSetup[]): string[] {
   const lines = detected.flatMap(({ because, setup, ahead }) => [
-    ...(setup.length > 0 ? [`  # ${because}`, ...setup.map((line) => `  - ${line}`)] : []),
-    ...(ahead ? ['  # compiled for the tasks to come, as far as it compiles', `  - ${compiling(ahead)}`] : []),
+    ...(setup.length > 0 ? [`  # ${because}`, ...setup.map((line) => `  - ${scalar(line)}`)] : []),
+    ...(ahead ? ['  # compiled for the tasks to come, as far as it compiles', `  - ${scalar(compiling(ahead))}`] : []),
   ])
   return lines.length > 0 ? ['setup:', ...lines] : []
 }
+
+/** In quotes where YAML would read it as something else. */
+const scalar = (text: string): string => dump(text, { lineWidth: -1 }).trimEnd()
 
 /** What is broken, or takes long, is for the task to find out: without it all there is to install has been installed. */
 function compiling(command: string): string {

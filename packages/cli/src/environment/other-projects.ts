@@ -1,8 +1,8 @@
 /** Kinds of projects whose set-up is not known here, by the files that tell of them. */
-const kinds: readonly { name: string; files: RegExp }[] = [
+const kinds: readonly { name: string; files: RegExp; unless?: string }[] = [
   { name: 'Gradle', files: /^(build|settings)\.gradle(\.kts)?$/ },
   { name: 'PDM', files: /^pdm\.lock$/ },
-  { name: 'Pipenv', files: /^Pipfile(\.lock)?$/ },
+  { name: 'Pipenv without a lock file', files: /^Pipfile$/, unless: 'Pipfile.lock' },
   { name: 'Conda', files: /^environment\.ya?ml$/ },
   { name: 'Deno', files: /^deno\.(jsonc?|lock)$/ },
   { name: 'Bundler', files: /^(Gemfile|gems\.rb)$/ },
@@ -17,8 +17,8 @@ const kinds: readonly { name: string; files: RegExp }[] = [
 /** Those at the root of a repository: `Gradle (build.gradle)`. Pure. */
 export function otherProjects(names: Iterable<string>): string[] {
   const all = [...names].sort()
-  return kinds.flatMap(({ name, files }) => {
-    const found = all.find((each) => files.test(each))
+  return kinds.flatMap(({ name, files, unless }) => {
+    const found = unless && all.includes(unless) ? undefined : all.find((each) => files.test(each))
     return found === undefined ? [] : [`${name} (${found})`]
   })
 }

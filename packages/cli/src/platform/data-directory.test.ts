@@ -1,5 +1,16 @@
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +22,7 @@ import {
   dataDirectoryAt,
   defaultDataDirectory,
   ensureSecret,
+  isLocked,
   lockDataDirectory,
   makeDataDirectory,
   prepareDataDirectory,
@@ -84,6 +96,53 @@ it('is taken by one platform at a time and free again afterwards', async () => {
   await second.release()
 })
 
+it('is taken for every link that leads to it', async () => {
+  prepareDataDirectory(directory)
+  symlinkSync(directory.path, join(parent, 'link'))
+  const linked = dataDirectoryAt(join(parent, 'link'))
+  const lock = await lockDataDirectory(directory)
+  await expect(lockDataDirectory(linked)).rejects.toMatchObject({ message: expect.stringContaining('in use') })
+  expect(await isLocked(linked)).toBe(true)
+  await lock.release()
+})
+
+it.each<{ what: string; fill: (path: string) => void }>([
+  { what: 'a repository', fill: (path) => mkdirSync(join(path, '.git')) },
+  { what: 'a directory for everybody', fill: (path) => writeFileSync(join(path, 'note of another'), '') },
+  { what: 'a home directory', fill: (path) => mkdirSync(join(path, '.corral')) },
+])('$what is not taken for one, and stays as it is', ({ fill }) => {
+  mkdirSync(directory.path)
+  chmodSync(directory.path, 0o1777)
+  fill(directory.path)
+  const before = readdirSync(directory.path)
+  const refusal = {
+    exitCode: 3,
+    message: expect.stringContaining(before[0] ?? ''),
+    hint: expect.stringMatching(/empty/),
+  }
+  expect(() => makeDataDirectory(directory.path)).toThrow(expect.objectContaining(refusal))
+  expect(readdirSync(directory.path)).toEqual(before)
+  expect(statSync(directory.path).mode & 0o7777).toBe(0o1777)
+})
+
+it.each<{ what: string; entries: string[] }>([
+  { what: 'an empty directory', entries: [] },
+  { what: 'a new disk', entries: ['lost+found'] },
+  { what: 'what commands keep before the first start', entries: ['secrets', 'agents', 'settings.json', 'prices.json'] },
+  { what: 'what a first start left that was cut off', entries: ['platform.log', 'api', 'schema-version.7.new'] },
+  { what: 'one with files beside its own', entries: ['schema-version', 'my notes'] },
+])('$what is taken', ({ entries }) => {
+  mkdirSync(directory.path)
+  for (const name of entries) writeFileSync(join(directory.path, name), '')
+  makeDataDirectory(directory.path)
+  expect(statSync(directory.path).mode & 0o777).toBe(0o711)
+})
+
+it.each(['a\\b', 'a\nb'])('a path that git or Node could not use is refused at once: %j', (name) => {
+  expect(() => makeDataDirectory(join(parent, name))).toThrow(/backslash or a line break/)
+  expect(readdirSync(parent)).toEqual([])
+})
+
 it('refuses what a newer version wrote', () => {
   prepareDataDirectory(directory)
   writeFileSync(join(directory.path, 'schema-version'), '99\n')
@@ -98,11 +157,31 @@ it('makes a secret once, readable by nobody else', () => {
   expect(statSync(join(directory.path, 'token')).mode & 0o077).toBe(0)
 })
 
+it.each(['', '\n', '\0\0\0\0'])('makes a secret again of which a lost power left %j', (left) => {
+  prepareDataDirectory(directory)
+  writeFileSync(join(directory.path, 'token'), left)
+  const token = ensureSecret(directory, 'token')
+  expect(token).toMatch(/^[\w-]{43}$/)
+  expect(ensureSecret(directory, 'token')).toBe(token)
+})
+
 it('remembers ports', () => {
   prepareDataDirectory(directory)
   expect(readPorts(directory)).toEqual({})
   writePorts(directory, { http: 1, api: 2 })
   expect(readPorts(directory)).toEqual({ http: 1, api: 2 })
+})
+
+it.each([
+  { kept: '{"http":"x","api":-5,"broker":7}', ports: { broker: 7 } },
+  { kept: '{"http":1.5,"api":65536,"other":7}', ports: {} },
+  { kept: 'null', ports: {} },
+  { kept: '[1]', ports: {} },
+  { kept: '{"http":', ports: {} },
+])('starts anew where the file of ports holds $kept', ({ kept, ports }) => {
+  prepareDataDirectory(directory)
+  writeFileSync(join(directory.path, 'ports.json'), kept)
+  expect(readPorts(directory)).toEqual(ports)
 })
 
 it.runIf(process.getuid?.() === 0)('says so when the users of sandboxes cannot get through', () => {

@@ -1,8 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { CliError } from '../cli-error.js'
 import { shellQuote } from '../output/shell-quote.js'
 
@@ -44,6 +55,8 @@ export interface DataDirectory {
 }
 
 const schemaVersion = 1
+/** Its presence marks a data directory. */
+const schemaFile = 'schema-version'
 
 export function defaultDataDirectory(env: NodeJS.ProcessEnv): string {
   if (env.CORRAL_DATA_DIR) return resolve(env.CORRAL_DATA_DIR)
@@ -105,7 +118,7 @@ export function prepareDataDirectory(directory: DataDirectory): void {
     mkdirSync(path, { recursive: true, mode: 0o700 })
   for (const path of [directory.agents, directory.toolchains, directory.runtime])
     mkdirSync(path, { recursive: true, mode: 0o755 })
-  const file = join(directory.path, 'schema-version')
+  const file = join(directory.path, schemaFile)
   const found = existsSync(file) ? Number(readFileSync(file, 'utf8')) : schemaVersion
   if (found > schemaVersion)
     throw new CliError(`${directory.path} was written by a newer Corral (schema ${found})`, {
@@ -117,6 +130,12 @@ export function prepareDataDirectory(directory: DataDirectory): void {
 
 /** Makes the directory itself; one that cannot be used is a `CliError` with exit code 3. */
 export function makeDataDirectory(path: string, env: NodeJS.ProcessEnv = process.env): void {
+  const problem = unusablePath(path) ?? otherUse(path)
+  if (problem)
+    throw new CliError(`${path} cannot be used as the data directory: ${problem.is}`, {
+      exitCode: 3,
+      hint: problem.hint,
+    })
   try {
     makeWithParents(path)
     refuseForeign(path, env)
@@ -124,13 +143,66 @@ export function makeDataDirectory(path: string, env: NodeJS.ProcessEnv = process
   } catch (cause) {
     if (cause instanceof CliError) throw cause
     const { code } = cause as NodeJS.ErrnoException
-    throw new CliError(`${path} cannot be used as the data directory (${code ?? String(cause)})`, {
-      exitCode: 3,
-      hint: 'Name a directory you may write to with --data-dir or CORRAL_DATA_DIR.',
-      cause,
-    })
+    const words = failureWords[code ?? '']
+    throw new CliError(
+      `${path} cannot be used as the data directory (${code ?? String(cause)}${words ? `: ${words}` : ''})`,
+      { exitCode: 3, hint: 'Name a directory you may write to with --data-dir or CORRAL_DATA_DIR.', cause },
+    )
   }
 }
+
+const failureWords: Readonly<Record<string, string>> = {
+  EACCES: 'you may not write there',
+  EEXIST: 'there is something that is no directory',
+  ENAMETOOLONG: 'the name is too long',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a file is in its way',
+  EPERM: 'it belongs to another user',
+  EROFS: 'the file system is read-only',
+}
+
+/** git ends the path of an object directory at a line break, and Node loads no program from below a backslash. */
+function unusablePath(path: string): { is: string; hint: string } | undefined {
+  if (!/[\\\r\n]/.test(path)) return undefined
+  return {
+    is: 'its path has a backslash or a line break',
+    hint: 'Name another one with --data-dir or CORRAL_DATA_DIR; spaces, quotes and letters of any language are fine.',
+  }
+}
+
+/**
+ * A directory with other files in it is not taken: its mode would be changed, so that nobody else may list it, and what
+ * is in it under a name of ours would be taken for ours. `--data-dir .` and `--data-dir /tmp` are slips.
+ */
+export function otherUse(path: string): { is: string; hint: string } | undefined {
+  const other = foreignEntries(path)
+  if (other.length === 0) return undefined
+  const shown = other.slice(0, 3).join(', ')
+  return {
+    is: `it holds other files (${shown}${other.length > 3 ? ', …' : ''})`,
+    hint: `Name an empty or new directory, such as --data-dir ${shellQuote(join(path, '.corral'))}.`,
+  }
+}
+
+function foreignEntries(path: string): string[] {
+  let entries: string[]
+  try {
+    entries = readdirSync(path)
+  } catch {
+    // Not there yet; what else is wrong with it shows when it is made.
+    return []
+  }
+  return entries.includes(schemaFile) ? [] : entries.filter((name) => !ownNames.has(name.split('.')[0] || name)).sort()
+}
+
+/** What may lie in a data directory before a start has marked it as one, without endings; and what a new disk has. */
+const ownNames: ReadonlySet<string> = new Set([
+  ...Object.values(dataDirectoryAt('/'))
+    .map((path) => basename(path).split('.')[0] ?? '')
+    .filter((name) => name !== ''),
+  ...['cradle', 'lock', 'platform', 'pods', 'ports', 'reserve', 'snapshots', 'token', 'volumes', schemaFile],
+  'lost+found',
+])
 
 /**
  * Started by root, everything in there is run and obeyed as root: whose directory it is could put programs, keys and links in
@@ -204,8 +276,18 @@ export async function lockDataDirectory(directory: DataDirectory): Promise<Direc
 }
 
 function lockAddress(directory: DataDirectory): string {
-  const name = `corral-${createHash('sha256').update(resolve(directory.path)).digest('hex').slice(0, 32)}`
+  const name = `corral-${createHash('sha256').update(realPath(directory.path)).digest('hex').slice(0, 32)}`
   return process.platform === 'linux' ? `\0${name}` : join(directory.path, 'lock')
+}
+
+/** The same for every link that leads there: two platforms on one database would destroy each other's work. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    // Not made yet, so nobody has it.
+    return resolve(path)
+  }
 }
 
 /** Whether a platform has the directory now, ready or still starting. */
@@ -252,10 +334,14 @@ export function readReady(directory: DataDirectory): ReadyRecord | undefined {
   }
 }
 
-/** A secret kept in the directory, made on first use. */
+/**
+ * A secret kept in the directory, made on first use, and again where a machine that lost its power has left an empty
+ * file of it: with nothing in it no client could get in.
+ */
 export function ensureSecret(directory: DataDirectory, name: string): string {
   const path = join(directory.path, name)
-  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  const kept = existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\0', '').trim() : ''
+  if (kept !== '') return kept
   const secret = randomBytes(32).toString('base64url')
   writeAtomically(path, `${secret}\n`, 0o600)
   return secret
@@ -286,12 +372,18 @@ export interface Ports {
 
 /** Ports of the last run: clients keep addresses, so the next run takes the same where they are free. */
 export function readPorts(directory: DataDirectory): Ports {
+  let kept: Record<string, unknown> | null
   try {
-    return JSON.parse(readFileSync(join(directory.path, 'ports.json'), 'utf8')) as Ports
+    kept = JSON.parse(readFileSync(join(directory.path, 'ports.json'), 'utf8'))
   } catch {
     // First start.
     return {}
   }
+  const isPort = (value: unknown): value is number =>
+    Number.isInteger(value) && (value as number) > 0 && (value as number) < 65_536
+  // What is no port keeps no platform from starting: it takes another one.
+  const named = (['http', 'api', 'broker'] as const).map((name) => [name, kept?.[name]] as const)
+  return Object.fromEntries(named.filter(([, port]) => isPort(port)))
 }
 
 export function writePorts(directory: DataDirectory, ports: Ports): void {

@@ -27,11 +27,16 @@ export interface PackageMirror {
 }
 
 /** What the clients of all registries are given, inside sandboxes. */
-export function packageClients(): PackageClients {
+export function packageClients(env: NodeJS.ProcessEnv): PackageClients {
+  const upstream = hostUpstreams({ host: localHostSettings(env) })
   const settings = ecosystems.map((ecosystem) => ecosystem.clientSettings(mirrorUrl))
   return {
     env: Object.assign({}, ...settings.map(({ env }) => env)),
     files: Object.assign({}, ...settings.map(({ files }) => files)),
+    async npmScopes() {
+      const { registries = [] } = (await upstream('npm')) ?? {}
+      return registries.flatMap(({ scope, url }) => (scope ? [{ scope, registry: url.href }] : []))
+    },
   }
 }
 

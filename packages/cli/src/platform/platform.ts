@@ -40,6 +40,9 @@ import { installRuntime, isolationFiles, journalThread, type RuntimeFiles, usage
 import { explainStorage } from './storage-failure.js'
 import { startTaskPlatform } from './task-platform.js'
 
+/** Longer than a task needs from its claim until its agent runs. The start of a daemon in a replacement takes as much of a processor. */
+const poolSettleMs = 2000
+
 export interface PlatformOptions {
   dataDir: string
   httpPort: number
@@ -165,9 +168,14 @@ async function assemble(
   const client = inProcessKubeClient(api, { defaultNamespace: platformNamespace, userAgent: 'corral' })
   await ensureDefaults(client, { warmSandboxes: options.warmSandboxes })
 
+  const defaults = defaultManagerOptions()
   const manager = startManager({
     client,
-    options: { ...defaultManagerOptions(), sandbox: { ...defaultManagerOptions().sandbox, explainNotReady: true } },
+    options: {
+      ...defaults,
+      sandbox: { ...defaults.sandbox, explainNotReady: true },
+      pool: { ...defaults.pool, settleMs: poolSettleMs },
+    },
     metrics: registry,
     log: log.child({ part: 'controllers' }),
   })

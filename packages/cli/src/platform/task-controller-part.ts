@@ -87,7 +87,7 @@ export async function startControllerPart(
       ...(options.snapshotBudgetBytes === undefined
         ? {}
         : { snapshotLimits: { budgetBytes: options.snapshotBudgetBytes } }),
-      packageClients: packageClients(),
+      packageClients: packageClients(env),
       environmentGrants: fileEnvironmentGrants(directory.environmentGrants),
       secrets: fileSecretStore(directory.secrets),
       ...(options.isolation ? { isolation: options.isolation } : {}),

@@ -79,6 +79,20 @@ export function findHostToolchains(env: NodeJS.ProcessEnv): HostToolchain[] {
   })
 }
 
+/** The newest with this front of a version, or of this channel of Rust; of any where it is empty. Pure. */
+export function newestToolchain(there: readonly HostToolchain[], wanted: string): HostToolchain | undefined {
+  const isWanted = ({ version }: HostToolchain): boolean => {
+    if (wanted === 'nightly') return version.includes('nightly')
+    if (wanted === '' || wanted === 'stable') return true
+    return version === wanted || version.startsWith(`${wanted}.`)
+  }
+  // A release before any preview: no task that asks for the front of a version is content with a nightly build.
+  const isPreview = (each: HostToolchain): number => Number(each.version.includes('-'))
+  return there
+    .filter(isWanted)
+    .sort((a, b) => isPreview(a) - isPreview(b) || b.version.localeCompare(a.version, 'en', { numeric: true }))[0]
+}
+
 /** The toolchain in this directory: one whose `bin` has its program. */
 export function toolchainAt(directory: string): HostToolchain | undefined {
   const real = realPath(directory)

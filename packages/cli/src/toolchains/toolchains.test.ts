@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path'
 import { type TemporaryDirectory, temporaryDirectory } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { adoptToolchain, isLeftOut, movedProgram } from './adopt-toolchain.js'
+import { type HostToolchain, newestToolchain } from './host-toolchains.js'
 import { newestOf } from './registries/fetched-toolchain.js'
 import { fetchGo, moduleHash } from './registries/go-toolchain.js'
 import { checkIntegrity, fetchNode } from './registries/node-package.js'
@@ -114,6 +115,20 @@ describe('adopting a toolchain', () => {
     expect(moved?.length).toBe(program.length)
     expect(moved?.toString('latin1')).toMatch(/\$ORIGIN\/\.\.\/lib\0+rest$/)
     expect(movedProgram(Buffer.from('\x7fELF', 'latin1'), { from, inside: '/inside' })).toBeUndefined()
+  })
+})
+
+describe('of toolchains of this machine', () => {
+  const there = ['1.9.0', '1.95.0', '1.97.0-nightly', '1.96.0-beta.2'].map(
+    (version): HostToolchain => ({ tool: 'rust', version, directory: `/home/me/${version}`, isShown: false }),
+  )
+  it.each([
+    { wanted: '', takes: '1.95.0' },
+    { wanted: 'stable', takes: '1.95.0' },
+    { wanted: 'nightly', takes: '1.97.0-nightly' },
+    { wanted: '1.9', takes: '1.9.0' },
+  ])('"$wanted" takes $takes, as a task that asks for it would', ({ wanted, takes }) => {
+    expect(newestToolchain(there, wanted)?.version).toBe(takes)
   })
 })
 

@@ -8,6 +8,11 @@ import type { UpstreamRelease } from '../shared/upstream-release.js'
 export interface PoolOptions {
   maxBatchSize: number
   replenishDelayMs: number
+  /**
+   * How long whoever claimed a member has the machine to itself before a replacement starts there. Further claims do not
+   * extend it, and a pool that has nothing left does not wait.
+   */
+  settleMs?: number
   maxRefillPerSecond: number
   readinessGraceMs: number
   unschedulableRecheckMs: number

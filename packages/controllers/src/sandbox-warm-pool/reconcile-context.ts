@@ -6,6 +6,8 @@ import type { RefillBuckets, ReplenishHolds } from './refill.js'
 export interface PoolMemory {
   refill: RefillBuckets
   holds: ReplenishHolds
+  /** Those of `settleMs`. */
+  settling: ReplenishHolds
   notProgressing: Set<string>
 }
 

@@ -18,6 +18,7 @@ export function poolReconciler(ports: PoolPorts): Reconcile {
   const memory: PoolMemory = {
     refill: new RefillBuckets(clock, options.maxRefillPerSecond),
     holds: new ReplenishHolds(clock, options.replenishDelayMs),
+    settling: new ReplenishHolds(clock, options.settleMs ?? 0, true),
     notProgressing: new Set(),
   }
   return async ({ key, namespace, signal }) => {
@@ -26,6 +27,7 @@ export function poolReconciler(ports: PoolPorts): Reconcile {
       ports.expectations.forget(key)
       memory.refill.forget(key)
       memory.holds.forget(key)
+      memory.settling.forget(key)
       memory.notProgressing.delete(key)
       return {}
     }

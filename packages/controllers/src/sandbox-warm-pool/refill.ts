@@ -37,12 +37,16 @@ export class RefillBuckets {
   }
 }
 
-/** Holds replacements back for a while after members left, so that a burst of claims has the API server to itself. */
+/**
+ * Holds replacements back for a while after members left, so that what claimed them has the API server, or the machine, to
+ * itself. Each further one that leaves starts the time anew, unless `isFixed`: then it ends when the first one's does.
+ */
 export class ReplenishHolds {
   readonly #byPool = new Map<ObjectKey, { lastCount: number; untilMs: number }>()
   constructor(
     private readonly clock: Clock,
     private readonly delayMs: number,
+    private readonly isFixed = false,
   ) {}
 
   /** How long to hold, judged once per pass from the number of members, those on their way included. */
@@ -51,9 +55,15 @@ export class ReplenishHolds {
     const nowMs = this.clock.now().getTime()
     const known = this.#byPool.get(pool)
     const dropped = known !== undefined && current < known.lastCount
-    const untilMs = current >= desired ? 0 : dropped ? nowMs + this.delayMs : (known?.untilMs ?? 0)
+    const untilMs = current >= desired ? 0 : (this.#begun(known, dropped, nowMs) ?? nowMs + this.delayMs)
     this.#byPool.set(pool, { lastCount: current, untilMs })
     return Math.max(0, untilMs - nowMs)
+  }
+
+  /** The end of the hold that goes on; `undefined` where a new one begins. */
+  #begun(known: { untilMs: number } | undefined, dropped: boolean, nowMs: number): number | undefined {
+    const untilMs = known?.untilMs ?? 0
+    return dropped && !(this.isFixed && untilMs > nowMs) ? undefined : untilMs
   }
 
   forget(pool: ObjectKey): void {

@@ -36,7 +36,10 @@ function context(answer: (name: string) => Error | undefined, isSatisfied = true
   const made: PoolReconcileContext = {
     ...{ key: 'ns/pool', pool: pool as Stored<SandboxWarmPool>, template: undefined, arriving: 0 },
     ports: ports as unknown as PoolReconcileContext['ports'],
-    memory: { holds: { remainingMs: () => 0 } } as unknown as PoolReconcileContext['memory'],
+    memory: {
+      holds: { remainingMs: () => 0 },
+      settling: { remainingMs: () => 0 },
+    } as unknown as PoolReconcileContext['memory'],
     ...{ signal: new AbortController().signal, errors: [], requeues: [] },
   }
   return { made, asked, expected, cleared }

@@ -12,7 +12,9 @@ const orphanRequeueMs = 500
 export async function scale(context: PoolReconcileContext, members: Members): Promise<void> {
   const { key, pool, template, ports, memory } = context
   const desired = desiredReplicas(pool)
-  const holdMs = memory.holds.remainingMs(key, members.active.length + context.arriving, desired)
+  const current = members.active.length + context.arriving
+  const settlingMs = memory.settling.remainingMs(key, current, desired)
+  const holdMs = Math.max(memory.holds.remainingMs(key, current, desired), current > 0 ? settlingMs : 0)
   const action = planScale({
     pool,
     active: members.active,

@@ -55,7 +55,7 @@ export async function openWebSocket(
     }
     // The handshake timeout of the library starts with the TCP connection; this one covers all of it.
     const timer = setTimeout(() => {
-      fail(new KubeError('Timeout', `${action}: no answer within ${timeoutMs} ms`))
+      fail(new KubeError('Timeout', `${action}: no answer from ${access.server.origin} within ${timeoutMs} ms`))
       socket.terminate()
     }, timeoutMs)
     signal?.addEventListener('abort', onAbort, { once: true })

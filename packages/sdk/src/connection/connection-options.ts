@@ -69,14 +69,15 @@ export async function openTransport(
   kube: KubeClient,
   sandbox: Stored<Sandbox>,
   podName: string,
-  signal?: AbortSignal,
+  call: { signal?: AbortSignal | undefined; connectMs: number },
 ): Promise<SandboxTransport> {
+  const { signal, connectMs } = call
   const { name, namespace = 'default' } = sandbox.metadata
   switch (options.type) {
     case 'auto':
     case 'port-forward':
     case 'pod-exec':
-      return portForwardTransport(kube, { name: podName, namespace })
+      return portForwardTransport(kube, { name: podName, namespace }, connectMs)
     case 'in-cluster-pod-ip': {
       const address = podAddress(sandbox.status?.podIPs)
       if (!address) throw new SandboxError('SandboxNotReady', `sandbox "${name}" has no address yet`)
@@ -96,19 +97,21 @@ export async function openTransport(
         ...plain(options),
         kind: 'direct',
         url: new URL(options.url),
+        connectMs,
         headers: headersFor(options, sandbox),
       })
     case 'gateway': {
       const url = await gatewayUrl(kube, options, signal)
-      return urlTransport({ ...plain(options), kind: 'gateway', url, headers: headersFor(options, sandbox) })
+      return urlTransport({ ...plain(options), kind: 'gateway', url, connectMs, headers: headersFor(options, sandbox) })
     }
     case 'router': {
       const headers = headersFor(options, sandbox)
-      if (options.url) return urlTransport({ ...plain(options), kind: 'router', url: new URL(options.url), headers })
+      if (options.url)
+        return urlTransport({ ...plain(options), kind: 'router', url: new URL(options.url), connectMs, headers })
       const pod = await routerPod(kube, options.namespace ?? 'agent-sandbox-system', signal)
-      const tunnel = portForwardTransport(kube, pod)
+      const tunnel = portForwardTransport(kube, pod, connectMs)
       const url = new URL(`http://${routerService}`)
-      const through = urlTransport({ kind: 'router', url, headers, fetch: tunnel.fetchTo(routerPort) })
+      const through = urlTransport({ kind: 'router', url, connectMs, headers, fetch: tunnel.fetchTo(routerPort) })
       return { ...through, close: () => tunnel.close() }
     }
   }

@@ -25,6 +25,8 @@ function newProvider(): AgentSandboxProvider {
 const sandboxes = () => [...cluster.objects.keys()].filter((path) => path.includes('/sandboxes/'))
 const posts = () => cluster.requests.filter((line) => line.startsWith('POST'))
 
+const mount = (hostPath: string, containerPath: string) => ({ hostPath, containerPath, readonly: true })
+
 describe('S2-I13: AgentSandboxProvider with programs that make mistakes', () => {
   it.each<{ what: string; config: unknown }>([
     { what: 'nothing', config: undefined },
@@ -35,9 +37,30 @@ describe('S2-I13: AgentSandboxProvider with programs that make mistakes', () => 
     { what: 'an endless idle time', config: { idleTimeoutMinutes: Number.POSITIVE_INFINITY } },
     { what: 'an image without a name', config: { image: '' } },
     { what: 'an image with a space', config: { image: 'no such image' } },
+    { what: 'a relative project path', config: { projectPath: 'src' } },
+    { what: 'a mount without a place', config: { volumeMounts: [{ hostPath: '/tmp', readonly: true }] } },
+    { what: 'a mount over the root directory', config: { volumeMounts: [mount('/tmp', '//')] } },
+    { what: 'a mount over the workspace', config: { volumeMounts: [mount('/tmp', '/workspace/')] } },
+    { what: 'two mounts at one place', config: { volumeMounts: [mount('/tmp', '/a'), mount('/tmp', '/a/b/..')] } },
+    { what: 'mounts that are no list', config: { volumeMounts: '/tmp:/tmp' } },
+    { what: 'a device to copy', config: { volumeMounts: [mount('/dev/zero', '/zeros')] } },
   ])('refuses $what before anything is made', async ({ config }) => {
     const asked = config === undefined ? config : { projectId: 'p', ...(config as object) }
     await expect(provider.create(asked as InstanceConfig)).rejects.toMatchObject({ code: 'Invalid' })
+    expect(posts()).toEqual([])
+  })
+
+  it.each<{ what: string; config: Partial<InstanceConfig>; is: string }>([
+    { what: 'a project that is not there', config: { projectPath: '/no/such/project' }, is: 'NotFound' },
+    { what: 'a project that is a file', config: { projectPath: '/etc/passwd' }, is: 'NotADirectory' },
+    { what: 'a mount of what is not there', config: { volumeMounts: [mount('/no/such', '/a')] }, is: 'NotFound' },
+    {
+      what: 'a mount that is to be written to',
+      config: { volumeMounts: [{ hostPath: '/tmp', containerPath: '/out' }] },
+      is: 'Unsupported',
+    },
+  ])('$what is $is before anything is made', async ({ config, is }) => {
+    await expect(provider.create({ projectId: 'p', ...config })).rejects.toMatchObject({ code: is })
     expect(posts()).toEqual([])
   })
 

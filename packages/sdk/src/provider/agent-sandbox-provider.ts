@@ -7,6 +7,7 @@ import { podNameOf } from '../sandbox-object.js'
 import { statusOf } from '../sandbox-status.js'
 import { AgentSandboxInstance } from './agent-sandbox-instance.js'
 import { checkConfig, checkFilter, checkImage, checkProject, instanceDefaults } from './instance-config.js'
+import { deliver, type PodVolumes, sourcesOf, volumesFor } from './instance-sources.js'
 import { isSameImage } from './node-images.js'
 import type {
   InstanceConfig,
@@ -154,6 +155,7 @@ export class AgentSandboxProvider implements SandboxProvider {
   async #create(config: InstanceConfig, options: { signal?: AbortSignal }): Promise<AgentSandboxInstance> {
     const { projectId, idleTimeoutMinutes = instanceDefaults.idleTimeoutMinutes } = config
     const id = config.id ?? `s-${randomBytes(6).toString('hex')}`
+    const sources = await sourcesOf(config)
     if (await this.get(projectId)) throw taken(projectId)
     const other = config.id === undefined ? undefined : await this.getById(id)
     if (other) throw new SandboxError('AlreadyExists', `id "${id}" is that of project "${other.projectId}"`)
@@ -165,7 +167,7 @@ export class AgentSandboxProvider implements SandboxProvider {
       if (config.networkMode === 'none') await this.#isolate(name, id)
       await using made = await this.#client.sandboxes.create({
         name,
-        podTemplate: this.#podTemplate(config, id),
+        podTemplate: this.#podTemplate(config, id, volumesFor(sources)),
         labels: { [idLabel]: id, [projectLabel]: hash(projectId) },
         annotations: { [projectAnnotation]: projectId, [idleAnnotation]: String(idleTimeoutMinutes) },
         ttlMs: idleTimeoutMinutes * 60_000,
@@ -174,6 +176,7 @@ export class AgentSandboxProvider implements SandboxProvider {
         ...(options.signal ? { signal: options.signal } : {}),
       })
       tell('sandbox:created')
+      await deliver(sources, made, options)
       const object = await made.object()
       made.detach()
       tell('sandbox:started')
@@ -211,7 +214,7 @@ export class AgentSandboxProvider implements SandboxProvider {
     return { name: `np-${name}-${id}`, namespace }
   }
 
-  #podTemplate(config: InstanceConfig, id: string) {
+  #podTemplate(config: InstanceConfig, id: string, { volumes, volumeMounts }: PodVolumes) {
     const {
       memoryMb = instanceDefaults.memoryMb,
       cpuCores = instanceDefaults.cpuCores,
@@ -232,10 +235,10 @@ export class AgentSandboxProvider implements SandboxProvider {
             ports: [{ name: 'daemon', containerPort: 8888, protocol: 'TCP' as const }],
             resources: { limits: limitsOf, requests: { cpu: '100m' } },
             readinessProbe: { httpGet: { path: '/healthz', port: 8888 }, periodSeconds: 1, timeoutSeconds: 5 },
-            volumeMounts: [{ name: 'workspace', mountPath: '/workspace' }],
+            volumeMounts,
           },
         ],
-        volumes: [{ name: 'workspace', emptyDir: {} }],
+        volumes,
       },
     }
   }

@@ -1,4 +1,5 @@
 import { SandboxError } from '../sandbox-error.js'
+import { checkMounts } from './instance-sources.js'
 import type { InstanceConfig, InstanceStatus } from './sandbox-provider.js'
 
 export const instanceDefaults = { image: 'corral/daemon', memoryMb: 4096, cpuCores: 2, idleTimeoutMinutes: 30 }
@@ -26,6 +27,7 @@ export function checkConfig(config: InstanceConfig): void {
   // A word that is not known must not mean an open network.
   if (networkMode !== undefined && !networkModes.includes(networkMode))
     throw invalid(`networkMode "${networkMode}" is neither bridge nor none`)
+  checkMounts(config)
 }
 
 export function checkProject(projectId: string): void {

@@ -7,14 +7,27 @@ export interface InstanceConfig {
   readonly id?: string
   /** One sandbox per project. */
   readonly projectId: string
+  /** A directory of this machine, copied to `/workspace` before `create` resolves. What changes inside stays inside. */
+  readonly projectPath?: string
   readonly image?: string
   readonly memoryMb?: number
   readonly cpuCores?: number
   /** Ends the sandbox when it was not touched for so long. */
   readonly idleTimeoutMinutes?: number
+  /**
+   * Files and directories of this machine that the sandbox is given, each as a copy made before `create` resolves.
+   * `Unsupported` without `readonly: true`: nothing inside a sandbox can write to this machine.
+   */
+  readonly volumeMounts?: readonly InstanceVolumeMount[]
   readonly env?: Readonly<Record<string, string>>
   /** `none`: nothing but the daemon's own port gets in, and nothing out. */
   readonly networkMode?: 'bridge' | 'none'
+}
+
+export interface InstanceVolumeMount {
+  readonly hostPath: string
+  readonly containerPath: string
+  readonly readonly?: boolean
 }
 
 export interface InstanceExecResult {

@@ -3,6 +3,7 @@ import {
   CorralError,
   type DaemonClient,
   type FrameSource,
+  isUnsent,
   type OutputEvent,
   type ProcessRecord,
   type StartProcessRequest,
@@ -66,7 +67,7 @@ export function corralRuntime(
         else void daemon.confirmOutput(id, at).catch(() => {})
       },
     }
-    const events = daemon.follow(id, open, { offset, onCut, confirm })
+    const events = daemon.follow(id, open, { offset, onCut, confirm, connectMs: 0 })
     return translated(events, id, (signal) => requireSandbox(signal, sent))
   }
 
@@ -98,7 +99,9 @@ export function corralRuntime(
       const id = `exec-${randomUUID()}`
       const request = startRequest(spec, 'memory')
       let hasAnswer = false
-      let attempts = 0
+      let isFirst = true
+      /** Whether a request that names it may have reached a daemon. */
+      let mayRun = false
       const sent: SentSignals = { count: 0 }
       let line: (FrameSource & { confirm(offset: number): void }) | undefined
       let settle: { resolve: () => void; reject: (error: unknown) => void }
@@ -106,10 +109,16 @@ export function corralRuntime(
         settle = { resolve, reject }
       })
       begun.catch(() => {})
+      const openOverHttp = (signal: AbortSignal): Promise<Response> =>
+        daemon.openProcess(id, request, { signal, boot: currentBoot }).catch((error: unknown) => {
+          mayRun ||= !isUnsent(error)
+          throw error
+        })
       /** Over a line at first; what a cut has left open is asked over HTTP, which finds it by its id. */
-      const send = async (signal: AbortSignal, isFirst: boolean): Promise<Response | FrameSource> => {
-        line = isFirst ? await lines?.start({ id, request, boot: currentBoot }, signal) : undefined
-        const answer = line ?? (await daemon.openProcess(id, request, { signal, boot: currentBoot }))
+      const send = async (signal: AbortSignal, isOverLine: boolean): Promise<Response | FrameSource> => {
+        const start = { id, request, boot: currentBoot, onSend: () => (mayRun = true) }
+        line = isOverLine ? await lines?.start(start, signal) : undefined
+        const answer = line ?? (await openOverHttp(signal))
         hasAnswer = true
         settle.resolve()
         return answer
@@ -117,12 +126,13 @@ export function corralRuntime(
       const open = async (signal: AbortSignal): Promise<Response | FrameSource | undefined> => {
         line = undefined
         if (hasAnswer) return undefined
-        attempts += 1
+        const [mayRunAlready, isOverLine] = [mayRun, isFirst]
+        isFirst = false
         try {
-          return await send(signal, attempts === 1)
+          return await send(signal, isOverLine)
         } catch (error) {
-          if (!(error instanceof CorralError && error.code === 'ProcessLost') || attempts > 1) throw error
-          // Refused at the first try: it runs nowhere, and may go to the daemon's new life.
+          if (!(error instanceof CorralError && error.code === 'ProcessLost') || mayRunAlready) throw error
+          // Refused, and never sent before: it runs nowhere, and may go to the daemon's new life.
           currentBoot = (await daemon.boot({ signal })) ?? ''
           return await send(signal, false)
         }

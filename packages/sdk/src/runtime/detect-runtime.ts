@@ -1,4 +1,4 @@
-import { boundedText, CorralError, DaemonClient, daemonPort, type Fetch } from '@corral/protocol'
+import { boundedText, CorralError, DaemonClient, daemonPort, type Fetch, isUnsent } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
 import type { SandboxTransport } from '../connection/sandbox-transport.js'
 import { SandboxError } from '../sandbox-error.js'
@@ -134,6 +134,8 @@ async function ourDaemon(
   } catch (error) {
     if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
     if (error instanceof CorralError && (error.code === 'Aborted' || error.code === 'Unauthorized')) throw error
+    // The server on the way does not answer: that tells nothing of what runs inside.
+    if (isUnsent(error)) throw error
     // Another program answered, or none listens.
     return isRefused(error) ? 'refused' : undefined
   }
@@ -155,6 +157,7 @@ async function answers(fetch: Fetch, path: string, signal: AbortSignal | undefin
     text = await boundedText(answer, maxProbeBytes)
   } catch (error) {
     if (signal?.aborted) throw new SandboxError('Aborted', 'the call was aborted')
+    if (isUnsent(error)) throw error
     if (isRefused(error)) return 'refused'
     // Not HTTP, or too much of it.
     const isNonsense = /^HPE_/.test(errorCode(error) ?? '') || errorCode(error) === 'ProtocolViolation'

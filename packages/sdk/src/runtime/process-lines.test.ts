@@ -44,7 +44,10 @@ it('a command carries the trace it belongs to, and the token the daemon asks for
     traceHeaders: () => ({ traceparent: '00-1-2-01' }),
   })
   expect(await lines.probe()).toBe('life-1')
-  const source = await lines.start({ id: 'p', request: { argv: ['true'] }, boot: 'life-1' }, signal)
+  let sends = 0
+  const onSend = () => (sends += 1)
+  const source = await lines.start({ id: 'p', request: { argv: ['true'] }, boot: 'life-1', onSend }, signal)
+  expect(sends).toBe(1)
   for await (const frame of source!.frames) expect(frame.type).toBe('exit')
   expect(heads[0]).toContain('\r\nauthorization: Bearer t\r\n')
   const start = { type: 'start', id: 'p', boot: 'life-1', request: { argv: ['true'] } }
@@ -58,7 +61,8 @@ it.each([
 ])('$what has no lines', async ({ head, boot }) => {
   const lines = new ProcessLines({ dial: daemon(head).dial })
   expect(await lines.probe()).toBe(boot)
-  expect(await lines.start({ id: 'p', request: { argv: ['true'] } }, signal)).toBeUndefined()
+  const onSend = () => expect.unreachable('nothing of the command may be sent')
+  expect(await lines.start({ id: 'p', request: { argv: ['true'] }, onSend }, signal)).toBeUndefined()
 })
 
 it.each([

@@ -55,15 +55,20 @@ export class ProcessLines {
     return line.boot
   }
 
-  /** Starts a command, or joins the one that has this id. Undefined where no line can be had: HTTP is the other way. */
+  /**
+   * Starts a command, or joins the one that has this id. Undefined where no line can be had: HTTP is the other way. `onSend` is
+   * told when there is one: until then nothing of the command was sent.
+   */
   async start(
-    start: { id: string; request: StartProcessRequest; boot?: string | undefined },
+    command: { id: string; request: StartProcessRequest; boot?: string | undefined; onSend: () => void },
     signal: AbortSignal,
   ): Promise<(FrameSource & { confirm(offset: number): void }) | undefined> {
+    const { onSend, ...start } = command
     const line = this.#idle.pop() ?? (this.#open.size < maxLines ? await this.#connect(signal) : undefined)
     if (!line) return undefined
     const trace = this.#options.traceHeaders?.() ?? {}
     const message = Object.keys(trace).length > 0 ? { ...start, trace } : start
+    onSend()
     const source = line.run(message, () => this.#release(line))
     try {
       // The first frame says that it runs, or why it does not.

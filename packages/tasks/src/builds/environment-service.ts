@@ -4,12 +4,14 @@ import type {
   BuildEnvironmentRequest,
   EnvironmentBuildView,
   EnvironmentEvents,
+  EnvironmentSettingsView,
   EnvironmentView,
   RebuildEnvironmentRequest,
 } from '@corral/protocol'
 import {
   type Environment,
   type EnvironmentBuild,
+  type EnvironmentSettings,
   Environments,
   findCondition,
   isNotFound,
@@ -17,6 +19,7 @@ import {
 } from '@corral/resources'
 import { ensureEnvironment, isBuilding, requestBuild } from '../environment/build/environment-object.js'
 import { isKept } from '../environment/build/plan.js'
+import { environmentVariables } from '../environment/path-entries.js'
 import type { Git } from '../git/git.js'
 import type { TaskRecords } from '../records/task-records.js'
 import { checkLocalRequest, localPathOf } from '../repository/local-repository.js'
@@ -161,6 +164,7 @@ export function environmentView({ metadata, spec, status }: Stored<Environment>)
       size_bytes: each.sizeBytes,
       files: each.files,
       ...(each.lastUsedAt ? { last_used_at: each.lastUsedAt } : {}),
+      ...(each.settings ? { settings: settingsView(each.settings) } : {}),
     })),
     ...(status?.build ? { build: buildView(status.build) } : {}),
     created_at: metadata.creationTimestamp,
@@ -168,7 +172,7 @@ export function environmentView({ metadata, spec, status }: Stored<Environment>)
 }
 
 function buildView(build: EnvironmentBuild): EnvironmentBuildView {
-  const { number, attempt, state, startedAt, finishedAt, commit, key, snapshot, sandboxName, cause } = build
+  const { number, attempt, state, startedAt, finishedAt, commit, key, snapshot, sandboxName, settings, cause } = build
   return {
     number,
     attempt,
@@ -179,6 +183,19 @@ function buildView(build: EnvironmentBuild): EnvironmentBuildView {
     ...(key ? { key } : {}),
     ...(snapshot ? { snapshot } : {}),
     ...(sandboxName && (state !== 'Failed' || isKept(cause?.code)) ? { sandbox: sandboxName } : {}),
+    ...(settings ? { settings: settingsView(settings) } : {}),
     ...(cause ? { cause } : {}),
+  }
+}
+
+function settingsView(settings: EnvironmentSettings): EnvironmentSettingsView {
+  const { path = [], tools = [], image, resources } = settings
+  const shown = { status: { environment: { commit: '', ...settings } } }
+  return {
+    env: environmentVariables(shown),
+    path: [...path, ...new Set(tools.flatMap(({ bin }) => (bin === '' ? [] : [bin])))],
+    tools: tools.map(({ name, version }) => `${name} ${version}`),
+    ...(image ? { image } : {}),
+    ...(resources ? { resources } : {}),
   }
 }

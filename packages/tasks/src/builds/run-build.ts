@@ -2,7 +2,14 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type SealRequest, SnapshotError } from '@corral/ports'
 import { environmentFilePath, taskWarning } from '@corral/protocol'
-import type { AgentTask, AgentTaskStatus, Environment, EnvironmentBuild, Stored } from '@corral/resources'
+import type {
+  AgentTask,
+  AgentTaskStatus,
+  Environment,
+  EnvironmentBuild,
+  EnvironmentSettings,
+  Stored,
+} from '@corral/resources'
 import { explained, findEviction, findOomKill } from '../agent-task/pod-eviction.js'
 import { checkoutKey, isCheckoutBuild } from '../environment/build/checkout-snapshot.js'
 import { type BuiltSnapshot, labelsOf } from '../environment/build/choose-snapshot.js'
@@ -23,6 +30,7 @@ import { checkOut } from '../steps/repository-step.js'
 import { type SandboxContextPorts, type SandboxLine, sandboxContext, sandboxLine } from '../steps/sandbox-context.js'
 import { runSetup } from '../steps/setup-step.js'
 import { finalFailure, TaskError } from '../task-error.js'
+import { definedOnly } from '../task-request.js'
 import { strayFilesScript } from './stray-files.js'
 
 export interface BuildPorts extends SandboxContextPorts {
@@ -34,6 +42,7 @@ export interface BuildOutcome {
   snapshot: string
   key: string
   commit: string
+  settings?: EnvironmentSettings
 }
 
 /** A failure with what was known by then. */
@@ -41,7 +50,7 @@ export class BuildError extends Error {
   override readonly name: string = 'BuildError'
   constructor(
     override readonly cause: unknown,
-    readonly known: { key?: string; commit?: string },
+    readonly known: { key?: string; commit?: string; settings?: EnvironmentSettings },
   ) {
     super(cause instanceof Error ? cause.message : String(cause), { cause })
   }
@@ -66,7 +75,7 @@ export async function runBuild(
       signal,
       log,
     })
-  const known: { key?: string; commit?: string } = {}
+  const known: BuildError['known'] = {}
   const find = async () => (await findEviction(ports.client, shown)) ?? findOomKill(ports.client, shown)
   try {
     return await explained(buildIn(contextOf, line, { environment, build, ports, known, onSealing }), find)
@@ -81,7 +90,7 @@ interface BuildParts {
   environment: Stored<Environment>
   build: EnvironmentBuild
   ports: BuildPorts
-  known: { key?: string; commit?: string }
+  known: BuildError['known']
   onSealing: () => void
 }
 
@@ -118,6 +127,8 @@ async function buildIn(
   const { status, warnings, events } = await withTools(declared, daemon, first, prepared.commit)
   const found = status.environment
   if (!hasSetup(found)) throw nothingToBuild(prepared.environmentFile, spec.part)
+  const settings = settingsOf(found)
+  known.settings = settings
   const context = contextOf({ environment: found, warnings })
   const wanted = await keyInSandbox(context, daemon, found, prepared, declared.keyFiles)
   known.key = wanted.key
@@ -126,7 +137,7 @@ async function buildIn(
     ...warnings.map((each) => ({ type: 'warning' as const, ...each })),
   ])
   const same = build.noCache ? undefined : newestOf(ports.environments.snapshots(environment), wanted.key)
-  if (same) return { snapshot: same.name, key: wanted.key, commit: same.commit }
+  if (same) return { snapshot: same.name, key: wanted.key, commit: same.commit, settings }
 
   await record.keepFile('bundle-in', prepared.bundlePath)
   const workspace = await line.findWorkspace()
@@ -145,11 +156,22 @@ async function buildIn(
     baseKey: wanted.baseKey,
     commit: prepared.commit,
     files: wanted.files,
+    settings,
   })
   const paths = [workspace.repository, workspace.home]
   const request = { podUid: build.podUid ?? '', name, paths, secrets: Object.values(secrets.env), labels, signal }
   await seal(request, first, { build, ports, onSealing })
-  return { snapshot: name, key: wanted.key, commit: prepared.commit }
+  return { snapshot: name, key: wanted.key, commit: prepared.commit, settings }
+}
+
+function settingsOf({
+  env,
+  path,
+  tools,
+  image,
+  resources,
+}: NonNullable<AgentTaskStatus['environment']>): EnvironmentSettings {
+  return definedOnly({ env, path, tools, image, resources })
 }
 
 /** A build without set-up: the checkout of a large repository, for tasks that would otherwise bring it in each. */

@@ -1,12 +1,15 @@
 import type { DaemonClient } from '@corral/protocol'
 import { runCommand } from '../sandbox/run-command.js'
 import { TaskError } from '../task-error.js'
+import { type NpmScope, scopesAtMirror } from './npm-scopes.js'
 
 /** What package clients inside a sandbox are given so that they ask the mirror of the platform. */
 export interface PackageClients {
   readonly env: Readonly<Record<string, string>>
   /** Files a client cannot do without, by path below the home directory. */
   readonly files: Readonly<Record<string, string>>
+  /** Scopes of npm that the mirror asks at a registry of their own. */
+  npmScopes?(): Promise<readonly NpmScope[]>
 }
 
 /** In: FILE (below HOME) CONTENT. A file that is there is the template's own and stays. */
@@ -37,4 +40,20 @@ export async function writeClientFiles(
     )
     if (exit.exit_code !== 0) throw new TaskError('SetupFailed', `~/${file} could not be written: ${tail}`)
   }
+}
+
+const maxNpmrcBytes = 100_000
+
+/** Scopes that set-up asks through the mirror although the project's own `.npmrc` names their registry. */
+export async function mirroredScopes(
+  daemon: Pick<DaemonClient, 'statFile' | 'readFile'>,
+  { npmScopes }: PackageClients,
+  repository: string,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const path = `${repository}/.npmrc`
+  const found = npmScopes && (await daemon.statFile(path, { signal }))
+  if (!found || found.size > maxNpmrcBytes) return []
+  const text = Buffer.from(await daemon.readFile(path, { signal, maxBytes: maxNpmrcBytes })).toString()
+  return text.includes(':registry') ? scopesAtMirror(text, await npmScopes()) : []
 }

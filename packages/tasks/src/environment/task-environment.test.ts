@@ -8,7 +8,7 @@ import { type EnvironmentGrants, fileEnvironmentGrants } from './environment-gra
 import { withPath } from './path-entries.js'
 import { setupSecrets } from './setup-secrets.js'
 import { taskEnvironment } from './task-environment.js'
-import { refusalEvent, refusedNames } from './watch-refusals.js'
+import { refusalEvent, refusedHint, refusedNames } from './watch-refusals.js'
 
 describe('parseEnvironmentFile', () => {
   it.each([
@@ -372,6 +372,24 @@ describe('refused names', () => {
       code: 'EgressRefused',
       message: expect.stringContaining('--allow cdn.example:443'),
     })
+  })
+
+  it.each([
+    { when: 'nothing was refused', hosts: [], source: 'f', hint: undefined },
+    {
+      when: 'a file of the repository counts',
+      hosts: ['npm.example', 'cdn.example'],
+      source: 'f',
+      hint: "It asked for npm.example:443, cdn.example:443, which it may not reach: name what it needs under egress.setup of .corral/environment.yaml, then: corral env grant '/srv/repo one' npm.example:443 cdn.example:443",
+    },
+    {
+      when: 'the task brought the command',
+      hosts: ['npm.example'],
+      hint: 'It asked for npm.example:443, which it may not reach: allow what it needs: --allow-setup npm.example:443',
+    },
+  ])('of a set-up that failed when $when', ({ hosts, source, hint }) => {
+    const environment = { commit: 'c', ...(source ? { source } : {}) }
+    expect(refusedHint(hosts, { spec, status: { environment } })).toBe(hint)
   })
 })
 

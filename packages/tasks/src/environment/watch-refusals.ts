@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { KubeClient } from '@corral/kube'
 import { environmentFilePath, type TaskEventBody, taskWarning } from '@corral/protocol'
 import { type AgentTask, type Pod, Pods, type RefusedHost, readEgressRefused } from '@corral/resources'
@@ -7,9 +8,14 @@ import { grantCommand } from './task-environment.js'
 type Refused = Pick<RefusedHost, 'host' | 'process'>
 
 const lookEveryMs = 3_000
+/** What a program was refused right before it ended is in the pod's annotation a moment later. */
+const settleMs = 3_000
+const settleLookMs = 250
 
 /** Tells in the task's events, once per name, what its sandbox asked for and may not reach. */
 export interface RefusalWatch {
+  /** Waits a moment for the node to tell what it refused, and says which names. Never rejects. */
+  settled(): Promise<readonly string[]>
   /** Looks a last time and ends. Never rejects: a task goes on without it. */
   stop(): Promise<void>
 }
@@ -21,11 +27,13 @@ export function watchRefusals(
   const { uid, namespace = 'default' } = task.metadata
   const name = task.status?.sandbox?.podName
   let told: Set<string> | undefined
+  const seen = new Set<string>()
   let looking = Promise.resolve()
   const look = async (): Promise<void> => {
     const pod = name ? await client.find(Pods, { namespace, name }) : undefined
     const refused = refusedNames(pod)
     if (refused.length === 0) return
+    for (const { host } of refused) seen.add(host)
     told ??= await toldBefore(eventLog, uid)
     const fresh = refused.filter(({ host }) => !told?.has(host))
     for (const { host } of fresh) told.add(host)
@@ -41,6 +49,14 @@ export function watchRefusals(
   }
   const timer = setInterval(() => void lookNext(), lookEveryMs)
   return {
+    async settled() {
+      for (let waitedMs = 0; waitedMs <= settleMs; waitedMs += settleLookMs) {
+        await lookNext()
+        if (seen.size > 0) break
+        await setTimeout(settleLookMs)
+      }
+      return [...seen]
+    },
     async stop() {
       clearInterval(timer)
       await lookNext()
@@ -67,6 +83,23 @@ export function refusalEvent(
     : ''
   const by = process === undefined ? '' : `, asked for by ${process}`
   return { type: 'warning', ...taskWarning('EgressRefused', { detail: `${host}${by}; ${forTask}${forAll}` }) }
+}
+
+const maxHinted = 5
+
+/** What a set-up that failed had asked for in vain, and what opens it. Pure. */
+export function refusedHint(
+  hosts: readonly string[],
+  { spec, status }: Pick<AgentTask, 'spec' | 'status'>,
+): string | undefined {
+  if (hosts.length === 0) return undefined
+  const egress = hosts.slice(0, maxHinted).map((host) => `${host}:443`)
+  const others = hosts.length > maxHinted ? ` and ${hosts.length - maxHinted} more` : ''
+  const command = grantCommand(spec.repository.url, { egress, secrets: [] })
+  const opened = status?.environment?.source
+    ? `name what it needs under egress.setup of ${environmentFilePath}, then: ${command}`
+    : `allow what it needs: ${egress.map((rule) => `--allow-setup ${rule}`).join(' ')}`
+  return `It asked for ${egress.join(', ')}${others}, which it may not reach: ${opened}`
 }
 
 /** An earlier step or process has told of these. */

@@ -68,6 +68,12 @@ it.each<[says: string, code: string, text: RegExp]>([
   ['remote: error: GH006: Protected branch update failed', 'BranchProtected', /protects branch "work"/],
   ["fatal: unable to access 'https://git.example.com/': Could not resolve host", 'PushFailed', /did not take branch/],
   ['error: cannot lock ref refs/heads/work', 'PushFailed', /cannot lock ref/],
+  [
+    "error: cannot lock ref 'refs/heads/work': 'refs/heads/work/a' exists; cannot create 'refs/heads/work'",
+    'BranchConflict',
+    /cannot exist beside the branch "work\/a"/,
+  ],
+  ['! [remote rejected] work -> work (directory file conflict)', 'BranchConflict', /cannot exist beside a branch/],
   ['remote: pre-receive hook declined', 'PushRefused', /hook declined/],
 ])('a push that git ends with %j is %s', (says, code, text) => {
   const failure = pushFailure(new GitError(['push'], 1, says), url, 'work')

@@ -75,9 +75,11 @@ export function repositoryMissing(url: string): TaskError {
   return new TaskError('RepositoryNotFound', `there is no git repository at ${url}`, { hint: addressHint })
 }
 
-export function branchMissing(branch: string, url: string): TaskError {
+export function branchMissing(branch: string, url: string, hint?: string): TaskError {
   return new TaskError('BranchNotFound', `there is no branch "${branch}" in ${url}`, {
-    hint: `List the branches with \`git ls-remote --heads ${shellQuote(url)}\`, or leave the base branch out to use the default one.`,
+    hint:
+      hint ??
+      `List the branches with \`git ls-remote --heads ${shellQuote(url)}\`, or leave the base branch out to use the default one.`,
   })
 }
 
@@ -94,6 +96,8 @@ export function pushFailure(error: unknown, url: string, branch: string): TaskEr
       hint: 'The commits are kept with the task: `corral task retry --branch NAME` pushes them to another branch.',
       cause: error,
     })
+  const conflict = /'refs\/heads\/([^']+)' exists; cannot create|directory.file conflict/i.exec(full)
+  if (conflict) return branchConflict(branch, conflict[1], url, error)
   // A ref that is locked is being written: often by a push of ours whose answer never came.
   const unreachable =
     /could not resolve|unable to access|connection (refused|reset|timed out)|no answer within|cannot lock ref|remote end hung up|RPC failed/i
@@ -118,6 +122,15 @@ export function pushDenied(url: string, cause: GitError | unknown): TaskError {
   const said = cause instanceof GitError ? `: ${lastLines(cause.stderr, 2)}` : ''
   return new TaskError('PushDenied', `the credentials of this machine may not push to ${url}${said}`, {
     hint: 'Ask for the right to push, or give the address of a fork; then retry the task.',
+    cause,
+  })
+}
+
+/** Another branch takes the place in which git would keep this one. */
+export function branchConflict(branch: string, other: string | undefined, url: string, cause?: unknown): TaskError {
+  const beside = other ? `the branch "${other}"` : 'a branch'
+  return new TaskError('BranchConflict', `branch "${branch}" cannot exist beside ${beside} of ${url}`, {
+    hint: 'git keeps a branch as a file, which cannot be a directory too: choose another name for the new branch (`corral task retry --branch NAME` after the agent ran).',
     cause,
   })
 }

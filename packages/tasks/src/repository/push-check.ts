@@ -2,7 +2,7 @@ import { readdir, readFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Git, GitError } from '../git/git.js'
 import { TaskError } from '../task-error.js'
-import { branchTaken, isPushDenied, pushDenied } from './git-failure.js'
+import { branchConflict, branchTaken, isPushDenied, pushDenied } from './git-failure.js'
 import { localPathOf } from './local-repository.js'
 import { ownReceiveHooks } from './receive-hooks.js'
 import { gitDirectoryOf, type ReachableRepository } from './repository-view.js'
@@ -120,10 +120,4 @@ async function checkNotCheckedOut({ location, branch }: PushCheck): Promise<void
       hint: 'Choose another name for the new branch, or check out another branch in the repository.',
     })
   }
-}
-
-function branchConflict(branch: string, other: string, url: string): TaskError {
-  return new TaskError('BranchConflict', `branch "${branch}" cannot exist beside the branch "${other}" of ${url}`, {
-    hint: 'git keeps a branch as a file, which cannot be a directory too: choose another name with new_branch.',
-  })
 }

@@ -95,6 +95,10 @@ add_but_broken() {
     "$1" add --all --ignore-errors -- . > /dev/null 2> "$INDEX.errors"
   fi
 }
+# A linked work tree may have pipes that git would take for files of its own and wait for, too.
+remove_pipes() { # directory
+  (cd -- "$1" && find . -name node_modules -prune -o -type p -name '.git*' -exec rm -f -- {} +) 2>/dev/null
+}
 # Files larger than a result may hold, which would take everything else with them. One that git ignores, or that is as
 # the base has it, is no work. On the way, pipes go that git would take for files of its own and wait for.
 find_large() {
@@ -119,7 +123,7 @@ left_out() { # the path of their directory from the top
   while IFS= read -r path; do
     number=$((number + 1))
     if [ "$number" -gt 50 ]; then warn WarningsCut ""; break; fi
-    warn PathLeftOut "$1$path"
+    warn PathLeftOut "\${INNER_NAME:+worktrees/$INNER_NAME/}$1$path"
   done
 }
 # Submodules whose repository is gone, which git stumbles over: the link stays, what lies there cannot be told from it.
@@ -198,8 +202,7 @@ state_of_inner() { # its path from the top, a slash behind it; empty for a linke
     if cp -p -- "$INNER_GIT/index" "$INDEX" 2>/dev/null && inner ls-files -v > "$INDEX.flags" 2>/dev/null; then
       look_at_all inner "$INNER" "$INNER_GIT"
     else fresh_index inner "$INNER_GIT" "$INNER_HEAD"; fi
-    inner add --all --ignore-errors -- . > /dev/null 2> "$INDEX.errors"
-    plain_nested inner "$INNER" "$1"
+    add_files inner "$INNER" "$1" > /dev/null
     tree=$(inner write-tree 2>/dev/null)
     if [ -n "$tree" ] && [ "$tree" != "$(tree_of "$INNER_HEAD")" ]; then commit_tree "$tree" "$MESSAGE" -p "$INNER_HEAD"
     else printf '%s' "$INNER_HEAD"; fi

@@ -8,7 +8,7 @@ export const keptRefs = 'refs/corral/kept'
 export const noteRefs: string = `note_refs() (
   cd -- "$REPO" && {
     git for-each-ref --format='%(objectname) %(refname)'
-    for tree in .git/worktrees/*/; do if [ -d "$tree" ]; then tree=\${tree%/} && echo "- refs/worktrees/\${tree##*/}"; fi; done
+    for tree in .git/worktrees/*/; do if [ -d "$tree" ]; then tree=\${tree%/} && echo "- refs/worktrees/\${tree##*/} $(cat "$tree/logs/HEAD" 2> /dev/null | wc -l)"; fi; done
     echo "- log $(cat .git/logs/HEAD 2> /dev/null | wc -l)"
   } > "$REFS"
 )`
@@ -110,11 +110,18 @@ has_stashes() {
   done
   grep -q ' refs/stash$' "$WORK/all"
 }
-# What HEAD went through since the agent began.
+# What HEAD went through since the agent began, and that of every linked work tree.
 head_log() {
+  log_since "$GITDIR" log
+  for tree in "$GITDIR"/worktrees/*/; do
+    tree=\${tree%/}
+    log_since "$tree" "refs/worktrees/\${tree##*/}"
+  done
+}
+log_since() { # where the log is, its name in WORK/before
   before=
-  while read -r mark kind count; do if [ "$kind" = log ]; then before=$count; fi; done < "$WORK/before"
-  tail -n "+$((\${before:-0} + 1))" "$GITDIR/logs/HEAD" 2>/dev/null
+  while read -r mark kind count; do if [ "$kind" = "$2" ]; then before=$count; fi; done < "$WORK/before"
+  tail -n "+$((\${before:-0} + 1))" "$1/logs/HEAD" 2>/dev/null
 }
 # Linked work trees share the branches of the repository, not their files: those are a commit on top of their HEAD.
 read_work_trees() {
@@ -131,6 +138,7 @@ read_work_trees() {
     # Deleted or moved by hand: its files are out of reach, what it has committed is not.
     commit=$INNER_HEAD
     if find_work_tree; then
+      remove_pipes "$INNER"
       commit=$(state_of_inner "")
       printf '%s %s\\n' "$(tree_of "$commit")" "$INNER_HEAD" >> "$WORK/states"
     fi
@@ -142,8 +150,23 @@ find_work_tree() { # git writes its place as a path from INNER_GIT where it is t
   INNER=$(head -n 1 "$INNER_GIT/gitdir" 2>/dev/null)
   INNER=\${INNER%/.git}
   case "$INNER" in /*) ;; *) INNER=$(cd -- "$INNER_GIT/$INNER" 2>/dev/null && pwd) ;; esac
-  [ -f "$INNER/.git" ]
+  if [ -z "\${LAST_STATE:-}" ] && [ -d "$INNER" ] && [ ! -x "$INNER" ]; then chmod u+rwx -- "$INNER" 2>/dev/null; fi
+  [ -f "$INNER/.git" ] || has_lost_link
 }
+# Its \`.git\` was deleted or replaced: its index still tells which files are its own. What lies inside the checkout and is not
+# ignored is taken with the files there.
+has_lost_link() (
+  cd -- "$INNER" 2>/dev/null || exit 1
+  top=$(pwd -P)
+  for place in "$REPO" "$WORK"; do case "$(cd -- "$place" && pwd -P)/" in "\${top%/}/"*) exit 1 ;; esac; done
+  case "$top/" in
+    "$(cd -- "$REPO" && pwd -P)"/*)
+      (cd -- "$REPO" && GIT_DIR="$GITDIR" GIT_WORK_TREE="$REPO" git check-ignore -q -- "$top") 2>/dev/null || exit 1
+      ;;
+  esac
+  export GIT_DIR="$INNER_GIT" GIT_WORK_TREE="$INNER"
+  [ "$(git ls-files --deleted 2>/dev/null | wc -l)" -lt "$(git ls-files 2>/dev/null | wc -l)" ]
+)
 is_work_tree() { [ -f "$1/.git" ] && grep -qxF -- "$(cd -- "$1" && pwd -P)" "$WORK/places" 2>/dev/null; }
 
 # The commit the result builds on: the task's branch, HEAD where it goes beyond that, else the newest commits elsewhere.
@@ -207,7 +230,10 @@ fates() {
 }
 # Everything the result does not contain stays available as a ref of its own.
 keep_the_rest() { # result
-  if [ -n "$IS_AT_BASE" ] && [ ! -s "$WORK/unnamed" ] && [ ! -s "$WORK/others" ]; then return 0; fi
+  if [ -n "$IS_AT_BASE" ] && [ ! -s "$WORK/unnamed" ] && [ ! -s "$WORK/others" ]; then
+    if [ "$1" = "$BASE_COMMIT" ]; then keep_dropped "$1"; fi
+    return 0
+  fi
   # Dates that go backwards let git name commits of the base as well: those are part of every result.
   beyond "$1" | grep -xF -f "$WORK/beyond" > "$WORK/outside"
   fates < "$WORK/refs" | sed 's|refs/heads/||' > "$WORK/fates"
@@ -225,7 +251,11 @@ keep_the_rest() { # result
   keep_stashes
   if [ "$1" = "$BASE_COMMIT" ] || grep -q '^BranchUnreadable' "$WORK/warnings"; then keep_dropped "$1"; fi
   head -n 200 "$WORK/others" | fates | sed 's|refs/||' > "$WORK/fates"
-  awk -F "$tab" -v OFS="$tab" '$3 != "unreadable" { print $1, $2, "refs/" $2 " at " $1 }' "$WORK/fates" | keep_all RefNotPushed
+  # The names that other things are kept under are not free.
+  awk -F "$tab" -v OFS="$tab" '$3 != "unreadable" {
+    isTaken = $2 ~ /^(branches|stash|dropped|submodules|lfs|worktrees|left-behind|head|uncommitted|rewritten)(\\/|$)/
+    print $1, (isTaken ? "refs/" : "") $2, "refs/" $2 " at " $1
+  }' "$WORK/fates" | keep_all RefNotPushed
   awk -F "$tab" -v OFS="$tab" '$3 == "unreadable" { print "BranchUnreadable", "refs/" $2 }' "$WORK/fates" >> "$WORK/warnings"
   if [ "$(wc -l < "$WORK/others")" -gt 200 ]; then warn WarningsCut ""; fi
 }
@@ -242,11 +272,20 @@ keep_stashes() {
 # Nothing is left of commits the agent made: they were reset, or their branch was deleted or damaged. It may have been a mistake.
 keep_dropped() { # result
   number=0
-  while read -r oid; do
+  { cat "$WORK/dropped"; loose_commits; } | while read -r oid; do
     if has_work "$oid" && ! is_kept "$oid" && ! is_ancestor "$oid" "$1"; then
       number=$((number + 1))
       keep "dropped/$number" "$oid" && warn CommitsKept "dropped/$number"
     fi
-  done < "$WORK/dropped"
+  done
+}
+# Commits that were made since the agent began, newest first, while they are not packed: the log of a linked work tree goes with it.
+loose_commits() {
+  if [ ! -f "$REFS" ]; then return 0; fi
+  (cd -- "$GITDIR/objects" 2>/dev/null && find ?? -type f -newer "$REFS" 2>/dev/null) | tr -d / | grep -E '^[0-9a-f]{40,64}$' |
+    ours cat-file --batch-check='%(objecttype) %(objectname)' 2>/dev/null | sed -n 's/^commit //p' > "$WORK/loose"
+  if [ ! -s "$WORK/loose" ]; then return 0; fi
+  { cat "$WORK/loose"; printf '^%s\\n' "$BASE_COMMIT"; } | ours rev-list --topo-order --ignore-missing --stdin 2>/dev/null |
+    grep -xF -f "$WORK/loose" | head -n 50
 }
 `

@@ -252,6 +252,19 @@ conflict_markers() {
   while IFS= read -r path; do warn ConflictMarkers "$path"; done < "$WORK/markers"
 }
 
+# Commits at which the agent's history ends, such as one it fetched a part of. git calls a commit that as well where what it
+# builds on is there; the history of the base would seem to be another one.
+ends_of_history() {
+  if [ ! -f "$GITDIR/shallow" ]; then return 0; fi
+  rm -f -- "$G/shallow"
+  head -n 1000 "$GITDIR/shallow" | while read -r oid; do
+    parents=$(ours cat-file commit "$oid" 2>/dev/null | sed -n '/^$/q; s/^parent //p')
+    for parent in $parents; do
+      if ! ours cat-file -e "$parent" 2>/dev/null; then printf '%s\\n' "$oid"; break; fi
+    done
+  done > "$WORK/shallow"
+  if [ -s "$WORK/shallow" ]; then mv -- "$WORK/shallow" "$G/shallow"; fi
+}
 base_from_bundle() {
   ours fetch --quiet --no-tags "$BASE_BUNDLE" "$BASE_REF:refs/corral/base" && usable "$BASE_COMMIT" &&
     ours cat-file -e "$BASE_COMMIT^{tree}"
@@ -290,7 +303,11 @@ try() {
   GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME= IS_AT_BASE=
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
   # Beside a working agent nothing of its is touched.
-  if [ -z "\${LAST_STATE:-}" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi
+  if [ -z "\${LAST_STATE:-}" ]; then
+    chmod u+rwx -- "$REPO" 2>/dev/null
+    # Closed, not damaged: with its permissions back the history is there.
+    find "$REPO/.git" \\( -type d ! -perm -700 -o -type f ! -perm -400 \\) -exec chmod u+rwX -- {} \\; 2>/dev/null
+  fi
   # A link to the root directory, say: what lies there is the sandbox, not the work.
   if top=$(cd -- "$REPO" 2>/dev/null && pwd -P); then
     case "$(cd -- "$WORK" && pwd -P)/" in
@@ -308,7 +325,7 @@ try() {
       case $? in 0) ;; 124) echo "error: $waits" >&2; return 1 ;; *) return 1 ;; esac
       objects=$(git rev-parse --git-path objects) && objects=$(cd -- "$objects" && pwd) || return 1
       begin "$objects" || return 1
-      if [ -f "$GITDIR/shallow" ]; then cp -- "$GITDIR/shallow" "$G/shallow"; fi
+      ends_of_history
       ours cat-file -e "$BASE_COMMIT^{tree}" || return 1
       list_links && read_refs && choose_tip || return 1
       index_of_theirs || return 1

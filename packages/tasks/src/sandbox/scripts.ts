@@ -237,10 +237,12 @@ tar -C "$REPO" -cf "$ARCHIVE" --ignore-failed-read . || [ -s "$ARCHIVE" ]
 export const setupScript: string = `cd -- "$REPO" || exit 1
 if [ -n "\${CORRAL_PATH:-}" ]; then PATH=$CORRAL_PATH:$PATH; export PATH; fi
 unset CORRAL_PATH
-strict() { if command -v bash > /dev/null; then exec bash -euo pipefail "$@"; else exec /bin/sh -eu "$@"; fi; }
-if [ -n "$SETUP" ]; then strict -c "$SETUP"; fi
-if [ -x .corral/setup ]; then exec ./.corral/setup; fi
-if [ -f .corral/setup ]; then strict .corral/setup; fi
+for scope in \${CORRAL_NPM_SCOPES:-}; do set -- "$@" "npm_config_$scope:registry=$npm_config_registry"; done
+unset CORRAL_NPM_SCOPES
+if command -v bash > /dev/null; then strict='bash -euo pipefail'; else strict='/bin/sh -eu'; fi
+if [ -n "$SETUP" ]; then exec env "$@" $strict -c "$SETUP"; fi
+if [ -x .corral/setup ]; then exec env "$@" ./.corral/setup; fi
+if [ -f .corral/setup ]; then exec env "$@" $strict .corral/setup; fi
 exit 79
 `
 

@@ -2,7 +2,7 @@ import { OutputJoiner } from '@corral/agents'
 import type { AgentEvent, DaemonClient, TaskEventBody } from '@corral/protocol'
 import { defaultSetupTimeoutSeconds } from '@corral/resources'
 import type { PhaseNetwork } from '../environment/network-phase.js'
-import { writeClientFiles } from '../environment/package-clients.js'
+import { mirroredScopes, writeClientFiles } from '../environment/package-clients.js'
 import { environmentVariables, pathEntries } from '../environment/path-entries.js'
 import type { SandboxContext } from '../environment/sandbox-context.js'
 import { startBackground } from '../environment/services/background.js'
@@ -11,6 +11,7 @@ import { serviceHome } from '../environment/services/service-home.js'
 import { endSetupScript, listProcessesScript } from '../environment/setup-processes.js'
 import { setupSecrets } from '../environment/setup-secrets.js'
 import { watchSilence } from '../environment/silence-watch.js'
+import { refusedHint } from '../environment/watch-refusals.js'
 import { isDiskFullText } from '../repository/git-failure.js'
 import { markSetupScript } from '../sandbox/collect-script.js'
 import { collectEnvironment } from '../sandbox/collected-work.js'
@@ -84,9 +85,10 @@ export async function runSetup(context: SandboxContext, command: string | undefi
   const network = await context.enterPhase('setup')
   const packages = network.hasPackages ? context.packageClients : undefined
   if (packages) await writeClientFiles(daemon, packages, uid, signal)
+  const scopes = packages ? await mirroredScopes(daemon, packages, workspace.repository, signal) : []
   await startServices(context)
   const before = hasSecrets ? await listProcesses(context, daemon) : ''
-  const result = await watched(context, (heard) =>
+  const { result, refused } = await watched(context, (heard) =>
     runCommand(
       daemon,
       `${uid}.setup`,
@@ -99,6 +101,7 @@ export async function runSetup(context: SandboxContext, command: string | undefi
           REPO: workspace.repository,
           SETUP: command ?? '',
           CORRAL_PATH: pathEntries(task, workspace.repository),
+          ...(scopes.length > 0 ? { CORRAL_NPM_SCOPES: scopes.join(' ') } : {}),
           CI: 'true',
           CORRAL_TASK_ID: task.metadata.name,
         },
@@ -126,17 +129,25 @@ export async function runSetup(context: SandboxContext, command: string | undefi
     throw new TaskError(
       'SetupFailed',
       `the set-up command ended with exit code ${result.exit.exit_code}: ${secrets.redact(result.tail)}`,
-      setupHint(context, network),
+      setupHint(context, network, refused),
     )
   return 'done'
 }
 
 /** A tool that is not there is why set-up failed, more often than not; in a cluster, a registry that cannot be reached. */
-function setupHint({ task }: SandboxContext, { isUnsupported }: PhaseNetwork): { hint?: string } {
+function setupHint(
+  { task }: SandboxContext,
+  { isUnsupported }: PhaseNetwork,
+  refused: readonly string[],
+): { hint?: string } {
   const missing = (task.status?.warnings ?? []).filter(({ code }) => code === 'ToolMissing')
   const network =
     'Set-up reaches what the NetworkPolicy of the sandbox template opens: this cluster has no package mirror, and opens nothing by name.'
-  const hints = [...missing.map(({ message }) => message), ...(isUnsupported ? [network] : [])]
+  const hints = [
+    ...missing.map(({ message }) => message),
+    ...(isUnsupported ? [network] : []),
+    ...[refusedHint(refused, task)].flatMap((hint) => hint ?? []),
+  ]
   return hints.length > 0 ? { hint: hints.join(' ') } : {}
 }
 
@@ -163,11 +174,15 @@ async function endSetup({ task, signal }: SandboxContext, daemon: DaemonClient, 
 }
 
 /** While it works, what is refused to it is told, and that it is silent. `heard` is called with each output. */
-async function watched<T>(context: SandboxContext, work: (heard: () => void) => Promise<T>): Promise<T> {
+async function watched<T extends { exit: { exit_code: number } }>(
+  context: SandboxContext,
+  work: (heard: () => void) => Promise<T>,
+): Promise<{ result: T; refused: readonly string[] }> {
   const refusals = context.watchRefusals()
   const silence = watchSilence(context)
   try {
-    return await work(silence.heard)
+    const result = await work(silence.heard)
+    return { result, refused: result.exit.exit_code > 0 ? await refusals.settled() : [] }
   } finally {
     silence.stop()
     await refusals.stop()

@@ -11,6 +11,8 @@ import type { StageCondition } from '../task-state/stages.js'
 export interface StepContext extends SandboxContext {
   /** What is kept of the task this one repeats. */
   readonly former: TaskRecord | undefined
+  /** The task this one repeats; undefined where it is gone. */
+  findRepeated(): Promise<Stored<AgentTask> | undefined>
   /** What is kept of the task this one goes on from. */
   readonly continued: TaskRecord | undefined
   /** That task itself; undefined where it is gone. */

@@ -1,3 +1,4 @@
+import { mergeWarnings } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
 import { TaskError } from '../task-error.js'
 import { branchOf } from '../task-state/branch-of.js'
@@ -25,6 +26,12 @@ export const takeOverStep: Step = async (context) => {
     })
   })
   const artifacts = await record.list('artifact')
+  // What was said of the work when it came out of its sandbox is true of it still. Its patch was made anew.
+  const said = (await context.findRepeated())?.status?.warnings ?? []
+  const warnings = mergeWarnings(
+    said.filter(({ code }) => code !== 'DiffLeftOut'),
+    accepted.warnings,
+  )
   return {
     condition: 'ResultCollected',
     reason: 'TakenOver',
@@ -36,9 +43,10 @@ export const takeOverStep: Step = async (context) => {
       ...(retry.baseCommit ? { baseCommit: retry.baseCommit } : {}),
       ...(baseBranch ? { baseBranch } : {}),
       ...(artifacts.length > 0 ? { artifacts } : {}),
-      ...(accepted.warnings.length > 0 ? { warnings: accepted.warnings } : {}),
+      ...(warnings.length > 0 ? { warnings } : {}),
     },
     events: [
+      ...warnings.map((warning) => ({ type: 'warning' as const, ...warning })),
       {
         type: 'stage',
         stage: 'result',

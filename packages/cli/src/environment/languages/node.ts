@@ -1,6 +1,12 @@
-import type { Language, Read } from './language.js'
+import type { Language, Read, Rule } from './language.js'
 
 const path = 'node_modules/.bin'
+
+/**
+ * Lock files of Yarn 1 name files by the addresses they came from, and Yarn asks for those, whatever registry it is set up for.
+ * While it installs they name the package mirror, where there is one; what the files must hash to stays as it is.
+ */
+const yarnLockAtMirror = `if [ -n "\${YARN_REGISTRY:-}" ]; then sed -Ei "s#^(  resolved \\")https?://[^/]+/(.*/-/|download/@)#\\1$YARN_REGISTRY\\2#" yarn.lock; fi`
 
 /**
  * npm is what every Node has. Other package managers are put where the home directory has its programs: scripts of the project
@@ -37,7 +43,12 @@ export const node: Language = {
     {
       files: ['yarn.lock'],
       isFor: mayBe('yarn'),
-      setup: (read) => [managed('yarn', ownVersion(read, 'yarn') ?? '1'), 'yarn install --frozen-lockfile'],
+      setup: (read) => [
+        managed('yarn', ownVersion(read, 'yarn') ?? '1'),
+        yarnLockAtMirror,
+        'yarn install --frozen-lockfile',
+        'git checkout --quiet -- yarn.lock',
+      ],
       path,
       check: { name: 'yarn-test', run: 'yarn test' },
     },
@@ -48,8 +59,55 @@ export const node: Language = {
       path,
       check: { name: 'bun-test', run: 'bun run test' },
     },
+    // Without a lock file package.json may still say whose project it is: npm does not know `workspace:` for instance.
+    ...withoutLockFile('pnpm', { isOf: isPnpm, install: 'pnpm install --no-lockfile', otherwise: '10' }),
+    ...withoutLockFile('yarn', {
+      isOf: (read) => managerOf(read) === 'yarn' && ownVersion(read, 'yarn')?.startsWith('1.') === true,
+      install: 'yarn install --no-lockfile',
+      otherwise: '1',
+    }),
+    ...withoutLockFile('yarn', {
+      isOf: (read) => managerOf(read) === 'yarn',
+      program: '@yarnpkg/cli-dist',
+      install: 'yarn install --no-immutable',
+      otherwise: '4',
+    }),
+    ...withoutLockFile('bun', {
+      isOf: (read) => managerOf(read) === 'bun',
+      install: 'bun install --no-save',
+      otherwise: '1',
+    }),
     { files: ['package.json'], setup: ['npm install --no-package-lock'], path },
   ],
+}
+
+function withoutLockFile(
+  manager: string,
+  how: { isOf: (read: Read) => boolean; program?: string; install: string; otherwise: string },
+): Rule[] {
+  const { isOf, program = manager, install, otherwise } = how
+  return [
+    {
+      files: ['package.json'],
+      isFor: isOf,
+      setup: (read) => [managed(program, ownVersion(read, manager) ?? otherwise), install],
+      path,
+      check: { name: `${manager}-test`, run: `${manager} ${manager === 'bun' ? 'run ' : ''}test` },
+    },
+  ]
+}
+
+function isPnpm(read: Read): boolean {
+  const manager = managerOf(read)
+  return manager === 'pnpm' || (manager === '' && read('pnpm-workspace.yaml') !== undefined)
+}
+
+/** The package manager that package.json names; empty for none. */
+function managerOf(read: Read): string {
+  const { packageManager, devEngines } = manifestOf(read)
+  const [, named] = /^(\w+)@/.exec(typeof packageManager === 'string' ? packageManager : '') ?? []
+  const wanted = devEngines?.packageManager?.name
+  return named ?? (typeof wanted === 'string' ? wanted : '')
 }
 
 const lockFiles: Readonly<Record<string, readonly string[]>> = {
@@ -62,7 +120,7 @@ const lockFiles: Readonly<Record<string, readonly string[]>> = {
 /** Of lock files of several package managers those of the one that package.json names count: others were left behind. */
 function mayBe(manager: string): (read: Read) => boolean {
   return (read) => {
-    const [, named = ''] = /"packageManager"\s*:\s*"(\w+)@/.exec(read('package.json') ?? '') ?? []
+    const named = managerOf(read)
     return named === manager || !lockFiles[named]?.some((file) => read(file) !== undefined)
   }
 }
@@ -81,11 +139,21 @@ function pnpmVersion(read: Read): string {
 
 /** `npm init` writes a test script that only fails. */
 function hasTestScript(read: Read): boolean {
+  const { scripts } = manifestOf(read)
+  return typeof scripts?.test === 'string' && !scripts.test.includes('no test specified')
+}
+
+interface Manifest {
+  packageManager?: unknown
+  devEngines?: { packageManager?: { name?: unknown } | null } | null
+  scripts?: { test?: unknown } | null
+}
+
+function manifestOf(read: Read): Manifest {
   try {
-    const { scripts } = JSON.parse(read('package.json') ?? '{}') as { scripts?: { test?: unknown } }
-    return typeof scripts?.test === 'string' && !scripts.test.includes('no test specified')
+    return (JSON.parse(read('package.json') || '{}') as Manifest | null) ?? {}
   } catch {
     // A package.json that is no JSON is for npm to complain about.
-    return false
+    return {}
   }
 }

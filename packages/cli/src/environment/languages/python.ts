@@ -17,6 +17,7 @@ export const python: Language = {
   rules: [
     { files: ['uv.lock'], setup: uvSetup, path },
     { files: ['poetry.lock'], setup: poetrySetup, path },
+    { files: ['Pipfile.lock'], setup: pipenvSetup, path },
     { files: ['requirements.txt', 'pyproject.toml', 'setup.py'], setup: pipSetup, path },
   ],
 }
@@ -26,8 +27,12 @@ export const python: Language = {
  * are found through the index; what is left for `sync` is the project itself.
  */
 function uvSetup(read: Read): string[] {
-  const { group, extra } = pytestIn(read('pyproject.toml') ?? '')
-  const more = group && group !== 'dev' ? ` --group ${group}` : extra && !group ? ` --extra ${extra}` : ''
+  const text = read('pyproject.toml') ?? ''
+  const { group, extra } = pytestIn(text)
+  // Members of a workspace count only where its root depends on them, and there may be no root.
+  const all = /^\[tool\.uv\.workspace\]/m.test(text) ? ' --all-packages' : ''
+  const wanted = group && group !== 'dev' ? ` --group ${group}` : extra && !group ? ` --extra ${extra}` : ''
+  const more = `${all}${wanted}`
   return [
     venv,
     `${pip} uv`,
@@ -56,6 +61,17 @@ function poetrySetup(read: Read): string[] {
   ]
 }
 
+/** What Pipenv exports names the index of the Pipfile, which pip would ask then. */
+function pipenvSetup(): string[] {
+  return [
+    'python3 -m venv ~/.local/pipenv',
+    '~/.local/pipenv/bin/pip install pipenv',
+    venv,
+    "~/.local/pipenv/bin/pipenv requirements --dev --hash | sed -E '/^(-i|--index-url|--extra-index-url) /d' > .venv/requirements.txt",
+    `${pip} -r .venv/requirements.txt`,
+  ]
+}
+
 /** The groups that `poetry install` installs unasked. */
 function poetryGroups(text: string): string[] {
   const named = [...text.matchAll(/^\[tool\.poetry\.group\.([\w-]+)\.dependencies\]/gm)].map(([, name = '']) => name)
@@ -70,19 +86,51 @@ function pipSetup(read: Read): string[] {
   const text = read('pyproject.toml') ?? ''
   const { group, extra } = pytestIn(text)
   const files = ['requirements.txt', ...testRequirements].filter((file) => read(file) !== undefined)
-  const isPackage = /^\[(project|build-system)\]/m.test(text) || read('setup.py') !== undefined
+  const isProject = isPackage(read)
+  const isOnlyNamed = isProject && isSaidNoPackage(text)
   const wanted = [
-    ...files.map((file) => `-r ${file}`),
-    ...(isPackage ? [extra ? `-e '.[${extra}]'` : '-e .'] : []),
-    ...(group ? [`--group ${group}`] : []),
+    ...(isProject && !isOnlyNamed ? [extra ? `-e '.[${extra}]'` : '-e .'] : []),
+    ...(group && !isOnlyNamed ? [`--group ${group}`] : []),
     ...(usesPytest(read) && !group && !extra && !files.some((file) => read(file)?.includes('pytest'))
       ? ['pytest']
       : []),
   ]
   // Groups of dependencies are newer than the pip that a Python brings.
-  const newer = group ? [`${pip} --upgrade pip`] : []
-  return [venv, ...newer, ...(wanted.length > 0 ? [`${pip} ${wanted.join(' ')}`] : [])]
+  const newer = group && !isOnlyNamed ? [`${pip} --upgrade pip`] : []
+  const named = files.map((file) => `-r ${file}`)
+  // Where one file has hashes, pip takes nothing without them in the same run.
+  const isHashed = files.some((file) => /\s--hash[= ]/.test(read(file) ?? ''))
+  const runs = isHashed ? [...named.map((each) => [each]), wanted] : [[...named, ...wanted]]
+  const installs = runs.filter((run) => run.length > 0).map((run) => `${pip} ${run.join(' ')}`)
+  const names = namedAlone({ group, extra, more: wanted.filter((each) => each === 'pytest') })
+  if (isOnlyNamed) return [venv, ...newer, ...installs, ...names]
+  // Without a build system setuptools guesses what the package is, and gives up where several directories could be one.
+  if (isProject && !isBuilt(read)) installs.push(`${installs.pop()} || (${names.join(' && ')})`)
+  return [venv, ...newer, ...installs]
 }
+
+/** What a project depends on, without the project, which pip cannot install so. */
+function namedAlone({
+  group,
+  extra,
+  more,
+}: {
+  group?: string | undefined
+  extra?: string | undefined
+  more: readonly string[]
+}): string[] {
+  const words = [...(extra ? ['--extra', extra] : []), ...(group ? ['--group', group] : []), ...more]
+  return [`${pip} uv`, ['.venv/bin/uv pip install --python .venv --requirement pyproject.toml', ...words].join(' ')]
+}
+
+const isBuilt = (read: Read): boolean =>
+  /^\[build-system\]/m.test(read('pyproject.toml') ?? '') || read('setup.py') !== undefined
+
+const isPackage = (read: Read): boolean => isBuilt(read) || /^\[project\]/m.test(read('pyproject.toml') ?? '')
+
+/** Whether the settings of PDM or uv say so. */
+const isSaidNoPackage = (text: string): boolean =>
+  /^distribution\s*=\s*false/m.test(text) || /^package\s*=\s*false/m.test(text)
 
 /** The group of dependencies, or the extra of the package, that names pytest. */
 function pytestIn(text: string): { group?: string; extra?: string } {

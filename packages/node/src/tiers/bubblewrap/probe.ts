@@ -36,7 +36,12 @@ const assertions: Readonly<Record<string, (marker: string) => string>> = {
   'sees only its own loopback': () => '[ "$(tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " \\n")" = lo ]',
   'can write to its home': () => ': > "$HOME/.probe"',
   'cannot write to the toolchain': () => '! (: > /usr/.corral-probe) 2>/dev/null',
-  'does not see files of the host': (marker) => `[ ! -e '${marker}' ]`,
+  'does not see files of the host': isHidden,
+}
+
+/** The path of a data directory may have any character in it. */
+export function isHidden(path: string): string {
+  return `[ ! -e '${path.replaceAll("'", "'\\''")}' ]`
 }
 
 /**
@@ -74,6 +79,9 @@ export function remedyFor(problem: string): string {
   }
   if (/bwrap.*(ENOENT|No such file)|no bubblewrap/i.test(problem)) {
     return 'install bubblewrap: "apt-get install bubblewrap", "dnf install bubblewrap" or "pacman -S bubblewrap".'
+  }
+  if (/spawn .*corral-supervisor EACCES/.test(problem)) {
+    return 'programs in the data directory may not be run: its file system is mounted with "noexec"; choose another with --data-dir.'
   }
   if (/Can't find source path|Permission denied/i.test(problem)) {
     return 'the data directory must be reachable for other users (mode 0711 on each directory above it); choose another with --data-dir.'

@@ -1,4 +1,5 @@
 import type { SnapshotInfo } from '@corral/ports'
+import type { EnvironmentSettings } from '@corral/resources'
 import type { KeyFile } from '../../repository/list-files.js'
 import type { EnvironmentKey } from './environment-key.js'
 
@@ -11,6 +12,8 @@ export interface SnapshotLabels {
   baseKey: string
   commit: string
   files: KeyFile[]
+  /** Not known of snapshots of earlier versions, and none of a plain checkout. */
+  settings?: EnvironmentSettings | undefined
 }
 
 export interface BuiltSnapshot extends SnapshotLabels {
@@ -20,8 +23,8 @@ export interface BuiltSnapshot extends SnapshotLabels {
   fileCount: number
 }
 
-export function labelsOf({ files, ...labels }: SnapshotLabels): Record<string, string> {
-  return { ...labels, files: JSON.stringify(files) }
+export function labelsOf({ files, settings, ...labels }: SnapshotLabels): Record<string, string> {
+  return { ...labels, files: JSON.stringify(files), ...(settings ? { settings: JSON.stringify(settings) } : {}) }
 }
 
 /** Undefined for one that no environment built. */
@@ -30,18 +33,19 @@ export function builtSnapshot({ name, labels, createdAt, bytes, files }: Snapsho
   if (!environment || !environmentUid || !build || !key || !baseKey || !commit) return undefined
   return {
     ...{ name, environment, environmentUid, build, key, baseKey, commit },
-    files: keyFiles(labels.files),
+    files: fromJson<KeyFile[]>(labels.files) ?? [],
+    settings: fromJson<EnvironmentSettings>(labels.settings),
     builtAt: createdAt,
     sizeBytes: bytes,
     fileCount: files,
   }
 }
 
-function keyFiles(text: string | undefined): KeyFile[] {
+function fromJson<T>(text: string | undefined): T | undefined {
   try {
-    return JSON.parse(text ?? '[]') as KeyFile[] // written by `labelsOf`
+    return text === undefined ? undefined : (JSON.parse(text) as T) // written by `labelsOf`
   } catch {
-    return []
+    return undefined
   }
 }
 

@@ -2,6 +2,7 @@ import {
   type Condition,
   type Environment,
   type EnvironmentBuild,
+  type EnvironmentSettings,
   type EnvironmentSnapshot,
   type EnvironmentStatus,
   findCondition,
@@ -15,7 +16,7 @@ import { snapshotLimits } from './prune.js'
 
 /** How the work of a build ended in this process. */
 export type EndedBuild =
-  | { outcome: { snapshot: string; key: string; commit: string } }
+  | { outcome: { snapshot: string; key: string; commit: string; settings?: EnvironmentSettings } }
   | { failure: BuildFailure }
   /** Worth another try in the same sandbox, after a while. */
   | { retryMs: number }
@@ -26,6 +27,7 @@ export interface BuildFailure {
   hint?: string | undefined
   key?: string | undefined
   commit?: string | undefined
+  settings?: EnvironmentSettings | undefined
   /** The sandbox is gone and nothing is wrong with the build itself. */
   isSandboxLost: boolean
 }
@@ -145,7 +147,10 @@ function goOn(world: EnvironmentWorld): EnvironmentPlan {
   })
   // It was sealed, whatever became of the process that did it.
   const sealed = world.snapshots.find((each) => each.build === build.uid)
-  if (sealed) return with_({ ...over('Succeeded', now), snapshot: sealed.name, key: sealed.key, commit: sealed.commit })
+  if (sealed) {
+    const { name, key, commit, settings } = sealed
+    return with_({ ...over('Succeeded', now), snapshot: name, key, commit, ...(settings ? { settings } : {}) })
+  }
   if (ended && 'outcome' in ended) return with_({ ...over('Succeeded', now), ...ended.outcome })
   if (ended && 'failure' in ended) return failed(world, build, ended.failure)
   if (ended) return { ...with_({}), requeueAfterMs: ended.retryMs }
@@ -181,7 +186,7 @@ function goOn(world: EnvironmentWorld): EnvironmentPlan {
 function failed(world: EnvironmentWorld, build: EnvironmentBuild, failure: BuildFailure): EnvironmentPlan {
   const { environment, claim, isWorking, now } = world
   const abort: EnvironmentAction[] = isWorking ? [{ kind: 'abort' }] : []
-  const { isSandboxLost, code, message, hint, key, commit } = failure
+  const { isSandboxLost, code, message, hint, key, commit, settings } = failure
   if (isSandboxLost && build.attempt < buildLimits.attempts) {
     const { sandboxName: _, podName: __, podUid: ___, ...rest } = build
     const attempt = build.attempt + 1
@@ -197,7 +202,13 @@ function failed(world: EnvironmentWorld, build: EnvironmentBuild, failure: Build
     return { actions, status: { ...environment.status, build: next } }
   }
   const cause = { code, message: message.slice(0, 8_000), ...(hint ? { hint } : {}) }
-  const ended = { ...over('Failed', now), cause, ...(key ? { key } : {}), ...(commit ? { commit } : {}) }
+  const ended = {
+    ...over('Failed', now),
+    cause,
+    ...(key ? { key } : {}),
+    ...(commit ? { commit } : {}),
+    ...(settings ? { settings } : {}),
+  }
   return { actions: abort, status: { ...environment.status, build: { ...build, ...ended } } }
 }
 
@@ -264,6 +275,7 @@ function described(
       sizeBytes: each.sizeBytes,
       files: each.fileCount,
       ...(lastUsedAt ? { lastUsedAt } : {}),
+      ...(each.settings ? { settings: each.settings } : {}),
     }
   })
   const generation = environment.metadata.generation
