@@ -150,6 +150,23 @@ describe('what people type', () => {
     expect(statSync(join(platform.directory, 'back', 'run.sh')).mode & 0o111).toBe(0o111 & ~process.umask())
   })
 
+  it('`cp -` copies standard input into a file, and a file to standard output with nothing else', async () => {
+    const cp = (from: string, to: string, stdin = '') => platform.corral(['sandbox', 'cp', from, to], { stdin })
+    expect(await cp('-', 'typed:/workspace/piped', 'one\ntwo')).toMatchObject({
+      code: 0,
+      stdout: 'copied - to typed:/workspace/piped\n',
+    })
+    expect(await cp('typed:/workspace/piped', '-')).toMatchObject({ code: 0, stdout: 'one\ntwo' })
+    expect(await cp('-', 'typed:/workspace/')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('name the file that - is copied to'),
+    })
+    expect(await cp('typed:/workspace', '-')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('/workspace is a directory'),
+    })
+  })
+
   it('Ctrl-C ends the command inside as well', async () => {
     const args = [
       'sandbox',

@@ -173,6 +173,12 @@ export const errorCodes = {
     'The other side answered something that is not in the contract.',
     'Check that both sides have the same version.',
   ),
+  CertificateInvalid: row(
+    502,
+    false,
+    'The certificate of the server is not to be trusted.',
+    'Check the certificate authority that is configured for the server, and that its address is one the certificate names.',
+  ),
   Aborted: row(499, false, 'The caller withdrew the call.', 'Nothing to do.'),
 
   TaskNotFound: row(404, false, 'There is no task with this id.', 'List the tasks to see their ids.'),

@@ -34,10 +34,11 @@ export function unreachable(server: string | undefined, cause: Error): SandboxEr
   const known = unreachedServer(cause) ?? server
   const isNamed = known === undefined || cause.message.includes(known)
   const message = isNamed ? cause.message : `${known} cannot be reached: ${cause.message}`
-  const isReached = errorCode(cause) === 'ServiceUnavailable'
-  return new SandboxError(isReached ? 'ServiceUnavailable' : 'ConnectionLost', message, {
+  const found = knownCode(errorCode(cause))
+  const code = found === 'ServiceUnavailable' || found === 'CertificateInvalid' ? found : 'ConnectionLost'
+  return new SandboxError(code, message, {
     cause: new UnsentError(message, { cause }),
-    ...(isReached ? {} : { hint: unreachableHint }),
+    ...(code === 'ConnectionLost' ? { hint: unreachableHint } : {}),
     ...(known === undefined ? {} : { details: { server: known } }),
   })
 }
@@ -55,6 +56,9 @@ const fileCodes: Readonly<Record<string, ErrorCode>> = {
   EADDRINUSE: 'Conflict',
 }
 
+/** What Node says of TLS. */
+const certificate = /CERT|SELF_SIGNED|UNABLE_TO_|^ERR_TLS_|^ERR_SSL_/
+
 function knownCode(code: string | undefined): ErrorCode {
   if (code === undefined) return 'InternalError'
   if (code === 'KubeConfigNotFound') return 'KubeConfigInvalid'
@@ -63,6 +67,7 @@ function knownCode(code: string | undefined): ErrorCode {
   if (ofFiles) return ofFiles
   // A tunnel that led nowhere: what it was for is in the message.
   if (code === 'PortForwardFailed') return 'ConnectionLost'
+  if (certificate.test(code)) return 'CertificateInvalid'
   // Socket errors of Node: the cluster cannot be reached.
   return /^(E[A-Z]+|UND_ERR_.*)$/.test(code) ? 'ConnectionLost' : 'InternalError'
 }

@@ -2,9 +2,11 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { type KubeClient, kubeClientFromConfig } from '@corral/kube'
 import { bootHeader, daemonPort, daemonRoutes, encodeOutputFrame } from '@corral/protocol'
-import type { KubeObject, Sandbox } from '@corral/resources'
+import { KubeError, type KubeObject, type Sandbox } from '@corral/resources'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { AgentSandboxClient } from './agent-sandbox-client.js'
+import { reach } from './connection/reach.js'
+import { toSandboxError } from './sandbox-error.js'
 import type { SandboxHandle } from './sandbox-handle.js'
 import { TestCluster } from './test-cluster.test-suite.js'
 
@@ -143,4 +145,29 @@ describe('while the API server is away', () => {
   it.each([-1, Number.NaN, '5' as unknown as number])('a limit of %s is Invalid', (connectTimeoutMs) => {
     expect(() => new AgentSandboxClient({ connectTimeoutMs })).toThrow(expect.objectContaining({ code: 'Invalid' }))
   })
+})
+
+it.each<{ what: string; error: Error }>([
+  {
+    what: 'that the API client has refused',
+    error: new KubeError('CertificateInvalid', 'get /version: self-signed certificate'),
+  },
+  {
+    what: 'of an address',
+    error: Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' }),
+  },
+])('a certificate $what is no error of the SDK, and no reason to try again', async ({ error }) => {
+  expect(toSandboxError(error)).toMatchObject({ code: 'CertificateInvalid', retryable: false })
+  const dials: number[] = []
+  const dial = async (): Promise<never> => {
+    dials.push(1)
+    throw error
+  }
+  const reached = reach(dial, { connectMs: 600_000, server: 'https://sandboxes.example.com' })
+  await expect(reached).rejects.toMatchObject({
+    code: 'CertificateInvalid',
+    message: expect.stringContaining('https://sandboxes.example.com cannot be reached'),
+    details: { server: 'https://sandboxes.example.com' },
+  })
+  expect(dials).toHaveLength(1)
 })

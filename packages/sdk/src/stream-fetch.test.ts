@@ -92,3 +92,26 @@ it.each([204, 205, 304])('an answer %i, which has no body, is an answer', async 
   expect([response.status, response.headers.get('x-form'), await response.text()]).toEqual([status, 'cleared', ''])
   lines.close()
 })
+
+it('many requests at once printed a warning of a leak', async () => {
+  const warnings: string[] = []
+  const onWarning = ({ name }: Error) => warnings.push(name)
+  process.on('warning', onWarning)
+  const lines = streamFetch(async () => {
+    const answer = new ByteQueue()
+    return {
+      [Symbol.asyncIterator]: () => answer[Symbol.asyncIterator](),
+      async write(chunk) {
+        if (Buffer.from(chunk).includes('\r\n\r\n'))
+          setImmediate(() => answer.push(Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')))
+      },
+      end: () => answer.end(),
+      destroy: () => answer.end(),
+    }
+  })
+  await Promise.all(Array.from({ length: 50 }, () => lines.fetch('http://sandbox/v1/files/a')))
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('warning', onWarning)
+  expect(warnings).toEqual([])
+  lines.close()
+})

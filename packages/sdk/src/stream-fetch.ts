@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -23,6 +24,8 @@ const dialTimeoutMs = 30_000
  */
 export function streamFetch(dial: Dial, dialMs = 0): StreamFetch {
   const closed = new AbortController()
+  // Every request under way listens to it: Node would warn of a leak at the eleventh.
+  setMaxListeners(0, closed.signal)
   const withinMs = Math.min(longestMs, Math.max(dialTimeoutMs, 2 * dialMs))
   const agent = new DialingAgent((signal) => dial(AbortSignal.any([signal, closed.signal])), withinMs)
   return {

@@ -19,10 +19,16 @@ type Open = (options: KubeOptions) => Promise<AgentSandboxClient>
 export function addSandboxUse(sandbox: Command, withCluster: (command: Command) => Command, open: Open): void {
   withCluster(sandbox.command('cp').argument('<from>').argument('<to>'))
     .summary('copy a file or directory into or out of a sandbox')
-    .description('One side is NAME:/absolute/path, the other a local path. Directories are copied with all in them.')
+    .description(
+      'One side is NAME:/absolute/path, the other a local path, or - for a file from standard input or to standard output. Directories are copied with all in them.',
+    )
     .addHelpText(
       'after',
-      examples('corral sandbox cp ./src box:/workspace/src', 'corral sandbox cp box:/tmp/log.txt .'),
+      examples(
+        'corral sandbox cp ./src box:/workspace/src',
+        'corral sandbox cp box:/tmp/log.txt .',
+        'corral sandbox cp box:/tmp/log.txt - | tail',
+      ),
     )
     .action(async (from: string, to: string, options: Options) => {
       const [source, target] = [remotePath(from), remotePath(to)]
@@ -34,7 +40,8 @@ export function addSandboxUse(sandbox: Command, withCluster: (command: Command) 
       if (source) await download(handle, source.path, to)
       else await upload(handle, from, target!.path)
       handle.detach()
-      print({ from, to }, options, () => `copied ${from} to ${to}`)
+      // Standard output is the file's.
+      if (to !== standardStream) print({ from, to }, options, () => `copied ${from} to ${to}`)
     })
 
   withCluster(sandbox.command('forward').argument('<name>').argument('<ports...>'))
@@ -97,7 +104,14 @@ export function addSandboxUse(sandbox: Command, withCluster: (command: Command) 
   }
 }
 
+const standardStream = '-'
+
 async function upload(handle: SandboxHandle, local: string, remote: string): Promise<void> {
+  if (local === standardStream) {
+    // Nothing names the file in a directory.
+    if (remote.endsWith('/')) throw new CliError(`name the file that - is copied to, not ${remote}`, { exitCode: 2 })
+    return handle.files.write(remote, process.stdin as AsyncIterable<Uint8Array>)
+  }
   const info = await stat(local).catch(() => undefined)
   if (!info) throw new CliError(`there is no ${local}`, { exitCode: 2 })
   if (info.isDirectory()) return handle.files.uploadDirectory(local, remote)
@@ -111,6 +125,11 @@ async function upload(handle: SandboxHandle, local: string, remote: string): Pro
 async function download(handle: SandboxHandle, remote: string, local: string): Promise<void> {
   const there = await handle.files.stat(remote)
   if (!there) throw new CliError(`there is no ${remote} in the sandbox`, { exitCode: 1 })
+  if (local === standardStream) {
+    if (there.type === 'directory')
+      throw new CliError(`${remote} is a directory: only a file goes to -`, { exitCode: 2 })
+    return pipeline(Readable.from(handle.files.readStream(remote)), process.stdout, { end: false })
+  }
   if (there.type === 'directory') return handle.files.downloadDirectory(remote, local)
   const isDirectory = local.endsWith('/') || (await stat(local).catch(() => undefined))?.isDirectory()
   const target = isDirectory ? join(local, basename(remote)) : local

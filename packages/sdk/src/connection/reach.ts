@@ -31,7 +31,10 @@ export async function reach(
     try {
       return await dial(Math.max(shortestTryMs, Math.ceil(deadlineMs - performance.now())))
     } catch (error) {
-      if (signal?.aborted || !(error instanceof Error) || !isLost(error) || isOfPort(error, server)) throw error
+      if (signal?.aborted || !(error instanceof Error) || isOfPort(error, server)) throw error
+      // Another try would meet the same certificate.
+      if (toSandboxError(error).code === 'CertificateInvalid') throw unreachable(server, error)
+      if (!isLost(error)) throw error
       if (performance.now() + pauseMs >= deadlineMs) throw unreachable(server, error)
       // What ends the pause is told by the next dial.
       await pause(pauseMs, undefined, signal ? { signal } : {}).catch(() => {})
