@@ -327,7 +327,7 @@ describe.skipIf(!isRoot)('a repository of another user (as root)', () => {
     await expect(runTask(`${scheme}${path}`, base)).rejects.toMatchObject({
       code: 'RepositoryUntrusted',
       message: `${path} belongs to another user than the one Corral runs as`,
-      hint: expect.stringContaining(`git config --global --add safe.directory ${path}`),
+      hint: expect.stringContaining(`git config --global --add safe.directory '${path}'`),
     })
     expect(ran()).toBe(false)
   })

@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -36,7 +47,22 @@ it('finds the top of a repository from a directory inside it', () => {
   expect(topOf(join(top, 'nowhere'))).toBe(join(top, 'nowhere'))
 })
 
+it('finds it from a link that lies beside the repository and leads into it', () => {
+  symlinkSync(join(top, 'deep'), join(top, '..', 'link'))
+  expect(topOf(join(top, '..', 'link'))).toBe(realpathSync(top))
+})
+
 describe('what is not committed', () => {
+  it('is the first commit where there is none yet; HEAD stays without one', async () => {
+    rmSync(join(top, '.git'), { recursive: true })
+    git('init', '--quiet', '--initial-branch=trunk')
+    const { branch, commit } = await commitUncommitted(top)
+    expect(git('rev-list', '--parents', branch).trim()).toBe(commit)
+    expect(git('show', `${branch}:a.txt`)).toBe('one\n')
+    expect(() => git('rev-parse', '--quiet', '--verify', 'HEAD')).toThrow()
+    expect(git('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/trunk')
+  })
+
   it('is counted', async () => {
     expect(await findUncommitted(top)).toEqual({ changed: 0, untracked: 0 })
     dirty()

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -14,9 +14,13 @@ const limits = { timeout: 5 * 60_000, maxBuffer: 256 * 1024 * 1024, encoding: 'u
  */
 export function topOf(path: string): string {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory() || isRepository(path)) return path
-  for (let above = dirname(path); above !== dirname(above); above = dirname(above))
-    if (existsSync(join(above, '.git'))) return above
-  return path
+  return above(path) ?? above(realpathSync(path)) ?? path
+}
+
+/** A link into a repository lies beside it: what is above the directory it leads to counts as well. */
+function above(path: string): string | undefined {
+  for (let top = dirname(path); top !== dirname(top); top = dirname(top)) if (existsSync(join(top, '.git'))) return top
+  return undefined
 }
 
 function isRepository(path: string): boolean {
@@ -77,7 +81,8 @@ export function plainEnvironment(more: Record<string, string> = {}): NodeJS.Proc
 
 /**
  * Makes a commit of everything in the work tree, ignored files apart, on a branch of its own, and answers the branch.
- * Index, HEAD and work tree stay as they are: the commit is made through a copy of the index.
+ * Index, HEAD and work tree stay as they are: the commit is made through a copy of the index. In a repository without
+ * a commit it is the first one.
  */
 export async function commitUncommitted(top: string): Promise<{ branch: string; commit: string }> {
   const scratch = mkdtempSync(join(tmpdir(), 'corral-index-'))
@@ -96,7 +101,9 @@ export async function commitUncommitted(top: string): Promise<{ branch: string; 
     if (existsSync(stdout.trim())) cpSync(stdout.trim(), index, { preserveTimestamps: true })
     await git('add', '--all', '--', ':/')
     const tree = await git('write-tree')
-    const commit = await git('commit-tree', tree, '-p', 'HEAD', '-m', 'Uncommitted changes, taken along by corral')
+    const head = await git('rev-parse', '--quiet', '--verify', 'HEAD^{commit}').catch(() => undefined)
+    const parents = head ? ['-p', head] : []
+    const commit = await git('commit-tree', tree, ...parents, '-m', 'Uncommitted changes, taken along by corral')
     const branch = `corral/uncommitted-${commit.slice(0, 12)}`
     // The same files taken along twice in one second are the same commit: its branch may be there.
     await git('update-ref', `refs/heads/${branch}`, commit)

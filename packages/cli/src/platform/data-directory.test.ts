@@ -147,11 +147,31 @@ it('makes a secret once, readable by nobody else', () => {
   expect(statSync(join(directory.path, 'token')).mode & 0o077).toBe(0)
 })
 
+it.each(['', '\n', '\0\0\0\0'])('makes a secret again of which a lost power left %j', (left) => {
+  prepareDataDirectory(directory)
+  writeFileSync(join(directory.path, 'token'), left)
+  const token = ensureSecret(directory, 'token')
+  expect(token).toMatch(/^[\w-]{43}$/)
+  expect(ensureSecret(directory, 'token')).toBe(token)
+})
+
 it('remembers ports', () => {
   prepareDataDirectory(directory)
   expect(readPorts(directory)).toEqual({})
   writePorts(directory, { http: 1, api: 2 })
   expect(readPorts(directory)).toEqual({ http: 1, api: 2 })
+})
+
+it.each([
+  { kept: '{"http":"x","api":-5,"broker":7}', ports: { broker: 7 } },
+  { kept: '{"http":1.5,"api":65536,"other":7}', ports: {} },
+  { kept: 'null', ports: {} },
+  { kept: '[1]', ports: {} },
+  { kept: '{"http":', ports: {} },
+])('starts anew where the file of ports holds $kept', ({ kept, ports }) => {
+  prepareDataDirectory(directory)
+  writeFileSync(join(directory.path, 'ports.json'), kept)
+  expect(readPorts(directory)).toEqual(ports)
 })
 
 it.runIf(process.getuid?.() === 0)('says so when the users of sandboxes cannot get through', () => {

@@ -319,10 +319,14 @@ export function readReady(directory: DataDirectory): ReadyRecord | undefined {
   }
 }
 
-/** A secret kept in the directory, made on first use. */
+/**
+ * A secret kept in the directory, made on first use, and again where a machine that lost its power has left an empty
+ * file of it: with nothing in it no client could get in.
+ */
 export function ensureSecret(directory: DataDirectory, name: string): string {
   const path = join(directory.path, name)
-  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  const kept = existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\0', '').trim() : ''
+  if (kept !== '') return kept
   const secret = randomBytes(32).toString('base64url')
   writeAtomically(path, `${secret}\n`, 0o600)
   return secret
@@ -353,12 +357,18 @@ export interface Ports {
 
 /** Ports of the last run: clients keep addresses, so the next run takes the same where they are free. */
 export function readPorts(directory: DataDirectory): Ports {
+  let kept: Record<string, unknown> | null
   try {
-    return JSON.parse(readFileSync(join(directory.path, 'ports.json'), 'utf8')) as Ports
+    kept = JSON.parse(readFileSync(join(directory.path, 'ports.json'), 'utf8'))
   } catch {
     // First start.
     return {}
   }
+  const isPort = (value: unknown): value is number =>
+    Number.isInteger(value) && (value as number) > 0 && (value as number) < 65_536
+  // What is no port keeps no platform from starting: it takes another one.
+  const named = (['http', 'api', 'broker'] as const).map((name) => [name, kept?.[name]] as const)
+  return Object.fromEntries(named.filter(([, port]) => isPort(port)))
 }
 
 export function writePorts(directory: DataDirectory, ports: Ports): void {

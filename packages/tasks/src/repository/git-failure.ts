@@ -75,9 +75,11 @@ export function repositoryMissing(url: string): TaskError {
   return new TaskError('RepositoryNotFound', `there is no git repository at ${url}`, { hint: addressHint })
 }
 
-export function branchMissing(branch: string, url: string): TaskError {
+export function branchMissing(branch: string, url: string, hint?: string): TaskError {
   return new TaskError('BranchNotFound', `there is no branch "${branch}" in ${url}`, {
-    hint: `List the branches with \`git ls-remote --heads ${shellQuote(url)}\`, or leave the base branch out to use the default one.`,
+    hint:
+      hint ??
+      `List the branches with \`git ls-remote --heads ${shellQuote(url)}\`, or leave the base branch out to use the default one.`,
   })
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,6 +25,50 @@ beforeAll(() => {
   writeFileSync(at('file'), '')
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+describe('a base that is no branch is refused with the command that makes one of it', () => {
+  beforeAll(() => {
+    git(at('plain'), 'tag', 'v1.0')
+    git(at('plain'), 'tag', '-a', '-m', 'x', 'a(1)')
+    git(root, 'clone', at('plain'), at('a clone'))
+    git(at('plain'), 'branch', 'later')
+    git(at('a clone'), 'fetch', 'origin', 'later:refs/remotes/origin/later')
+    git(at('a clone'), 'fetch', '--tags')
+    git(root, 'clone', '--mirror', at('a clone'), at('packed.git'))
+    git(at('packed.git'), 'pack-refs', '--all')
+  })
+  const commit = (): string =>
+    execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: at('plain'), encoding: 'utf8' }).trim()
+  it.each<{ what: string; path?: string; base: string | (() => string); says: RegExp; branch?: string }>([
+    { what: 'a tag', base: 'v1.0', says: /"v1\.0" is a tag/, branch: 'from-v1.0' },
+    { what: 'a tag with its folder', base: 'tags/v1.0', says: /"v1\.0" is a tag/, branch: 'from-v1.0' },
+    { what: 'a tag that a shell reads otherwise', base: 'a(1)', says: /is a tag/, branch: 'from-a(1)' },
+    { what: 'a packed tag', path: 'packed.git', base: 'v1.0', says: /is a tag/, branch: 'from-v1.0' },
+    { what: 'a commit', base: commit, says: /looks like a commit/ },
+    { what: 'a branch of a remote', base: 'later', says: /branch of the remote "origin"/, branch: 'later' },
+    { what: 'the same with its remote', base: 'origin/later', says: /branch of the remote "origin"/, branch: 'later' },
+    { what: 'a packed one', path: 'packed.git', base: 'later', says: /branch of the remote/, branch: 'later' },
+    { what: 'a remote branch that is here too', base: 'origin/main', says: /^The branch is "main" here/ },
+    { what: 'a branch with its folder', base: 'heads/main', says: /^Name the branch alone: "main"/ },
+  ])('$what', async ({ path = 'a clone', base, says, branch }) => {
+    using copy = temporaryCopy(at(path))
+    const baseBranch = typeof base === 'string' ? base : base()
+    const refused = await checkLocalRequest(copy.path, { baseBranch }).catch((error: unknown) => error as Hinted)
+    expect(refused).toMatchObject({ code: 'BranchNotFound', hint: expect.stringMatching(says) })
+    const command = /`(git .*)`/.exec((refused as Hinted).hint)?.[1]
+    if (command === undefined) return
+    execFileSync('/bin/sh', ['-c', command], { stdio: 'ignore' })
+    await checkLocalRequest(copy.path, { baseBranch: branch ?? `from-${baseBranch}` })
+  })
+})
+
+type Hinted = Error & { hint: string }
+
+function temporaryCopy(from: string): Disposable & { path: string } {
+  const path = mkdtempSync(join(root, 'a copy '))
+  cpSync(from, path, { recursive: true })
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}
 
 describe('a repository on this machine', () => {
   it.each([

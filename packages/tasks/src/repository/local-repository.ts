@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { TaskError } from '../task-error.js'
 import { branchMissing, repositoryMissing } from './git-failure.js'
 import type { RepositoryLocation } from './repository-url.js'
+import { shellQuote } from './shell-quote.js'
 
 /** The directory a repository on this machine is in; undefined for one that lies elsewhere. */
 export function localPathOf(location: RepositoryLocation): string | undefined {
@@ -33,7 +34,7 @@ export async function checkLocalRequest(
   { baseBranch, newBranch }: { baseBranch?: string | undefined; newBranch?: string | undefined },
 ): Promise<void> {
   const git = await checkLocalRepository(path)
-  if (baseBranch && !(await hasBranch(git, baseBranch))) throw branchMissing(baseBranch, path)
+  if (baseBranch && !(await hasBranch(git, baseBranch))) throw await noBranch(git, baseBranch, path)
   const head = await headOf(git)
   if (!baseBranch && head && !(await hasBranch(git, head)))
     throw new TaskError('RepositoryEmpty', `${path} has no commit on its branch "${head}" to start from`, {
@@ -89,10 +90,43 @@ async function isBare(common: string): Promise<boolean> {
 async function hasBranch(git: string, branch: string): Promise<boolean> {
   const common = await commonDirectory(git)
   if (await find(join(common, 'reftable'))) return true
-  const ref = `refs/heads/${branch}`
+  return hasRef(common, `refs/heads/${branch}`)
+}
+
+async function hasRef(common: string, ref: string): Promise<boolean> {
   if ((await find(join(common, ref)))?.isFile()) return true
   const packed = await read(join(common, 'packed-refs'))
   return packed.split('\n').some((line) => line.endsWith(` ${ref}`))
+}
+
+/** A task starts from a branch. For another name that git knows, the command that makes a branch of it. */
+async function noBranch(git: string, name: string, path: string): Promise<TaskError> {
+  const common = await commonDirectory(git)
+  const make = (branch: string, from: string): string =>
+    `Make it one with \`git -C ${shellQuote(path)} branch ${shellQuote(branch)} ${shellQuote(from)}\`, then name "${branch}".`
+  const hint = async (): Promise<string | undefined> => {
+    const short = /^(?:heads|tags)\/(.+)$/.exec(name)?.[1]
+    if (name.startsWith('heads/') && short && (await hasBranch(git, short))) return `Name the branch alone: "${short}".`
+    const tag = name.startsWith('tags/') && short ? short : name
+    if (await hasRef(common, `refs/tags/${tag}`)) return `"${tag}" is a tag. ${make(`from-${tag}`, tag)}`
+    for (const remote of await remotesOf(common)) {
+      const isFull = name.startsWith(`${remote}/`)
+      const branch = isFull ? name.slice(remote.length + 1) : name
+      if (!(await hasRef(common, `refs/remotes/${remote}/${branch}`))) continue
+      if (isFull && (await hasBranch(git, branch)))
+        return `The branch is "${branch}" here; "${name}" is where it was last seen in the remote "${remote}".`
+      return `It is a branch of the remote "${remote}". ${make(branch, `${remote}/${branch}`)}`
+    }
+    return /^[0-9a-f]{7,40}$/.test(name) ? `It looks like a commit. ${make(`from-${name}`, name)}` : undefined
+  }
+  return branchMissing(name, path, await hint())
+}
+
+/** The remotes of which branches were fetched, under `refs/remotes` or in `packed-refs`. */
+async function remotesOf(common: string): Promise<string[]> {
+  const loose = await readdir(join(common, 'refs', 'remotes')).catch(() => [])
+  const packed = (await read(join(common, 'packed-refs'))).matchAll(/ refs\/remotes\/([^/\n]+)\//g)
+  return [...new Set([...loose, ...[...packed].map(([, remote = '']) => remote)])].sort()
 }
 
 /** What is not there; a path that may not be looked at is as good as missing, but says why. */

@@ -6,6 +6,7 @@ import { readFailure } from './git-failure.js'
 import { checkLocalRepository, gitDirectory, localPathOf } from './local-repository.js'
 import { ownReceiveHooks, type ReceiveHooks } from './receive-hooks.js'
 import type { RepositoryLocation } from './repository-url.js'
+import { shellQuote } from './shell-quote.js'
 
 /** A repository and what git is told to find it by. */
 export type ReachableRepository = RepositoryLocation & {
@@ -135,7 +136,7 @@ async function trustedFacts(git: Git, path: string, signal: AbortSignal): Promis
 
 function untrusted(path: string, cause: GitError): TaskError {
   return new TaskError('RepositoryUntrusted', `${path} belongs to another user than the one Corral runs as`, {
-    hint: `If you trust it: \`git config --global --add safe.directory ${path}\` as the user who runs Corral, or change its owner.`,
+    hint: `If you trust it: \`git config --global --add safe.directory ${shellQuote(path)}\` as the user who runs Corral, or change its owner.`,
     cause,
   })
 }
