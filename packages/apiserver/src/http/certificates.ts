@@ -1,4 +1,4 @@
-import { randomBytes, X509Certificate } from 'node:crypto'
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type IssuedCertificate, issueCertificate } from './issue-certificate.js'
@@ -25,7 +25,10 @@ const SERVER_ADDRESSES = ['127.0.0.1', '::1']
 export const ADMIN_NAME = 'corral-admin'
 const ADMIN_SUBJECT = { commonName: ADMIN_NAME, organisation: 'system:masters' }
 
-/** The certificates under `directory`, made when missing or close to their end. Keys are readable by their owner only. */
+/**
+ * The certificates under `directory`, made when missing, close to their end, not valid yet (the clock was ahead when they
+ * were made) or damaged: a power cut leaves empty files. Keys are readable by their owner only.
+ */
 export async function ensureCertificates(directory: string, hosts: readonly string[] = []): Promise<TlsMaterial> {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const found = readMaterial(directory)
@@ -72,14 +75,33 @@ function readMaterial(directory: string): TlsMaterial | undefined {
 }
 
 function isUsable(material: TlsMaterial, hosts: readonly string[]): boolean {
+  try {
+    return isValid(material, hosts)
+  } catch {
+    // Not PEM: what cannot be read serves nobody.
+    return false
+  }
+}
+
+function isValid(material: TlsMaterial, hosts: readonly string[]): boolean {
   const ca = new X509Certificate(material.ca.cert)
   const limit = Date.now() + RENEW_BEFORE_DAYS * DAY_MS
   const server = new X509Certificate(material.server.cert)
   const covers = hosts.every((host) => (isAddress(host) ? server.checkIP(host) : server.checkHost(host)))
+  const admin = new X509Certificate(material.admin.cert)
+  const pairs = [
+    [ca, material.ca],
+    [server, material.server],
+    [admin, material.admin],
+  ] as const
   return (
     covers &&
-    [ca, server, new X509Certificate(material.admin.cert)].every(
-      (certificate) => Date.parse(certificate.validTo) > limit && certificate.verify(ca.publicKey),
+    pairs.every(
+      ([certificate, { key }]) =>
+        Date.parse(certificate.validTo) > limit &&
+        Date.parse(certificate.validFrom) <= Date.now() &&
+        certificate.verify(ca.publicKey) &&
+        certificate.checkPrivateKey(createPrivateKey(key)),
     )
   )
 }
