@@ -5,9 +5,11 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +19,7 @@ import { createGit } from '../git/git.js'
 import { writeGlobalConfig } from '../git/global-config.js'
 import { openScriptedSandbox } from '../sandbox/scripted-sandbox.test-suite.js'
 import { resultRef } from './quarantine.js'
-import { createRepository, type Repository } from './repository.js'
+import { createRepository, type PreparedRepository, type Repository } from './repository.js'
 
 let directory: string
 let repository: Repository
@@ -176,6 +178,60 @@ describe('a local repository', () => {
     await expect(prepare('taken')).rejects.toMatchObject({ code: 'BranchExists' })
     await expect(prepare('behind')).resolves.toMatchObject({ branch: 'main' })
     await expect(prepare('main')).rejects.toMatchObject({ code: 'BranchCheckedOut' })
+  })
+})
+
+describe('a mirror that a power cut damaged is fetched again', () => {
+  const empty = (pattern: RegExp): void => {
+    for (const name of readdirSync(join(directory, 'mirrors'), { recursive: true, encoding: 'utf8' })) {
+      const path = join(directory, 'mirrors', name)
+      if (!pattern.test(name) || !statSync(path).isFile()) continue
+      chmodSync(path, 0o600)
+      writeFileSync(path, '')
+    }
+  }
+  it.each([
+    { what: 'its HEAD', files: /\.git\/HEAD$/ },
+    { what: 'its objects', files: /\.git\/objects\// },
+    { what: 'its refs', files: /\.git\/refs\// },
+    { what: 'all that is in it', files: /\.git\// },
+  ])('$what', async ({ files }) => {
+    const url = makeRepository('local')
+    const prepare = (): Promise<PreparedRepository> =>
+      repository.prepare({ url, taskDirectory: mkdtempSync(join(directory, 'task-')), signal })
+    for (const subjects of ['first', 'second\nfirst']) {
+      await prepare()
+      empty(files)
+      if (subjects !== 'first') {
+        writeFileSync(join(url, 'a.txt'), 'two\n')
+        git(url, 'commit', '-qam', 'second')
+      }
+      const prepared = await prepare()
+      expect(prepared.commit).toBe(git(url, 'rev-parse', 'HEAD'))
+      const clone = mkdtempSync(join(directory, 'clone-'))
+      git(clone, 'init', '-q')
+      git(clone, 'fetch', '-q', prepared.bundlePath, '+refs/*:refs/got/*')
+      expect(git(clone, 'log', '--format=%s', prepared.commit)).toBe(subjects)
+    }
+  })
+
+  it('one that is whole stays where the repository itself is damaged', async () => {
+    const url = makeRepository('local')
+    const taskDirectory = mkdtempSync(join(directory, 'task-'))
+    await repository.prepare({ url, taskDirectory, signal })
+    const [mirror = ''] = readdirSync(join(directory, 'mirrors'))
+    const mark = join(directory, 'mirrors', mirror, 'mark')
+    writeFileSync(mark, '')
+    writeFileSync(join(url, 'a.txt'), 'two\n')
+    git(url, 'commit', '-qam', 'second')
+    const tree = git(url, 'rev-parse', 'HEAD^{tree}')
+    const object = join(url, '.git/objects', tree.slice(0, 2), tree.slice(2))
+    chmodSync(object, 0o600)
+    writeFileSync(object, '')
+    await expect(repository.prepare({ url, taskDirectory, signal })).rejects.toMatchObject({
+      code: 'RepositoryDamaged',
+    })
+    expect(existsSync(mark)).toBe(true)
   })
 })
 

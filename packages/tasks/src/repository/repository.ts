@@ -17,6 +17,7 @@ import { checkPush, listBranches } from './push-check.js'
 import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
 import { readTextFile } from './read-text-file.js'
 import { readTextFiles } from './read-text-files.js'
+import { withMirrorRepair } from './repair-mirror.js'
 import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js'
 import { type ReachableRepository, withReachable } from './repository-view.js'
 import { type SignRequest, signCommits } from './sign-commits.js'
@@ -176,7 +177,7 @@ export function createRepository(options: RepositoryOptions): Repository {
   ): Promise<T> => withReachable({ git, location, purpose, directory: options.mirrorsDirectory, signal }, use)
   const accept = (request: AcceptRequest): Promise<AcceptedResult> =>
     acceptResult({ ...request, mirror: mirrors.directoryOf(parseRepositoryUrl(request.url)), confine, limits, path })
-  return {
+  const repository: Repository = {
     async prepare({
       url,
       baseBranch,
@@ -330,6 +331,13 @@ export function createRepository(options: RepositoryOptions): Repository {
         if (lfs) await storeLfsObjects({ git, mirror, location, branch, ...lfs, signal })
         await publishResult({ ...request, git, location: reachable })
       })
+    },
+  }
+  return {
+    ...repository,
+    async prepare(request) {
+      const directory = mirrors.directoryOf(parseRepositoryUrl(request.url))
+      return withMirrorRepair({ git, lock, directory, signal: request.signal }, () => repository.prepare(request))
     },
   }
 }
