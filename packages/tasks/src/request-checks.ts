@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { findAgent } from '@corral/agents'
 import type { CompleteTaskRequest, CreateTaskRequest } from '@corral/protocol'
 import type { AgentTask } from '@corral/resources'
@@ -18,6 +19,7 @@ export async function checkRequest(
   const location = parseRepositoryUrl(request.repo)
   checkMcpServers(request.mcp_servers ?? [], request.egress ?? [])
   checkTier(request.minimum_tier, options.isolation)
+  checkFiles(request.files ?? [])
   if (request.sandbox?.pool && request.sandbox.template)
     throw new TaskError('Invalid', 'sandbox: name a pool or a template, not both')
   if ((request.egress?.length || request.setup_egress?.length) && options.hasEgressByName === false)
@@ -35,6 +37,18 @@ export async function checkRequest(
       hint: 'Give an https:// or ssh:// address, or start the server with --local-repositories.',
     })
   await checkLocalRequest(path, { baseBranch: request.base_branch, newBranch: request.new_branch })
+}
+
+/** Refuses files of which one takes the place of another, or of a directory that another needs. */
+function checkFiles(files: readonly { path: string }[]): void {
+  const paths = files.map(({ path }) => path)
+  const taken = new Set(paths)
+  const twice = paths.find((path, index) => paths.indexOf(path) !== index)
+  if (twice !== undefined) throw new TaskError('Invalid', `files: "${twice}" is given twice`)
+  for (const path of paths)
+    for (let above = posix.dirname(path); above !== '.'; above = posix.dirname(above))
+      if (taken.has(above))
+        throw new TaskError('Invalid', `files: "${above}" cannot be a file and the directory of "${path}"`)
 }
 
 const capabilityVerbs = { plan: 'plan', ask: 'ask', mcp: 'use MCP servers' } as const
