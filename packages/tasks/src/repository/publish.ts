@@ -33,7 +33,11 @@ export async function publishResult(
       return
     }
     const { stdout } = await git(['ls-remote', location.address, ref], { signal, timeoutMs: 60_000 })
-    const stands = /^[0-9a-f]{40,64}(?=\t)/.exec(stdout)?.[0]
+    // The remote also names refs that only end so, such as those of a fork it keeps below another name.
+    const stands = stdout
+      .split('\n')
+      .find((line) => line.endsWith(`\t${ref}`))
+      ?.split('\t')[0]
     if (stands === commit) return
     const receive = location.hooks ? [`--receive-pack=${receiveWith(location.hooks.directory)}`] : []
     // The remote checks that the branch still stands where it was seen.

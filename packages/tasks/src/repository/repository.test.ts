@@ -277,6 +277,20 @@ describe('a remote repository over file://', () => {
     expect(readFileSync(join(remote, 'logs/refs/heads/corral/y'), 'utf8').trim().split('\n')).toHaveLength(1)
   })
 
+  it('gets the branch although a ref whose name ends like it has the commit', async () => {
+    const seed = makeRepository('seed-fork')
+    git(directory, 'clone', '-q', '--bare', seed, 'with-fork.git')
+    const remote = join(directory, 'with-fork.git')
+    const url = `file://${remote}`
+    const { taskDirectory, request } = await roundTrip(url, 'work', (repo) => writeFileSync(join(repo, 'f.txt'), 'x\n'))
+    const { commit } = await repository.accept(request)
+    await repository.publish({ url, taskDirectory, commit, branch: 'work', signal })
+    git(remote, 'update-ref', 'refs/fork/refs/heads/work', commit)
+    git(remote, 'update-ref', '-d', 'refs/heads/work')
+    await repository.publish({ url, taskDirectory, commit, branch: 'work', signal })
+    expect(git(remote, 'rev-parse', 'refs/heads/work')).toBe(commit)
+  })
+
   it('says so when the remote refuses the push', async () => {
     const seed = makeRepository('seed2')
     git(directory, 'clone', '-q', '--bare', seed, 'refusing.git')
