@@ -71,6 +71,9 @@ export function age(time: string, now: number = Date.now()): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`
 }
 
+/** No request may be larger; what comes without end, such as /dev/zero, would fill the memory. */
+export const maxInputBytes: number = 16 * 1024 * 1024
+
 export function readStdin(): Promise<string> {
   if (process.stdin.isTTY) throw new CliError('nothing was given on standard input', { exitCode: 2 })
   return new Promise((resolve, reject) => {
@@ -78,6 +81,9 @@ export function readStdin(): Promise<string> {
     process.stdin.setEncoding('utf8')
     process.stdin.on('data', (chunk: string) => {
       text += chunk
+      if (text.length <= maxInputBytes) return
+      process.stdin.destroy()
+      reject(new CliError(`standard input is longer than ${maxInputBytes} bytes`, { exitCode: 2 }))
     })
     process.stdin.once('end', () => resolve(text))
     process.stdin.once('error', reject)

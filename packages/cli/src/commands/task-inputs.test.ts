@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readFiles, readPrompt } from './task-inputs.js'
 
@@ -16,7 +16,7 @@ beforeAll(() => {
   writeFileSync(join(root, 'prompt.md'), 'Do it.\n')
 })
 afterAll(() => rmSync(root, { recursive: true, force: true }))
-const at = (name: string): string => join(root, name)
+const at = (name: string): string => resolve(root, name)
 
 describe('--file', () => {
   it.each([
@@ -43,6 +43,7 @@ describe('--file', () => {
   it.each([
     { what: 'a missing file', file: 'none', says: /^--file .*none: there is no such file/ },
     { what: 'a directory', file: 'repo', says: /it is a directory/ },
+    { what: 'one without end', file: '/dev/zero', says: /zero: it is larger than 16777216 bytes/ },
     { what: 'a place outside', file: 'out.sh:../x', says: /"\.\.\/x" is no place inside/ },
     { what: 'a place in .git', file: 'out.sh:.git/hooks/x', says: /is no place inside/ },
   ])('refuses $what with exit code 2', ({ file, says }) => {
@@ -61,6 +62,12 @@ describe('the prompt', () => {
     { what: 'both', argument: 'x', file: 'prompt.md', says: /not both/ },
     { what: 'neither', argument: undefined, file: undefined, says: /what shall the agent do/ },
     { what: 'nothing but spaces', argument: ' ', file: undefined, says: /is empty/ },
+    {
+      what: 'a file without end',
+      argument: undefined,
+      file: '/dev/zero',
+      says: /it is larger than 16777216 bytes/,
+    },
     { what: 'a file that is not there', argument: undefined, file: 'none', says: /--prompt-file .*no such file/ },
   ])('is refused when it is $what', async ({ argument, file, says }) => {
     await expect(readPrompt(argument, file && at(file))).rejects.toMatchObject({

@@ -1,9 +1,9 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { basename, relative, resolve, sep } from 'node:path'
 import { type InjectedFile, isInjectablePath } from '@corral/protocol'
 import { CliError } from '../cli-error.js'
 import { commitUncommitted, findUncommitted, topOf } from '../client/work-tree.js'
-import { readStdin } from './common.js'
+import { maxInputBytes, readStdin } from './common.js'
 
 /** The prompt of a task: the argument, standard input for `-`, or a file. */
 export async function readPrompt(argument: string | undefined, promptFile: string | undefined): Promise<string> {
@@ -23,9 +23,27 @@ export async function readPrompt(argument: string | undefined, promptFile: strin
 
 function readText(path: string, option: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readInput(path).bytes.toString('utf8')
   } catch (cause) {
     throw unreadable(path, option, cause)
+  }
+}
+
+function readInput(path: string): { bytes: Buffer; isExecutable: boolean } {
+  const file = openSync(path, 'r')
+  try {
+    const pieces: Buffer[] = []
+    for (let length = 0; ; ) {
+      const piece = Buffer.alloc(64 * 1024)
+      const count = readSync(file, piece)
+      if (count === 0) return { bytes: Buffer.concat(pieces), isExecutable: (fstatSync(file).mode & 0o100) !== 0 }
+      length += count
+      if (length > maxInputBytes)
+        throw Object.assign(new RangeError(`more than ${maxInputBytes} bytes`), { code: 'EFBIG' })
+      pieces.push(piece.subarray(0, count))
+    }
+  } finally {
+    closeSync(file)
   }
 }
 
@@ -61,8 +79,7 @@ function placeIn(repo: string, path: string): string {
 
 function contentOf(path: string): Omit<InjectedFile, 'path'> {
   try {
-    const bytes = readFileSync(path)
-    const isExecutable = (statSync(path).mode & 0o100) !== 0
+    const { bytes, isExecutable } = readInput(path)
     const text = bytes.toString('utf8')
     const isText = Buffer.from(text, 'utf8').equals(bytes)
     return {
@@ -81,6 +98,7 @@ function unreadable(path: string, option: string, cause: unknown): CliError {
     ENOENT: 'there is no such file',
     EISDIR: 'it is a directory',
     EACCES: 'you may not read it',
+    EFBIG: `it is larger than ${maxInputBytes} bytes`,
   }
   return new CliError(`${option} ${path}: ${words[code ?? ''] ?? String(cause)}`, { exitCode: 2, cause })
 }
