@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { CliError } from '../cli-error.js'
-import { shellQuote } from '../output/shell-quote.js'
+import { dataDirWords } from '../output/next-commands.js'
 
 /** A disk with less than this may not have kept what a start wrote. */
 const leastLogBytes = 64 * 1024
@@ -19,7 +19,7 @@ export function failureIn(
   code: number | string | null,
   { logPath, freeBytes, dataDir }: { logPath: string; freeBytes: number; dataDir?: string | undefined },
 ): CliError {
-  const doctor = `\`corral doctor${dataDir === undefined ? '' : ` --data-dir ${shellQuote(dataDir)}`}\``
+  const doctor = `\`corral doctor${dataDirWords(dataDir)}\``
   const lines = linesOf(output)
   const at = lines.findLastIndex((line) => line.startsWith('corral: ') && !inUse.test(line))
   const found = at < 0 ? undefined : lines[at]?.slice('corral: '.length)
