@@ -33,10 +33,12 @@ export function usageMeter(program: string | undefined): UsageMeter {
   /** The next count goes on with it; one is kept ready. */
   const give = (thread: Worker): void => {
     const next = waiting.shift()
-    if (next) return next(thread)
-    if (idle.length === 0) return void idle.push(thread)
-    threads.delete(thread)
-    void thread.terminate()
+    if (next) next(thread)
+    else if (idle.length === 0) idle.push(thread)
+    else {
+      threads.delete(thread)
+      void thread.terminate()
+    }
   }
   const replace = (thread: Worker): void => {
     threads.delete(thread)
