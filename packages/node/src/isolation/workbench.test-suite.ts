@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, buildSync } from 'esbuild'
 import { bubblewrapIsolation } from '../tiers/bubblewrap/bubblewrap-isolation.js'
@@ -62,7 +62,8 @@ export function openWorkbench(
     idleShutdownMs = 60_000,
     below = '',
     openFiles,
-  }: { idleShutdownMs?: number; below?: string; openFiles?: number } = {},
+    supervisorEntry = 'cradle/supervisor/node-supervisor.ts',
+  }: { idleShutdownMs?: number; below?: string; openFiles?: number; supervisorEntry?: string } = {},
 ): Workbench {
   const root = mkdtempSync(join(tmpdir(), 'corral-isolation-'))
   chmodSync(root, 0o711)
@@ -71,7 +72,7 @@ export function openWorkbench(
   chmodSync(join(dataDir, 'pods'), 0o711)
   const bundle = (entry: string, name: string): string => {
     const outfile = join(dataDir, name)
-    buildSync({ entryPoints: [join(nodePackage, 'src', entry)], outfile, ...bundling })
+    buildSync({ entryPoints: [resolve(nodePackage, 'src', entry)], outfile, ...bundling })
     return outfile
   }
   const usesNode = variant === 'bubblewrap + Node supervisor'
@@ -81,7 +82,7 @@ export function openWorkbench(
     ...(usesNode
       ? {
           supervisorPath: null,
-          supervisorScript: bundle('cradle/supervisor/node-supervisor.ts', 'node-supervisor.mjs'),
+          supervisorScript: bundle(supervisorEntry, 'node-supervisor.mjs'),
         }
       : {}),
     idleShutdownMs,

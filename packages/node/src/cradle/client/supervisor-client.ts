@@ -192,10 +192,14 @@ function firstFrame(
     const lost = (): void => fail(new IsolationError('CellLost', 'the cell ended before it answered'))
     const timer = setTimeout(lost, answerTimeoutMs)
     const read = (chunk: Buffer): void => {
-      for (const { type, payload } of reader.take(chunk)) {
-        stop()
-        resolve({ type, payload, rest: reader.stop() })
-        return
+      try {
+        for (const { type, payload } of reader.take(chunk)) {
+          stop()
+          resolve({ type, payload, rest: reader.stop() })
+          return
+        }
+      } catch (cause) {
+        fail(new IsolationError('CellLost', 'what the supervisor said is no frame', { cause }))
       }
     }
     signal?.addEventListener('abort', abort, { once: true })

@@ -21,6 +21,8 @@ export const Frame = {
 export const headerBytes = 5
 export const maxPayloadBytes: number = 64 * 1024
 export const maxSpecBytes: number = 1024 * 1024
+/** Of what a supervisor says about an end: it is kept with the cell, and shown. */
+const maxMessageBytes = 4096
 
 /** One frame, header and payload in one buffer. */
 export function encodeFrame(type: number, payload: Uint8Array | string = ''): Buffer {
@@ -105,7 +107,7 @@ export function encodeExit(exitCode: number, signal: number, message = ''): Buff
 
 export function decodeExit(payload: Buffer): { exitCode: number; signal?: number; message?: string } {
   const signal = payload.readInt32LE(4)
-  const message = payload.toString('utf8', 8)
+  const message = payload.toString('utf8', 8, 8 + maxMessageBytes)
   return { exitCode: payload.readInt32LE(0), ...(signal ? { signal } : {}), ...(message ? { message } : {}) }
 }
 

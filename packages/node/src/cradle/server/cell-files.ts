@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import type { LaunchPlan, PodPlan } from '../../isolation/isolation.js'
 
 const defaultHome = '/home/agent'
@@ -7,7 +8,8 @@ export const etcFiles = ['resolv.conf', 'hosts', 'hostname', 'passwd', 'group'] 
 
 export function homeOf(plan: Pick<LaunchPlan, 'env'>): string {
   const home = plan.env.HOME
-  return home?.startsWith('/') ? home : defaultHome
+  // Without `..`: it is mounted at as well.
+  return home?.startsWith('/') ? posix.resolve(home) : defaultHome
 }
 
 /** The environment of the main process: a usable PATH and HOME under whatever the plan says. */

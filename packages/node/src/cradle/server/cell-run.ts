@@ -228,7 +228,14 @@ export class CellRun {
     const reader = new FrameReader()
     return new Promise((resolve) => {
       this.#control.on('data', (chunk: Buffer) => {
-        for (const { type, payload } of reader.take(chunk)) this.#handle(type, payload)
+        try {
+          for (const { type, payload } of reader.take(chunk)) this.#handle(type, payload)
+        } catch (cause) {
+          // The code of a pod can speak for a Node supervisor: nonsense ends its own cell, and not the cradle of them all.
+          this.#refusal ??= new IsolationError('StartFailed', 'what the supervisor said is no frame', { cause })
+          this.#control.destroy()
+          this.#child.kill('SIGKILL')
+        }
       })
       this.#control.on('end', resolve)
       this.#control.on('close', resolve)

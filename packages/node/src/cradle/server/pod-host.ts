@@ -26,6 +26,7 @@ import type { Cgroup, CgroupSupport } from './cgroups.js'
 import { ContainerLog } from './container-log.js'
 import { HeldSnapshot } from './held-snapshot.js'
 import type { KeepApart } from './keep-apart.js'
+import { placedPlan } from './placed-plan.js'
 import { PodWatches } from './pod-watches.js'
 import { prepareLaunch } from './prepare-launch.js'
 import { killUid } from './process-table.js'
@@ -172,17 +173,18 @@ export class PodHost {
     const pod = await this.#pods.get(plan.podUid)
     if (!pod) throw new IsolationError('PodNotPrepared', `pod ${plan.podUid} has not been prepared`)
     const key = cellKeyText(plan)
+    const { config, strategy, socketDirectory } = this.ports
+    const directories = makeCellDirectories(pod.plan, plan, this.#isRoot)
+    const placed = strategy.hasMounts ? placedPlan(plan, directories) : plan
     const ready = pod.slot.first
     pod.slot.first = undefined
     const cgroup = ready?.cgroup ?? pod.slot.cgroup.child(`${plan.container}-${plan.attempt}`)
     cgroup.create(plan.limits, { hasChildren: false })
     const socket = `c${process.pid.toString(36)}-${(this.#sockets++).toString(36)}`
-    const directories = makeCellDirectories(pod.plan, plan, this.#isRoot)
-    const { config, strategy, socketDirectory } = this.ports
     const input: LaunchInput = {
       supervisor: config.supervisor,
       pod: pod.plan,
-      plan,
+      plan: placed,
       cgroupFiles: cgroup.joinFiles(),
       memoryEventsFile: cgroup.memoryEventsFile(),
       ...(pod.network ? { network: pod.network } : {}),
@@ -198,10 +200,13 @@ export class PodHost {
     }
     let run: CellRun
     const { snapshot } = pod
-    const prepared = await prepareLaunch(input, strategy)
+    let launcher = ready?.launcher
+    let prepared: Awaited<ReturnType<typeof prepareLaunch>> | undefined
     try {
+      prepared = await prepareLaunch(input, strategy)
+      launcher ??= spawnLauncher(prepared.command)
       run = await CellRun.start({
-        launcher: ready?.launcher ?? spawnLauncher(prepared.command),
+        launcher,
         description: prepared.command.description,
         spec: {
           tty: plan.tty,
@@ -218,10 +223,13 @@ export class PodHost {
         now: this.ports.now,
       })
     } catch (error) {
+      // A launcher without a description, or a supervisor without a main process, would wait for it until the pod ends.
+      launcher?.kill('SIGKILL')
+      await cgroup.kill()
       cleanUp()
       throw error
     } finally {
-      prepared.release()
+      prepared?.release()
     }
     const record: CellRecord = {
       podUid: plan.podUid,
