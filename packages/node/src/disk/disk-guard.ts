@@ -57,11 +57,15 @@ const calmMs = 500
 const busyMs = 100
 /** Growth between two looks after which the next one comes sooner. */
 const busyBytes = 16 * 2 ** 20
+/** How long a look waits for what is being counted. Most pods take milliseconds, one with a million names a quarter of a minute. */
+const countMs = 250
 
 /** Watches the disk of the data directory and of the pods, and keeps the pods to their limits. */
 export class DiskGuard {
   readonly #options: DiskGuardOptions
   readonly #measured = new Map<string, Measured>()
+  /** Pods that are being counted; each settles when it is done, whatever came of it. */
+  readonly #counting = new Map<string, Promise<void>>()
   #pressureSinceMs: number | undefined
   #used: Usage | undefined
   #problem: string | undefined
@@ -97,8 +101,10 @@ export class DiskGuard {
     for (const pod of pods) {
       // A pod may have written before it was first seen: it counts from the look before.
       if (!this.#measured.has(pod.uid)) this.#measured.set(pod.uid, { atMs: Date.now(), disk: this.#used ?? disk.used })
-      if (!pod.isOver && this.#isDue(pod, disk)) await this.#measure(pod, disk.used)
+      if (!pod.isOver && this.#isDue(pod, disk)) this.#measure(pod, disk.used)
     }
+    // What takes longer is decided about by a later look: the limits of other pods do not wait for it.
+    await this.#counted(countMs)
     const nowMs = Date.now()
     const decision = planDisk({
       nowMs,
@@ -108,7 +114,7 @@ export class DiskGuard {
     })
     this.#tell(decision.isUnderPressure, disk, nowMs)
     for (const action of decision.actions) await this.#perform(action, pods, disk)
-    if (!this.#isChecked && !decision.actions.some(({ kind }) => kind === 'measure')) {
+    if (!this.#isChecked && this.#counting.size === 0 && !decision.actions.some(({ kind }) => kind === 'measure')) {
       this.#isChecked = true
       this.#options.onChecked?.()
     }
@@ -149,14 +155,36 @@ export class DiskGuard {
     })
   }
 
-  async #measure({ uid, directory, hostUid, limits }: GuardedPod, disk: Usage): Promise<void> {
+  /** Begins to count the pod, where that is not under way. */
+  #measure({ uid, directory, hostUid, limits }: GuardedPod, disk: Usage): void {
+    if (this.#counting.has(uid)) return
+    const { meter, log, signal } = this.#options
     const atMs = Date.now()
     const request: MeasureRequest = {
       directory,
       enough: { bytes: 2 * limits.pod.bytes, inodes: 2 * limits.inodes },
       ...(hostUid === undefined ? {} : { hostUid }),
     }
-    this.#measured.set(uid, { usage: await this.#options.meter.measure(request), atMs, disk })
+    const counting = meter
+      .measure(request)
+      .then((usage) => {
+        // Of a pod that is gone meanwhile the next look forgets it.
+        this.#measured.set(uid, { usage, atMs, disk })
+      })
+      .catch((error: unknown) => {
+        if (!signal.aborted) log.warn('a pod was not counted', { podUid: uid, error })
+      })
+      .finally(() => this.#counting.delete(uid))
+    this.#counting.set(uid, counting)
+  }
+
+  /** Settles when all that is being counted is done, or the time is over. */
+  async #counted(withinMs: number): Promise<void> {
+    if (this.#counting.size === 0) return
+    const over = new AbortController()
+    const late = sleep(withinMs, undefined, { signal: over.signal }).catch(() => {}) // all were done before
+    await Promise.race([Promise.all(this.#counting.values()), late])
+    over.abort()
   }
 
   #facts(pod: GuardedPod): DiskPod {

@@ -29,3 +29,22 @@ it('counts again and again, also after its thread died: a disk that was full onc
   expect([await measured('a'), await measured('b')]).toEqual([1, 2])
   await meter.close()
 })
+
+it('counts others while one count takes long', async () => {
+  const program = join(directory, 'thread.mjs')
+  writeFileSync(
+    program,
+    `import { parentPort } from 'node:worker_threads'
+     parentPort.on('message', ({ directory }) => {
+       const usage = { total: { bytes: 1, inodes: 0 }, parts: {}, tookMs: 0 }
+       if (directory !== 'a million names') parentPort.postMessage(usage)
+     })`,
+  )
+  const meter = usageMeter(program)
+  const enough = { bytes: 1, inodes: 1 }
+  const long = meter.measure({ directory: 'a million names', enough }).catch((error: Error) => error.message)
+  const others = ['a', 'b', 'c', 'd', 'e'].map((name) => meter.measure({ directory: name, enough }))
+  expect((await Promise.all(others)).map(({ total }) => total.bytes)).toEqual([1, 1, 1, 1, 1])
+  await meter.close()
+  expect(await long).toContain('ended with 1')
+})
