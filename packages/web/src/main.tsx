@@ -3,7 +3,8 @@ import { effect, type Signal } from '@preact/signals'
 import { type ComponentChildren, type JSX, render } from 'preact'
 import { LoginPage } from './pages/login-page.js'
 import { TasksPage } from './pages/tasks-page.js'
-import { Empty, Loading } from './parts/basics.js'
+import { Empty, Loading, Problem } from './parts/basics.js'
+import { Boundary } from './parts/boundary.js'
 import { lazy } from './parts/lazy.js'
 import { areKeysShown, isNewTaskOpen, isPaletteOpen } from './parts/overlays.js'
 import { KeyHelp, Palette } from './parts/palette.js'
@@ -49,11 +50,28 @@ function App(): JSX.Element {
   if (session.value === null) return <LoginPage />
   return (
     <>
-      <Shell>{page()}</Shell>
+      <Shell>
+        <Boundary of={JSON.stringify(route.value)} instead={<Unshown />}>
+          {page()}
+        </Boundary>
+      </Shell>
       <Palette />
       {isNewTaskOpen.value && <NewTask />}
       <KeyHelp />
     </>
+  )
+}
+
+/** In place of a page that cannot be drawn: the way to the others stays. */
+function Unshown(): JSX.Element {
+  return (
+    <div class="page">
+      <Problem
+        message="This page cannot be shown"
+        hint="Something in it is not what it should be. The others work, and so does the command line."
+        onRetry={() => window.location.reload()}
+      />
+    </div>
   )
 }
 

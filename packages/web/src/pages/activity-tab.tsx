@@ -5,6 +5,7 @@ import { revealed } from '../model/hidden-characters.js'
 import { hasEnded } from '../model/status-words.js'
 import { duration } from '../model/time-words.js'
 import { Button, Problem } from '../parts/basics.js'
+import { Boundary } from '../parts/boundary.js'
 import { Composer } from '../parts/composer.js'
 import { FeedEntry } from '../parts/feed-entry.js'
 import { PlanCard } from '../parts/plan-card.js'
@@ -87,7 +88,13 @@ export function Activity(props: {
             </Button>
           )}
           {items.slice(from).map((item) => (
-            <FeedEntry key={item.key} item={item} />
+            <Boundary
+              key={item.key}
+              of={item}
+              instead={<p class="entry entry-note soft">This entry cannot be shown</p>}
+            >
+              <FeedEntry item={item} />
+            </Boundary>
           ))}
           {log.failure && <Problem {...log.failure} />}
           {plan && <PlanCard key={plan.revision} task={task} view={view} plan={plan} text={plan.text} />}
