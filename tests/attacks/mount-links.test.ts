@@ -78,6 +78,14 @@ describe.skipIf(!hasBubblewrap || !compiledSupervisor()).each(variants)(
       expect(existsSync(join(root, 'made'))).toBe(false)
     })
 
+    it('a volume inside a memory volume is there', { timeout: guardMs }, async () => {
+      const { at } = volumes('keys')
+      writeFileSync(join(at('keys'), 'key'), 'of the pod')
+      const plan = { mounts: [mount(at('keys'), '/cache/keys')], tmpfs: [{ target: '/cache' }] }
+      const cell = await bench.start('exec sleep 600', { plan })
+      expect((await bench.run(cell, 'stat -f -c %T /cache; cat /cache/keys/key')).stdout).toBe('tmpfs\nof the pod')
+    })
+
     it('a HOME that climbs out of the new root is a directory of the cell', { timeout: guardMs }, async () => {
       const { root } = volumes()
       const cell = await bench.start('exec sleep 600', { plan: { env: { HOME: `/../oldroot${root}/made` } } })

@@ -62,10 +62,16 @@ export function bwrapOptions(input: ProfileInput): string[] {
   if (!input.image) add('--dir', '/var', '--symlink', '/run', '/var/run', '--symlink', '/tmp', '/var/tmp')
   add('--ro-bind', input.supervisor.source, input.supervisor.target)
   if (input.memoryEventsFile) add('--ro-bind-try', input.memoryEventsFile, memoryEventsTarget)
-  for (const mount of completeMounts(input)) add(mount.readOnly ? '--ro-bind' : '--bind', mount.source, mount.target)
-  for (const { target, sizeBytes } of plan.tmpfs) {
-    add(...(sizeBytes === undefined ? [] : ['--size', String(sizeBytes)]), '--tmpfs', target)
-  }
+  const binds = completeMounts(input).map(({ source, target, readOnly }) => ({
+    target,
+    words: [readOnly ? '--ro-bind' : '--bind', source, target],
+  }))
+  const memory = plan.tmpfs.map(({ target, sizeBytes }) => ({
+    target,
+    words: [...(sizeBytes === undefined ? [] : ['--size', String(sizeBytes)]), '--tmpfs', target],
+  }))
+  // What is mounted later hides what lies below it.
+  for (const { words } of [...binds, ...memory].sort(byDepth)) add(...words)
   if (plan.readOnlyRoot) add('--remount-ro', '/')
   add('--unshare-user', '--unshare-ipc', '--unshare-pid', '--as-pid-1', '--unshare-uts', '--unshare-cgroup-try')
   if (input.unshareNet) add('--unshare-net')
@@ -90,5 +96,8 @@ export function completeMounts(
     { source: input.tmpSource, target: '/tmp', readOnly: false },
     { source: input.homeSource, target: homeOf(plan), readOnly: false },
   ].filter(({ target }) => target !== '/' && !targets.has(target))
-  return [...added, ...plan.mounts].sort((a, b) => a.target.split('/').length - b.target.split('/').length)
+  return [...added, ...plan.mounts].sort(byDepth)
 }
+
+const byDepth = (a: { target: string }, b: { target: string }): number =>
+  a.target.split('/').length - b.target.split('/').length
