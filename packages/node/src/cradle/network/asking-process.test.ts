@@ -1,6 +1,8 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { findAskingProcess, processWords, socketOf } from './asking-process.js'
 
@@ -33,10 +35,29 @@ it('the process that has a port is found, and nothing is said of a port nobody h
     await once(socket, 'listening')
     const { port } = socket.address()
     expect(await findAskingProcess(netFd, port)).toMatch(/^node/)
+    expect(await findAskingProcess(netFd, 1)).toBeUndefined()
+  } finally {
     socket.close()
-    await once(socket, 'close')
-    expect(await findAskingProcess(netFd, port)).toBeUndefined()
+    closeSync(netFd)
+  }
+})
+
+it('a process of the namespace that has just ended does not hide the one that has the port', async () => {
+  const netFd = openSync('/proc/self/ns/net', 'r')
+  const proc = mkdtempSync(join(tmpdir(), 'corral-proc-'))
+  try {
+    const table = '  1: 0100007F:0035 0100007F:0000 07 00000000:00000000 00:00000000 00000000 1000 0 4711 2 0 0\n'
+    for (const pid of ['1', '2']) {
+      mkdirSync(join(proc, pid, 'ns'), { recursive: true })
+      symlinkSync(`net:[${fstatSync(netFd).ino}]`, join(proc, pid, 'ns/net'))
+    }
+    for (const directory of ['net', 'fd']) mkdirSync(join(proc, '2', directory))
+    writeFileSync(join(proc, '2/net/udp'), table)
+    symlinkSync('socket:[4711]', join(proc, '2/fd/3'))
+    writeFileSync(join(proc, '2/cmdline'), 'curl\0x\0')
+    expect(await findAskingProcess(netFd, 0x35, proc)).toBe('curl')
   } finally {
     closeSync(netFd)
+    rmSync(proc, { recursive: true, force: true })
   }
 })

@@ -17,9 +17,7 @@ export async function findAskingProcess(netFd: number, port: number, proc = '/pr
     const pids = (await readdir(proc)).filter((name) => /^\d+$/.test(name)).slice(-mostProcesses)
     const inside: string[] = []
     for (const pid of pids) if ((await linkOf(`${proc}/${pid}/ns/net`)) === namespace) inside.push(pid)
-    const [first] = inside
-    if (first === undefined) return undefined
-    const socket = socketOf(await tables(proc, first), port)
+    const socket = socketOf(await tablesOfAny(proc, inside), port)
     for (const pid of socket === undefined ? [] : inside)
       if (await holds(proc, pid, `socket:[${socket}]`)) return processWords(await readFile(`${proc}/${pid}/cmdline`))
   } catch {
@@ -29,6 +27,15 @@ export async function findAskingProcess(netFd: number, port: number, proc = '/pr
 }
 
 const linkOf = (path: string): Promise<string | undefined> => readlink(path).catch(() => undefined)
+
+/** They are the same for all processes of a namespace, any of which may end meanwhile. */
+async function tablesOfAny(proc: string, pids: readonly string[]): Promise<string> {
+  for (const pid of pids) {
+    const found = await tables(proc, pid)
+    if (found.trim() !== '') return found
+  }
+  return ''
+}
 
 async function tables(proc: string, pid: string): Promise<string> {
   const read = (name: string): Promise<string> => readFile(`${proc}/${pid}/net/${name}`, 'utf8').catch(() => '')
