@@ -43,7 +43,8 @@ function textOf(node: ts.Node): string | undefined {
 
 /** `${directory.path}` reads as PATH, `${taskId}` as TASK_ID, and the words that name a data directory as such words. */
 function placeholderOf(expression: ts.Expression): string {
-  if (ts.isCallExpression(expression) && expression.expression.getText() === 'dataDirWords') return ' --data-dir PATH'
+  if (ts.isCallExpression(expression) && expression.expression.getText() === 'dataDirWords')
+    return ' --data-dir DATA_DIR'
   const name = ts.isIdentifier(expression)
     ? expression.text
     : ts.isPropertyAccessExpression(expression)

@@ -178,6 +178,7 @@ export const beforeHelp: Readonly<Record<string, string>> = {
 /** Values for capitals that stand for something in a hint. What has none here only the case at hand knows. */
 export const placeholders: Readonly<Record<string, string>> = {
   PATH: '~/src/app',
+  DATA_DIR: '~/data-of-a-hint',
 }
 
 /** Who works with git has told it who they are. */
