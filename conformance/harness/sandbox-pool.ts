@@ -1,6 +1,7 @@
 import { defaultManagerOptions, startManager } from '@corral/controllers'
 import { Skipped } from './check.js'
 import { type Context, mergePatch } from './context.js'
+import { endpointGate, openEndpointGates } from './endpoint-gate.js'
 import { at } from './kube-body.js'
 import { remoteClient } from './kube-client.js'
 import { extensions } from './objects.js'
@@ -68,7 +69,12 @@ export async function startSandboxPool(t: Context): Promise<void> {
     spec: {
       podTemplate: {
         metadata: { labels },
-        spec: { nodeName, terminationGracePeriodSeconds: 1, containers: [container] },
+        spec: {
+          nodeName,
+          terminationGracePeriodSeconds: 1,
+          containers: [container],
+          readinessGates: [{ conditionType: endpointGate }],
+        },
       },
     },
   })
@@ -79,9 +85,10 @@ export async function startSandboxPool(t: Context): Promise<void> {
     metadata: { name: 'pool' },
     spec: { replicas: 0, sandboxTemplateRef: { name: 'runtime' } },
   })
+  await openEndpointGates(t)
   await t.create(await t.core('services'), {
     metadata: { name: 'sandbox-router-svc' },
-    spec: { selector: labels, ports: [{ port: 8080, targetPort: 8080 }] },
+    spec: { selector: labels, publishNotReadyAddresses: true, ports: [{ port: 8080, targetPort: 8080 }] },
   })
 }
 
