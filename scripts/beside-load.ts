@@ -1,8 +1,7 @@
 // Runs a command beside busy loops and ends with its exit code: `tsx scripts/beside-load.ts 8 node_modules/.bin/vitest run ...`.
 // The loops end with it, whatever happens to it: they are ended by their process ids, and by themselves when this is killed.
-import { spawn } from 'node:child_process'
-import { constants } from 'node:os'
 import { startBusyLoops } from './busy-loops.js'
+import { runInGroup } from './run-in-group.js'
 
 const [count = '', program, ...parameters] = process.argv.slice(2)
 if (!/^\d+$/.test(count) || program === undefined) {
@@ -14,10 +13,5 @@ process.exitCode = await besideLoad(Number(count), program, parameters)
 async function besideLoad(loops: number, command: string, words: readonly string[]): Promise<number> {
   await using busy = await startBusyLoops(loops)
   process.stderr.write(`beside ${busy.pids.length} busy loops: ${[command, ...words].join(' ')}\n`)
-  const child = spawn(command, words, { stdio: 'inherit' })
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
-  return await new Promise<number>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGKILL']))
-  })
+  return await runInGroup(command, words)
 }

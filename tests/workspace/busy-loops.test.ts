@@ -32,6 +32,19 @@ describe.skipIf(process.platform !== 'linux')('busy loops (Linux only)', () => {
     for (const pid of family.filter(runs)) process.kill(pid, 'SIGKILL')
   })
 
+  it('end with what the command started when the run is told to stop', async () => {
+    const run = spawn(tsx, [script, '1', 'sh', '-c', 'sleep 600 & echo $!; wait'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    const [line] = (await once(run.stdout, 'data')) as [Buffer]
+    const grandchild = Number(line.toString().trim())
+    expect(runs(grandchild)).toBe(true)
+    const family = descendants(run.pid ?? 0)
+    run.kill('SIGTERM')
+    await waitUntil('nothing of it runs', () => !family.some(runs))
+    expect(runs(grandchild)).toBe(false)
+  })
+
   it('leave the exit code of the command as it is', () => {
     expect(spawnSync(tsx, [script, '1', 'sh', '-c', 'exit 7']).status).toBe(7)
     expect(spawnSync(tsx, [script, 'many', 'true'], { encoding: 'utf8' })).toMatchObject({
