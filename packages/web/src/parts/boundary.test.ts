@@ -53,8 +53,16 @@ const fakeDocument = {
   createTextNode: (data: string) => Object.assign(new FakeNode('#text'), { data, nodeType: 3, localName: null }),
 }
 
-beforeEach(() => void Object.assign(globalThis, { document: fakeDocument }))
-afterEach(() => void Reflect.deleteProperty(globalThis, 'document'))
+let body: FakeNode
+beforeEach(() => {
+  Object.assign(globalThis, { document: fakeDocument })
+  body = new FakeNode('body')
+})
+afterEach(() => {
+  // What is drawn later, after effects, finds that it is not on the page any more.
+  render(null, body as never)
+  Reflect.deleteProperty(globalThis, 'document')
+})
 
 const message = (key: number, text: unknown): ComponentChild => {
   const item = { kind: 'message', key, time: '2026-11-18T12:00:00Z', role: 'assistant', text } as never
@@ -62,7 +70,6 @@ const message = (key: number, text: unknown): ComponentChild => {
 }
 
 it('an entry of an agent that is no text is left out, and the others of the page stay', async () => {
-  const body = new FakeNode('body')
   const drawn = (...entries: ComponentChild[]): void => render(h('main', null, entries), body as never)
   drawn(message(1, 'before'), message(2, { no: 'text' }), message(3, 'behind'))
   await expect.poll(() => body.text).toMatch(/before.*cannot be shown.*behind/)
