@@ -27,6 +27,8 @@ const small: QuarantineLimits = {
   objectBytes: 24 * mebibyte,
   changedBytes: 40 * mebibyte,
   changedFiles: 1_000,
+  historyEntries: 20_000,
+  historyBytes: 80 * mebibyte,
   pathBytes: 300,
   pathDepth: 20,
   directoryBytes: 64 * 1024,
@@ -98,6 +100,18 @@ function chain(depth: number, name: string): { objects: CraftedObject[]; id: str
   return { objects, id: below.id }
 }
 
+/** Two commits: the first has these entries, the second takes them back, so that nothing differs in the end. */
+function takenBack(entries: Parameters<typeof tree>[0], objects: readonly CraftedObject[]): ReturnType<typeof result> {
+  const [root, empty] = [whole('tree', tree(entries)), whole('tree', Buffer.alloc(0))]
+  const first = whole('commit', commit(root.id, base, 'brings it'))
+  const top = whole('commit', commit(empty.id, first.id, 'takes it back'))
+  const all = unique([...objects, root, empty, first, top])
+  return {
+    commit: top.id,
+    bytes: bundle({ prerequisite: base, refs: [{ name: resultRef, id: top.id }], objects: all }),
+  }
+}
+
 const file = (id: string, name = 'f'): { mode: string; name: string; id: string } => ({ mode: '100644', name, id })
 const folder = (id: string, name = 'd'): { mode: string; name: string; id: string } => ({ mode: '40000', name, id })
 
@@ -157,6 +171,57 @@ const attacks: {
       const fits = nested(3)
       return result([folder(fits.id)], fits.objects)
     },
+  },
+  {
+    what: 'directories that contain each other, in a commit that the next one takes back',
+    attack: () => {
+      const bombed = nested(9)
+      return takenBack([folder(bombed.id)], bombed.objects)
+    },
+    code: 'ResultTooLarge',
+    says: /too many files changed \(changedFiles 1000\)/,
+    control: () => {
+      const fits = nested(2)
+      return takenBack([folder(fits.id)], fits.objects)
+    },
+  },
+  {
+    what: 'many large files in a commit that the next one takes back',
+    attack: () => {
+      const blobs = [18, 20, 21, 22].map((size) => swollen(size * mebibyte))
+      return takenBack(
+        blobs.map(({ id }, i) => file(id, `f${i}`)),
+        blobs.flatMap(({ objects }) => objects),
+      )
+    },
+    code: 'ResultTooLarge',
+    says: /the files of its commits are 84934656 bytes \(historyBytes 83886080\)/,
+    control: () => {
+      const blobs = [18, 20, 21].map((size) => swollen(size * mebibyte))
+      return takenBack(
+        blobs.map(({ id }, i) => file(id, `f${i}`)),
+        blobs.flatMap(({ objects }) => objects),
+      )
+    },
+  },
+  {
+    what: 'commits that each change one name of a long directory',
+    attack: () => {
+      const leaves = Array.from({ length: 40 }, (_, i) => whole('blob', Buffer.from(String(i))))
+      const names = Array.from({ length: 400 }, (_, i) => `n${String(i).padStart(4, '0')}`)
+      const objects: CraftedObject[] = [...leaves]
+      let parent = base
+      for (const leaf of leaves) {
+        const root = whole('tree', tree(names.map((name, i) => file(i === 0 ? leaf.id : leaves[0]!.id, name))))
+        const made = whole('commit', commit(root.id, parent, 'one more'))
+        objects.push(root, made)
+        parent = made.id
+      }
+      const refs = [{ name: resultRef, id: parent }]
+      return { commit: parent, bytes: bundle({ prerequisite: base, refs, objects: unique(objects) }) }
+    },
+    code: 'ResultTooLarge',
+    says: /too many directories to compare \(historyEntries 20000\)/,
   },
   {
     what: 'empty directories that contain each other',

@@ -80,7 +80,8 @@ async function collect(uid: string, graph: OwnerGraph, store: HousekeepingStore,
 /** The object without references to these owners; undefined when it has none of them. */
 export function withoutOwners(object: KubeObject, uids: readonly string[]): KubeObject | undefined {
   const owners = object.metadata?.ownerReferences ?? []
-  const left = owners.filter((owner) => !uids.includes(owner.uid))
+  const gone = new Set(uids)
+  const left = owners.filter((owner) => !gone.has(owner.uid))
   if (left.length === owners.length) return undefined
   const { ownerReferences: _dropped, ...metadata } = object.metadata ?? {}
   return { ...object, metadata: left.length > 0 ? { ...metadata, ownerReferences: left } : metadata }

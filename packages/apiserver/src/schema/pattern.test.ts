@@ -15,12 +15,32 @@ it.each<{ pattern: string; plain: boolean }>([
   { pattern: 'a.c', plain: false },
   { pattern: '[^a]', plain: false },
   { pattern: '\\s', plain: false },
+  { pattern: '^(a|a)*$', plain: false },
+  { pattern: '^(aa?)*$', plain: false },
+  { pattern: '^(a?a?)*$', plain: false },
+  { pattern: `^${'a?'.repeat(30)}${'a'.repeat(30)}$`, plain: false },
+  { pattern: '^(a|aa){30}$', plain: false },
+  { pattern: '^a*a*b$', plain: false },
+  { pattern: '^a{0,999}a{0,999}b$', plain: false },
+  { pattern: 'a*b', plain: false },
+  { pattern: '^x|a*b', plain: false },
+  { pattern: '^a*b$', plain: true },
+  { pattern: '^[a-z]{2}(-[A-Z]{2})?$', plain: true },
   { pattern: '(a)\\1', plain: false },
   { pattern: 'a*?', plain: false },
   { pattern: '(a', plain: false },
 ])('$pattern is plain: $plain', ({ pattern, plain }) => {
   expect(isPlainPattern(pattern)).toBe(plain)
 })
+
+it.each(['^(a|a)*$', '^(aa?)*$', '^(a?a?)*$', '^a*a*a*a*b$'])(
+  'answers at once where %s fits a text of 20,000 letters only almost',
+  async (pattern) => {
+    await loadPatternEngine()
+    // JavaScript's engine would be busy for years.
+    expect(patternMatcher(pattern)(`${'a'.repeat(20_000)}!`)).toBe(false)
+  },
+)
 
 it('refuses what RE2 refuses', async () => {
   await loadPatternEngine()

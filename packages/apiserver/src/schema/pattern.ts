@@ -56,14 +56,24 @@ function compilePattern(pattern: string): PatternMatcher {
 }
 
 /**
- * Whether JavaScript's engine gives RE2's answer for this pattern without RE2's guarantees being needed: only literals,
- * positive classes, `\d`, `\w`, escaped punctuation, anchors, alternation and groups, and no repeated group that itself
- * repeats something.
+ * The pattern of a quantity, which stands in every definition that controller-gen made. Judged by hand: it is anchored, and
+ * the letters that may follow each of its repetitions are not among those it repeats, so no text is read in two ways.
+ */
+const QUANTITY =
+  '^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$'
+/** Each choice doubles the ways JavaScript's engine may try before it gives up on a text. */
+const MAX_CHOICES = 8
+
+/**
+ * Whether JavaScript's engine gives RE2's answer for this pattern, in time that grows with the text's length as RE2's does:
+ * only literals, positive classes, `\d`, `\w`, escaped punctuation, anchors, few alternatives, groups that are repeated only
+ * where they hold no choice, and one repetition without a fixed count at most, in a pattern that is tried from the text's
+ * beginning alone.
  */
 export function isPlainPattern(pattern: string): boolean {
   let isPlain = plainness.get(pattern)
   if (isPlain === undefined) {
-    isPlain = judgePattern(pattern)
+    isPlain = pattern === QUANTITY || judgePattern(pattern)
     if (plainness.size >= MAX_CACHED) plainness.clear()
     plainness.set(pattern, isPlain)
   }
@@ -71,8 +81,11 @@ export function isPlainPattern(pattern: string): boolean {
 }
 
 function judgePattern(pattern: string): boolean {
-  const groups: { repeats: boolean }[] = [{ repeats: false }]
-  let closed: { repeats: boolean } | undefined
+  const groups: { varies: boolean }[] = [{ varies: false }]
+  let closed: { varies: boolean } | undefined
+  let choices = 0
+  let repetitions = 0
+  let isAlternative = false
   for (let i = 0; i < pattern.length; i++) {
     const char = pattern[i]!
     const after = closed
@@ -87,27 +100,35 @@ function judgePattern(pattern: string): boolean {
     } else if (char === '(') {
       if (pattern[i + 1] === '?' && pattern[i + 2] !== ':') return false
       if (pattern[i + 1] === '?') i += 2
-      groups.push({ repeats: false })
+      groups.push({ varies: false })
     } else if (char === ')') {
       const group = groups.pop()
       if (!group || groups.length === 0) return false
-      if (group.repeats) groups.at(-1)!.repeats = true
+      if (group.varies) groups.at(-1)!.varies = true
       closed = group
     } else if (char === '*' || char === '+' || char === '{') {
-      if (after?.repeats) return false
-      groups.at(-1)!.repeats = true
+      if (after?.varies) return false
+      groups.at(-1)!.varies = true
+      let isFixed = false
       if (char === '{') {
         const bounds = /^\{\d{1,3}(,\d{0,3})?\}/.exec(pattern.slice(i))
         if (!bounds) return false
+        isFixed = bounds[1] === undefined
         i += bounds[0].length - 1
       }
+      if (!isFixed) repetitions += 1
       // A possessive, lazy or doubled quantifier means different things to the two engines.
       if (/[*+?{]/.test(pattern[i + 1] ?? '')) return false
-    } else if (char === '?') {
-      if (/[*+?{]/.test(pattern[i + 1] ?? '')) return false
+    } else if (char === '?' || char === '|') {
+      choices += 1
+      groups.at(-1)!.varies = true
+      isAlternative ||= char === '|' && groups.length === 1
+      if (char === '?' && /[*+?{]/.test(pattern[i + 1] ?? '')) return false
     } else if (char === '.' || char === ']' || char === '}') return false
   }
-  return groups.length === 1 && isValid(pattern)
+  const isTriedOnce = pattern.startsWith('^') && !isAlternative
+  const isLinear = choices <= MAX_CHOICES && (repetitions === 0 || (repetitions === 1 && isTriedOnce))
+  return groups.length === 1 && isLinear && isValid(pattern)
 }
 
 function classEnd(pattern: string, start: number): number {

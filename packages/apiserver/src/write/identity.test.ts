@@ -7,6 +7,7 @@ import {
   openServer,
   type ServerCaller,
 } from '../testing/server-caller.test-suite.js'
+import { dropRepeatedOwners } from './identity.js'
 
 let api: ServerCaller
 beforeAll(async () => {
@@ -14,6 +15,25 @@ beforeAll(async () => {
   await api.call('POST', configMaps, configMap('kept'))
 })
 afterAll(() => api.server.close())
+
+it('each owner is read a few times, however many there are: 20,000 would hold up everything else for a minute', () => {
+  let reads = 0
+  const ownerReferences = Array.from({ length: 1_000 }, (_, index) => ({
+    get apiVersion() {
+      reads += 1
+      return 'v1'
+    },
+    kind: 'ConfigMap',
+    name: `owner-${index}`,
+    uid: index === 999 ? 'u' : `u${index}`,
+  }))
+  const warnings: string[] = []
+  const metadata = { ownerReferences: [...ownerReferences, ownerReferences[999]!] }
+  dropRepeatedOwners(metadata, warnings)
+  expect(metadata.ownerReferences).toHaveLength(1_000)
+  expect(warnings).toEqual([expect.stringMatching(/duplicate UID\(s\) observed: u$/)])
+  expect(reads).toBeLessThan(5_000)
+})
 
 const kept = `${configMaps}/kept`
 const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases'

@@ -1,7 +1,8 @@
 import type { ObjectMeta } from '@corral/resources'
 import { badRequest, invalid, invalidValue, undecodable } from '../errors/api-error.js'
-import { equalJson, isJsonObject, type JsonObject } from '../objects/plain-json.js'
+import { isJsonObject, type JsonObject } from '../objects/plain-json.js'
 import type { KindDefinition } from '../registry/kind-definition.js'
+import { canonicalJson } from '../schema/json-value.js'
 
 /** A body whose kind, namespace and name agree with the URL. */
 export interface Identified extends JsonObject {
@@ -59,7 +60,8 @@ export function dropEmptyMetadata(metadata: ObjectMeta): void {
 export function dropRepeatedOwners(metadata: ObjectMeta, warnings: string[]): void {
   const owners = metadata.ownerReferences ?? []
   if (owners.length < 2) return
-  const isRepeated = owners.map((owner, index) => owners.slice(0, index).some((earlier) => equalJson(earlier, owner)))
+  const seen = new Set<string>()
+  const isRepeated = owners.map((owner) => seen.size === seen.add(canonicalJson(owner)).size)
   if (!isRepeated.includes(true)) return
   metadata.ownerReferences = owners.filter((_, index) => !isRepeated[index])
   const uids = owners.filter((_, index) => isRepeated[index]).map(({ uid }) => uid)

@@ -56,7 +56,13 @@ export async function applyPatch(
   throw new CliError(`the change of ${id} could not be applied: ${lastLine(applied.stderr)}`, { exitCode: 1 })
 }
 
-/** Makes the task's branch the one that is checked out; fetches it where it is not here yet. */
+/**
+ * Hooks may lie in the work tree, as husky has them: from the checkout on they are the agent's. So git runs none here:
+ * looking at a branch must not run what the agent wrote outside of its sandbox.
+ */
+const withoutHooks = ['-c', 'core.hooksPath=/dev/null']
+
+/** Makes the task's branch the one that is checked out; fetches it where it is not here yet. Runs no hooks. */
 export async function checkOutBranch(
   top: string,
   task: Pick<TaskView, 'id' | 'repo' | 'branch' | 'commit'>,
@@ -83,7 +89,7 @@ export async function checkOutBranch(
 }
 
 async function git(top: string, args: string[]): Promise<string> {
-  return (await run('git', args, { cwd: top, env: plainEnvironment(), ...limits })).stdout.trim()
+  return (await run('git', [...withoutHooks, ...args], { cwd: top, env: plainEnvironment(), ...limits })).stdout.trim()
 }
 
 const failed = (what: string) => (cause: { stderr?: string }) => {

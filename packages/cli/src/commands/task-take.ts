@@ -33,7 +33,8 @@ out stays. A work tree with changes of your own is refused, and so is a change t
   withWorkTree(task.command('checkout').argument('<id>'))
     .summary('check the branch of a task out')
     .description(
-      `Switches the work tree you are in to the branch of a task, and fetches it first where the repository is elsewhere.`,
+      `Switches the work tree you are in to the branch of a task, and fetches it first where the repository is elsewhere.
+Runs no hooks: those in the work tree would be the agent's.`,
     )
     .option('--branch <name>', 'call it NAME here')
     .addHelpText('after', examples('corral task checkout ID', 'git switch -   # back to where you were'))

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type HeaderRecord, type Provider, providers } from '@corral/agents'
 import type { Logger } from '@corral/ports'
-import { type BrokeredTask, overBudget } from './brokered-task.js'
+import { type BrokeredTask, hasBudget, overBudget } from './brokered-task.js'
+import { type BudgetTurns, createBudgetTurns } from './budget-turns.js'
 import { createUpstreamAgents, defaultPatience, forward, type Patience, type UpstreamAgents } from './forward.js'
 import type { FinishedCall } from './model-call.js'
 import type { ProviderHolds } from './provider-holds.js'
@@ -46,6 +47,7 @@ interface BrokerState {
   agents: UpstreamAgents
   patience: Patience
   room: ReplayRoom
+  budgetTurns: BudgetTurns
 }
 
 /**
@@ -59,6 +61,7 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
     agents: createUpstreamAgents(),
     patience: { ...defaultPatience, ...options.patience },
     room: new ReplayRoom(),
+    budgetTurns: createBudgetTurns(),
   }
   const inTurn = createRequestTurns()
   const take = (request: IncomingMessage, response: ServerResponse): void => {
@@ -111,6 +114,26 @@ async function serve(request: IncomingMessage, response: ServerResponse, state: 
   const route = provider.routeOf(request.method ?? 'GET', url.pathname)
   if (!route) return refuse(response, provider, 403, `${request.method} ${url.pathname} is not open to sandboxes`)
   const isCall = route === 'call'
+  if (!isCall || !hasBudget(task)) return serveTask(request, response, { task, url, isCall, state })
+  const endTurn = await state.budgetTurns.take(task.uid, () => response.destroyed)
+  if (!endTurn) return
+  try {
+    // Looked up again: calls that ended meanwhile are counted now, and the task itself may have ended.
+    const current = await options.findTask(task.uid)
+    if (!current) return refuse(response, provider, 401, 'this token names no running task')
+    await serveTask(request, response, { task: current, url, isCall, state })
+  } finally {
+    endTurn()
+  }
+}
+
+async function serveTask(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { task, url, isCall, state }: { task: BrokeredTask; url: URL; isCall: boolean; state: BrokerState },
+): Promise<void> {
+  const { options } = state
+  const { provider } = task
   const refusal = isCall ? overBudget(task) : undefined
   if (refusal !== undefined) {
     options.recordCall(task.uid, { provider, status: 403, durationMs: 0, error: refusal, code: 'BudgetExceeded' })

@@ -34,6 +34,10 @@ export async function brokeredTask(
   return { uid, provider, spent: await usage.spent(uid), maxTokens, maxCostUsd }
 }
 
+export function hasBudget({ maxTokens, maxCostUsd }: Pick<BrokeredTask, 'maxTokens' | 'maxCostUsd'>): boolean {
+  return maxTokens !== undefined || maxCostUsd !== undefined
+}
+
 /** Why a task may make no more calls; undefined while it may. */
 export function overBudget({
   spent,

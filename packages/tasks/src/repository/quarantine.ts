@@ -10,7 +10,7 @@ import { newPointers } from './new-pointers.js'
 import { ObjectReader } from './object-reader.js'
 import type { AcceptedResult, AcceptRequest, DiffStat } from './repository.js'
 import { writePatch } from './result-patch.js'
-import { type WalkLimits, walkChanges } from './tree-walk.js'
+import { type ReadBudget, type WalkLimits, walkChanges } from './tree-walk.js'
 
 export const resultRef = 'refs/heads/corral-result'
 
@@ -20,6 +20,10 @@ export interface QuarantineLimits extends WalkLimits {
   objectBytes: number
   /** All files of the result that are new, unpacked. */
   changedBytes: number
+  /** Entries of directories that are read to compare each commit of the result with the one before it. */
+  historyEntries: number
+  /** All files that any commit of the result brought, unpacked. */
+  historyBytes: number
   /** One directory as git stores it. */
   directoryBytes: number
   memoryBytes: number
@@ -34,6 +38,8 @@ export const quarantineLimits: Readonly<QuarantineLimits> = {
   bundleBytes: 512 * mebibyte,
   objectBytes: 512 * mebibyte,
   changedBytes: maxResultBytes,
+  historyEntries: 10_000_000,
+  historyBytes: 2 * maxResultBytes,
   directoryBytes: 32 * mebibyte,
   memoryBytes: 2048 * mebibyte,
   cpuSeconds: 120,
@@ -79,7 +85,7 @@ export async function acceptResult(request: AcceptRequest & Quarantine): Promise
     isAncestor(run, baseCommit, claimedCommit),
     // Whatever the commit leads to is here or in the mirror: a hole would be found by the one who fetches the branch.
     run(['rev-list', '--quiet', '--objects', claimedCommit, '--not', baseCommit]),
-    measure(git, request).catch((error) => Promise.reject(explained(error, limits, signal))),
+    measure(git, run, request).catch((error) => Promise.reject(explained(error, limits, signal))),
   ])
   for (const check of checks) if (check.status === 'rejected') throw check.reason
 
@@ -152,23 +158,51 @@ async function isAncestor(run: Run, baseCommit: string, commit: string): Promise
   }
 }
 
-/** Counts what changed and how large it is, before any git makes a list or a patch of it. */
-async function measure(git: ConfinedGit, request: AcceptRequest & Quarantine): Promise<void> {
-  const { limits, signal } = request
+/**
+ * Counts what changed and how large it is, before any git makes a list or a patch of it. The same for every commit on the way:
+ * one that a later one takes back is in the branch all the same, and `git log -p` there would unpack it.
+ */
+async function measure(git: ConfinedGit, run: Run, request: AcceptRequest & Quarantine): Promise<void> {
+  const { limits, signal, baseCommit, claimedCommit } = request
   const reader = new ObjectReader(git, { maxTreeBytes: limits.directoryBytes, signal, timeoutMs })
   try {
-    const walked = await walkChanges(reader, request.baseCommit, request.claimedCommit, limits)
-    if ('broken' in walked) throw rejected(walked.broken)
-    if ('exceeded' in walked) throw tooLarge(walked.exceeded, limits, limitWords[walked.exceeded])
-    if (walked.blobs.size === 0) return
-    const bytes = await sizeOf(git, walked.blobs, signal)
+    const compare = async (before: string | undefined, after: string, budget?: ReadBudget): Promise<Set<string>> => {
+      const walked = await walkChanges(reader, before, after, limits, budget)
+      if ('broken' in walked) throw rejected(walked.broken)
+      if ('exceeded' in walked) throw tooLarge(walked.exceeded, limits, limitWords[walked.exceeded])
+      return walked.blobs
+    }
+    const [changed, commits] = await Promise.all([compare(baseCommit, claimedCommit), newCommits(run, request)])
+    const bytes = await sizeOf(git, changed, signal)
     if (bytes > limits.changedBytes) throw tooLarge('changedBytes', limits, `the changed files are ${bytes} bytes`)
+    if (commits.length === 1 && commits[0]!.parent === baseCommit) return
+    const budget = { entries: limits.historyEntries }
+    const brought = new Set<string>()
+    for (const { commit, parent } of commits)
+      for (const blob of await compare(parent, commit, budget)) brought.add(blob)
+    const all = await sizeOf(git, brought, signal)
+    if (all > limits.historyBytes) throw tooLarge('historyBytes', limits, `the files of its commits are ${all} bytes`)
   } finally {
     await reader.close()
   }
 }
 
-const limitWords: Readonly<Record<keyof WalkLimits, string>> = {
+/** The commits the repository does not have yet, each with its first parent where it has one. */
+async function newCommits(
+  run: Run,
+  { baseCommit, claimedCommit }: AcceptRequest,
+): Promise<{ commit: string; parent: string | undefined }[]> {
+  const range = [claimedCommit, '--not', baseCommit, '--alternate-refs']
+  const lines = (await run(['rev-list', '--parents', ...range], { maxOutputBytes: 512 * mebibyte })).trim()
+  if (lines === '') return []
+  return lines.split('\n').map((line) => {
+    const [commit = '', parent] = line.split(' ')
+    return { commit, parent }
+  })
+}
+
+const limitWords: Readonly<Record<keyof WalkLimits | 'historyEntries', string>> = {
+  historyEntries: 'its commits have too many directories to compare',
   changedFiles: 'too many files changed',
   pathBytes: 'a path is too long',
   pathDepth: 'directories lie too deep inside each other',
@@ -176,6 +210,7 @@ const limitWords: Readonly<Record<keyof WalkLimits, string>> = {
 
 /** The size of blobs together, from their headers: none is unpacked. */
 async function sizeOf(git: ConfinedGit, blobs: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
+  if (blobs.size === 0) return 0
   const sizes = git.start(['cat-file', '--batch-check=%(objecttype) %(objectsize)'], { signal, timeoutMs })
   try {
     sizes.stdin.end(`${[...blobs].join('\n')}\n`)

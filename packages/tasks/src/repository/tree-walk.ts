@@ -9,8 +9,16 @@ export interface WalkLimits {
   pathDepth: number
 }
 
+/** Entries of directories that may still be read, over several walks. */
+export interface ReadBudget {
+  entries: number
+}
+
 /** What a bounded walk found: the new blobs, or which limit stopped it. */
-export type WalkResult = { blobs: Set<string>; files: number } | { exceeded: keyof WalkLimits } | { broken: string }
+export type WalkResult =
+  | { blobs: Set<string>; files: number }
+  | { exceeded: keyof WalkLimits | 'historyEntries' }
+  | { broken: string }
 
 interface Pair {
   before: string | undefined
@@ -20,25 +28,29 @@ interface Pair {
 }
 
 /**
- * Compares two trees directory by directory and stops at the first limit that is passed. git's own diff makes the whole
+ * Compares the trees of two commits, or of a first one with none, directory by directory and stops at the first limit that is passed. git's own diff makes the whole
  * list before it prints the first line: trees that contain each other ten times over need ten times the memory per
  * level there, and nothing but the time up to the limit here.
  */
 export async function walkChanges(
   reader: Pick<ObjectReader, 'tree'>,
-  before: string,
+  before: string | undefined,
   after: string,
   limits: WalkLimits,
+  budget: ReadBudget = { entries: Number.POSITIVE_INFINITY },
 ): Promise<WalkResult> {
   const blobs = new Set<string>()
   let files = 0
   let directories = 0
-  const waiting: Pair[] = [{ before: `${before}^{tree}`, after: `${after}^{tree}`, pathBytes: 0, depth: 0 }]
+  const waiting: Pair[] = [{ before: before && `${before}^{tree}`, after: `${after}^{tree}`, pathBytes: 0, depth: 0 }]
   for (let pair = waiting.pop(); pair; pair = waiting.pop()) {
     const old = pair.before === undefined ? [] : await reader.tree(pair.before)
     const now = pair.after === undefined ? [] : await reader.tree(pair.after)
     if (typeof old === 'string') return { broken: old }
     if (typeof now === 'string') return { broken: now }
+    // One more, so that directories without entries count as well.
+    budget.entries -= old.length + now.length + 1
+    if (budget.entries < 0) return { exceeded: 'historyEntries' }
     for (const [was, is] of differing(old, now)) {
       const pathBytes = pair.pathBytes + 1 + ((is ?? was)?.name.length ?? 0)
       if (pathBytes > limits.pathBytes) return { exceeded: 'pathBytes' }
