@@ -330,6 +330,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['w'],
     added: 1,
+    packed: ['w'],
     warns: ['PathLeftOut'],
   },
   {
@@ -339,10 +340,20 @@ export const oddBehaviours: readonly Behaviour[] = [
     added: 1,
   },
   {
+    when: 'files it cannot read itself have names that git has to quote',
+    isCore: true,
+    agent: `for n in "$(printf 'l\\344tin')" 'q"uo\\te' "$(printf 'tab\\there')" '50%s' ' sp '; do echo s > "$n"; chmod 000 "$n"; done; echo n > n.txt`,
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
+    packed: [' sp ', '50%s', 'l\ufffdtin', 'q"uo\\te', 'tab\there'],
+    added: 1,
+    warns: Array.from({ length: 5 }, () => 'PathLeftOut'),
+  },
+  {
     when: 'its ignore file cannot be read',
     agent: `chmod 000 .gitignore; echo n > n.txt; echo y > y.log`,
     tree: 'disk',
     added: 1,
+    packed: ['.gitignore'],
     warns: ['PathLeftOut'],
   },
   {
@@ -471,6 +482,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['.gitmodules/x', 'dir/.gitmodules/y'],
     added: 1,
+    packed: ['.gitmodules/x', 'dir/.gitmodules/y'],
     warns: ['CommitsNotAccepted', 'PathLeftOut', 'PathLeftOut'],
   },
   {
@@ -527,6 +539,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     tree: { disk: '../wt' },
     without: ['closed', 'd/x', 'e/x'],
     added: 1,
+    packed: ['wt/closed', 'wt/d/x', 'wt/e/x'],
     warns: ['PathLeftOut', 'PathLeftOut', 'PathLeftOut', 'PathLeftOut', 'WorkOnOtherBranch'],
   },
   {

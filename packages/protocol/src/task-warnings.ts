@@ -82,7 +82,7 @@ export const taskWarnings = {
   ),
   PathLeftOut: row(
     'A path could not be read, or git does not take its name, and it is not part of the result.',
-    'Check its permissions, kind and name.',
+    'It is in the artifact left-out.tar of the task; where there is none, in the sandbox, which is kept until the task is deleted.',
   ),
   NestedRepository: row(
     'A repository inside the work tree was taken in as plain files.',

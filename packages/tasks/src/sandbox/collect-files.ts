@@ -122,8 +122,9 @@ left_out() { # the path of their directory from the top
   number=0
   while IFS= read -r path; do
     number=$((number + 1))
-    if [ "$number" -gt 50 ]; then warn WarningsCut ""; break; fi
-    warn PathLeftOut "\${INNER_NAME:+worktrees/$INNER_NAME/}$1$path"
+    note_left_out "$1" "$path"
+    if [ "$number" -eq 51 ]; then warn WarningsCut ""; fi
+    if [ "$number" -le 50 ]; then warn PathLeftOut "\${INNER_NAME:+worktrees/$INNER_NAME/}$1$path"; fi
   done
 }
 # Submodules whose repository is gone, which git stumbles over: the link stays, what lies there cannot be told from it.
@@ -165,7 +166,7 @@ plain_nested() {
     if [ ! -d "$2/$path" ]; then continue; fi
     # What lies in a work tree of this very repository is looked at on its own.
     if is_work_tree "$2/$path"; then "$1" update-index --force-remove -- "$path"; continue; fi
-    tree=$(TREE="$2/$path"; INDEX="$INDEX.n"; nested_tree "$3$path/") || { warn PathLeftOut "$3$path"; continue; }
+    tree=$(TREE="$2/$path"; INDEX="$INDEX.n"; nested_tree "$3$path/") || { printf '%s' "$path" | tr '\\n' '\\001' | left_out "$3"; continue; }
     "$1" update-index --force-remove -- "$path"
     if [ "$tree" != "$EMPTY_TREE" ]; then "$1" read-tree --prefix="$path/" "$tree"; fi
     warn NestedRepository "$3$path"
@@ -362,7 +363,7 @@ add_setup_files() {
     if [ -L "$REPO/$path" ] || [ ! -e "$REPO/$path" ]; then printf '%s\\n' "$path"
     elif [ -d "$REPO/$path" ]; then continue
     elif [ -r "$REPO/$path" ]; then printf '%s\\n' "$path"
-    else warn PathLeftOut "$path"; fi
+    else printf '%s\\n' "$path" | left_out ""; fi
   done > "$INDEX.setup"
   if (cd "$REPO" && theirs update-index --add --remove --stdin) < "$INDEX.setup" 2>/dev/null; then return 0; fi
   while IFS= read -r path; do
