@@ -160,6 +160,22 @@ export const oddBehaviours: readonly Behaviour[] = [
     warns: ['WorkOnOtherBranch'],
   },
   {
+    when: 'a work tree of its own is moved by hand and has loose files',
+    isCore: true,
+    agent: `git worktree add -q ../wt -b wt; cd ../wt; echo w > w.txt; ${commit('wt')}; cd ..; mkdir other; mv wt other/moved; echo l > other/moved/loose.txt`,
+    tree: { disk: '../other/moved' },
+    history: 'wt',
+    added: 1,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
+    when: 'a work tree of its own is moved by hand to ignored files, another one is gone',
+    agent: `git worktree add -q ../gone -b gone; rm -rf ../gone; git worktree add -q ../wt -b wt; mkdir ignored; mv ../wt ignored/moved; echo l > ignored/moved/loose.txt`,
+    tree: { disk: 'ignored/moved' },
+    added: 1,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
     when: 'it makes three hundred branches and tags',
     agent: `i=0; while [ $i -lt 300 ]; do echo "create refs/heads/b$i HEAD"; echo "create refs/tags/t$i HEAD"; i=$((i+1)); done | git update-ref --stdin; echo n > n.txt; ${commit('mine')}`,
     tree: 'disk',
