@@ -583,6 +583,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: `mkdir nested; cd nested; git init -q; echo in > in.txt; ${commit('inner')}; echo loose > loose.txt`,
     tree: 'disk',
     added: 1,
+    kept: ['nested/nested+branches/master'],
     warns: ['NestedRepository'],
   },
   {
@@ -591,6 +592,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     history: 'HEAD',
     added: 1,
+    kept: ['nested/nested+branches/master'],
     warns: ['NestedRepository'],
   },
   {
@@ -598,6 +600,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: `mkdir -p 'n 1/n2'; cd 'n 1'; git init -q; echo one > one.txt; cd n2; git init -q; echo two > two.txt; ${commit('two')}`,
     tree: 'disk',
     added: 1,
+    kept: ['nested/n_1/n2+branches/master'],
     warns: ['NestedRepository', 'NestedRepository'],
   },
   {
@@ -914,6 +917,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     history: 'HEAD',
     added: 1,
+    kept: ['nested/lib+branches/master'],
     warns: ['NestedRepository'],
   },
   {

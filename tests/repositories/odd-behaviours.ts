@@ -326,6 +326,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     agent: `d=$(printf 'a\\001b'); mkdir "$d"; cd "$d"; git init -q; echo in > in.txt; ${commit('inner')}`,
     tree: 'disk',
     added: 1,
+    kept: ['nested/a_b+branches/master'],
     warns: ['NestedRepository'],
   },
   {
@@ -385,10 +386,28 @@ export const oddBehaviours: readonly Behaviour[] = [
     added: 1,
   },
   {
+    when: 'a nested repository has branches, a stash, a tag and a detached HEAD, others have other hashes or a part of a history',
+    isCore: true,
+    agent: `mkdir lib; cd lib; git init -q -b main; echo a > a; ${commit('one')}; git checkout -q -b other; echo b > b; ${commit('two')}; git checkout -q main; echo s > s; git stash -qu; git checkout -q --detach; echo t > t; ${commit('three')}; git tag aside; echo d > d; ${commit('four')}; cd ..; git init -q ../away; (cd ../away; echo a > a; ${commit('one')}; echo b > b; ${commit('two')}); git clone -q --depth=1 "file://$(cd ../away; pwd)" part; (cd part; echo p > p; ${commit('five')}); git init -q --object-format=sha256 hashes; (cd hashes; echo h > h; ${commit('six')})`,
+    tree: 'disk',
+    kept: ['head', 'branches/main', 'branches/other', 'stash/0', 'tags/aside']
+      .map((name) => `nested/lib+${name}`)
+      .sort(),
+    added: 1,
+    warns: ['NestedRepository', 'NestedRepository', 'NestedRepository'],
+  },
+  {
     when: 'twenty repositories are nested side by side, one of them bare, one a work tree of another',
     agent: `i=0; while [ $i -lt 20 ]; do git init -q r$i; (cd r$i; echo $i > f; ${commit('f')}); i=$((i+1)); done; git -C r0 worktree add -q ../r0-tree`,
     tree: 'disk',
     added: 1,
+    kept: [
+      'nested/r0+branches/master',
+      'nested/r0+branches/r0-tree',
+      'nested/r0-tree+branches/master',
+      'nested/r0-tree+branches/r0-tree',
+      ...Array.from({ length: 19 }, (_, index) => `nested/r${index + 1}+branches/master`).sort(),
+    ],
     warns: Array.from({ length: 21 }, () => 'NestedRepository'),
   },
   {

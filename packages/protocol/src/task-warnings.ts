@@ -86,7 +86,7 @@ export const taskWarnings = {
   ),
   NestedRepository: row(
     'A repository inside the work tree was taken in as plain files.',
-    'Make it a submodule if it shall stay a repository.',
+    'Make it a submodule if it shall stay a repository. Commits that it alone has are below `refs/corral/kept/nested` in the artifact kept.bundle.',
   ),
   SetupFileLeftOut: row(
     'A file made by set-up and not changed since is not part of the result.',

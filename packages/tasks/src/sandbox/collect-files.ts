@@ -1,3 +1,4 @@
+import { nestedHistory } from './nested-history.js'
 import { quietGit } from './quiet-git.js'
 
 /**
@@ -169,6 +170,7 @@ plain_nested() {
     tree=$(TREE="$2/$path"; INDEX="$INDEX.n"; nested_tree "$3$path/") || { printf '%s' "$path" | tr '\\n' '\\001' | left_out "$3"; continue; }
     "$1" update-index --force-remove -- "$path"
     if [ "$tree" != "$EMPTY_TREE" ]; then "$1" read-tree --prefix="$path/" "$tree"; fi
+    keep_nested_history "$2/$path" "$3$path\${INNER_NAME:+@$INNER_NAME}"
     warn NestedRepository "$3$path"
   done 3< "$INDEX.nested"
 }
@@ -278,6 +280,7 @@ nested_tree() {
   tree_git read-tree --empty && add_files tree_git "$TREE" "$1" 1>&2 && tree_git write-tree
 }
 
+${nestedHistory}
 # Files the agent told git not to look at are part of its work all the same, and gone where they are gone. The answer of
 # \`ls-files -v\` is in $INDEX.flags.
 look_at_all() { # the function that runs git, its directory, the repository

@@ -268,7 +268,7 @@ keep_the_rest() { # result
   head -n 200 "$WORK/others" | fates | sed 's|refs/||' > "$WORK/fates"
   # The names that other things are kept under are not free.
   awk -F "$tab" -v OFS="$tab" '$3 != "unreadable" {
-    isTaken = $2 ~ /^(branches|stash|dropped|submodules|lfs|worktrees|left-behind|head|uncommitted|rewritten)(\\/|$)/
+    isTaken = $2 ~ /^(branches|stash|dropped|submodules|nested|lfs|worktrees|left-behind|head|uncommitted|rewritten)(\\/|$)/
     print $1, (isTaken ? "refs/" : "") $2, "refs/" $2 " at " $1
   }' "$WORK/fates" | keep_all RefNotPushed
   awk -F "$tab" -v OFS="$tab" '$3 == "unreadable" { print "BranchUnreadable", "refs/" $2 }' "$WORK/fates" >> "$WORK/warnings"
