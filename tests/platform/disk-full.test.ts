@@ -89,7 +89,13 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     ].join('\n')
     const full = await platform.api.run({ repo: repo.path, task: 'Fill', agent: { name: 'command', command } })
     expect(full, JSON.stringify(full)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' }, pushed: true })
-    expect(full.warnings).toMatchObject([{ code: 'NoRoomLeft', path: 'big.bin' }])
+    expect(full.warnings).toMatchObject([
+      {
+        code: 'NoRoomLeft',
+        path: 'big.bin',
+        message: expect.stringContaining('it is gone with its sandbox') as string,
+      },
+    ])
     const branch = full.branch ?? ''
     expect(await repo.git('log', '--format=%s', `main..${branch}`)).toMatch(/\nThe first half$/)
     expect((await repo.git('ls-tree', '-r', '-z', '--name-only', branch)).split('\0').filter(Boolean).sort()).toEqual(

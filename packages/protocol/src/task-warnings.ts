@@ -98,7 +98,7 @@ export const taskWarnings = {
   ),
   NoRoomLeft: row(
     'The disk had no room for a file, and it is not part of the result.',
-    'Make room or give the task more disk and retry; where the sandbox was not evicted the file is still in it.',
+    'Make room or give the task more disk, and retry.',
   ),
   LargeFile: row('The result contains a large file.', 'Check that it belongs into the repository.'),
   GeneratedFile: row(

@@ -17,6 +17,7 @@ import {
 } from './collect-work.js'
 import { takeKeptBundle } from './kept-bundle.js'
 import { keptLfsObjects } from './lfs-step.js'
+import { sayingWhere } from './no-room.js'
 import { checkpointInstead, salvageStep } from './salvage-step.js'
 import { keepSigned, signedCommit } from './signed-result.js'
 import type { Step, StepContext, StepOutcome } from './step.js'
@@ -70,7 +71,11 @@ async function collect(context: StepContext, { keptBytes, repositoryMs }: Collec
   const collected = await collectWork(context, baseCommitOf(context), repositoryMs)
   const beside = collected.kept ? await takeBeside(context, keptBytes) : []
   const isLeftThere = !(await takeLeftOut(context, collected, keptBytes))
-  const found = [...collected.warnings, ...beside, ...(await takeArtifacts(context))]
+  const { repository } = await context.findWorkspace()
+  const isGone = isEvictedForDisk(context.task.status)
+  const place = { taskName: context.task.metadata.name, repository, isGone }
+  const warnings = collected.warnings.map((warning) => sayingWhere(warning, place))
+  const found = [...warnings, ...beside, ...(await takeArtifacts(context))]
   if (!collected.changed) {
     const artifacts = await keptArtifacts(context)
     return {
@@ -89,7 +94,7 @@ async function collect(context: StepContext, { keptBytes, repositoryMs }: Collec
   const accepted = await takeBundle(context, collected)
     .then((bundle) => ({ ...bundle, isLeftOutTaken: true }))
     .catch((error: unknown) => acceptFiles(context, error, keptBytes))
-  const warnings = withoutLeftOut([...found, ...accepted.warnings])
+  const all = withoutLeftOut([...found, ...accepted.warnings])
   const artifacts = await keptArtifacts(context)
   await removeCheckpoint(context)
   return {
@@ -99,14 +104,11 @@ async function collect(context: StepContext, { keptBytes, repositoryMs }: Collec
     status: {
       outcome: 'changes',
       ...accepted.status,
-      ...keptForSize(context, warnings, isLeftThere || !accepted.isLeftOutTaken),
+      ...keptForSize(context, all, isLeftThere || !accepted.isLeftOutTaken),
       ...artifacts,
-      ...warningsFor(context, warnings),
+      ...warningsFor(context, all),
     },
-    events: [
-      ...warningEvents(warnings),
-      { type: 'stage', stage: 'result', state: 'finished', detail: accepted.detail },
-    ],
+    events: [...warningEvents(all), { type: 'stage', stage: 'result', state: 'finished', detail: accepted.detail }],
   }
 }
 
@@ -169,7 +171,8 @@ function keptForSize(
     ? ['KeptRefsLeftOut']
     : ['KeptRefsLeftOut', 'NoRoomLeft']
   const isLeftOut = leftOutForSize(warnings).length > 0 || warnings.some(({ code }) => onlyThere.includes(code))
-  return sandbox && (isLeftOut || isLeftThere) && !isArchived ? { sandbox: { ...sandbox, kept: true } } : {}
+  const isNeeded = isLeftOut || (isLeftThere && !isEvictedForDisk(task.status))
+  return sandbox && isNeeded && !isArchived ? { sandbox: { ...sandbox, kept: true } } : {}
 }
 
 async function takeBeside(context: StepContext, limitBytes: number): Promise<TaskWarning[]> {
