@@ -50,7 +50,7 @@ fits() {
   # Names with a line break cannot be told apart in what \`stat\` answers.
   { grep -v "$soh" "$INDEX.changed" | tr '\\n' '\\000' | (cd -- "$2" && xargs -0 stat -c '%F:%s %n' --) 2>/dev/null |
     sed -n -e 's/^symbolic link:/0:/' -e 's/^regular [a-z ]*file:/0:/' -e 's/^0://p' | sort -n |
-    awk -v room="$ROOM" '{ used += $1 + 4096; print (used > room ? "no" : "yes") substr($0, length($1) + 1) }'
+    awk -v room="$ROOM" -v names="$ROOM_NAMES" '{ used += $1 + 4096; print (used > room || NR > names ? "no" : "yes") substr($0, length($1) + 1) }'
   } > "$INDEX.sizes"
   if ! grep -q '^no ' "$INDEX.sizes"; then return 0; fi
   grep "$soh" "$INDEX.changed" | sed 's/^/no /' >> "$INDEX.sizes"
@@ -74,9 +74,11 @@ no_room() { # the path of their directory from the top
     warn NoRoomLeft "$1$REAL"
   done
 }
-# Bytes that new objects may take, empty where there is enough. EVICTED: the node waits for nothing but this.
+# Bytes that new objects may take, empty where there is enough, and ROOM_NAMES: how many there may be. EVICTED: the node waits for nothing but this.
 find_room() {
-  ROOM=
+  ROOM= ROOM_NAMES=1000000000
+  names=$(df -Pi -- "$WORK" 2>/dev/null | awk 'NR == 2 && $2 > 0 { print $4 }')
+  case "$names" in '' | *[!0-9]*) names=$ROOM_NAMES ;; esac
   free=$(df -Pk -- "$WORK" 2>/dev/null | awk 'NR == 2 { print $4 }')
   case "$free" in '' | *[!0-9]*) return 0 ;; esac
   if [ -n "\${EVICTED:-}" ]; then
@@ -86,7 +88,9 @@ find_room() {
       room = free / 12; if (room > most) room = most
       printf "%.0f", room * 1024
     }')
-  elif [ "$free" -lt 262144 ]; then ROOM=$((free * 1024 / 6)); fi
+  elif [ "$free" -lt 262144 ] || [ "$names" -lt 4096 ]; then ROOM=$((free * 1024 / 6)); fi
+  # An object may need a directory of its own, and trees come on top.
+  if [ -n "$ROOM" ] && [ "$names" -lt 1000000 ]; then ROOM_NAMES=$((names > 200 ? (names - 200) / 3 : 0)); fi
 }
 add_but_broken() {
   if [ -s "$INDEX.broken" ] || [ -s "$INDEX.large" ]; then
