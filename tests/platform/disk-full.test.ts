@@ -89,7 +89,13 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     ].join('\n')
     const full = await platform.api.run({ repo: repo.path, task: 'Fill', agent: { name: 'command', command } })
     expect(full, JSON.stringify(full)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' }, pushed: true })
-    expect(full.warnings).toMatchObject([{ code: 'NoRoomLeft', path: 'big.bin' }])
+    expect(full.warnings).toMatchObject([
+      {
+        code: 'NoRoomLeft',
+        path: 'big.bin',
+        message: expect.stringContaining('it is gone with its sandbox') as string,
+      },
+    ])
     const branch = full.branch ?? ''
     expect(await repo.git('log', '--format=%s', `main..${branch}`)).toMatch(/\nThe first half$/)
     expect((await repo.git('ls-tree', '-r', '-z', '--name-only', branch)).split('\0').filter(Boolean).sort()).toEqual(
@@ -105,6 +111,26 @@ describe.skipIf(!mayMount)(`a full disk${mayMount ? '' : ' (only root may mount 
     expect(await repo.git('show', `${branch}:edited.txt`)).toBe('after')
     await isRoomy()
     expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
+  it('of the whole platform, whose inodes are used up by many small files: commits and some of the files are kept', async () => {
+    await startOn('.', '220m,nr_inodes=9000', '0711')
+    await waitUntil('the reserve is there', () => existsSync(join(platform.dataDir, 'reserve-inodes')))
+    const repo = await gitRepository(join(scratch.path, 'kept'))
+    const command = [
+      'echo committed > committed.txt; git add -A; git commit -qm "The first half"; echo loose > a.txt; mkdir many',
+      'i=0; while [ $i -lt 20000 ]; do echo $i > many/$i; i=$((i+1)); done 2> /dev/null; sleep 600',
+    ].join('\n')
+    const full = await platform.api.run({ repo: repo.path, task: 'Fill', agent: { name: 'command', command } })
+    expect(full, JSON.stringify(full)).toMatchObject({ status: 'FAILED', cause: { code: 'DiskFull' }, pushed: true })
+    expect(full.cause?.message).toContain('The node was low on resource: inodes.')
+    const branch = full.branch ?? ''
+    expect(await repo.git('log', '--format=%s', `main..${branch}`)).toMatch(/\nThe first half$/)
+    expect(await repo.git('show', `${branch}:committed.txt`)).toBe('committed')
+    expect(full.warnings?.map(({ code }) => code)).toContain('NoRoomLeft')
+    await isRoomy()
+    expect(await run('echo small > small.txt')).toMatchObject({ status: 'SUCCEEDED' })
+    await waitUntil('the reserve is back', () => existsSync(join(platform.dataDir, 'reserve-inodes')))
   })
 
   it('of the whole platform, met by a start after kill -9: it starts, ends who fills the disk, and goes on', async () => {

@@ -8,6 +8,7 @@ import {
   git,
   keptRefs,
   openWorkshop,
+  packedFiles,
   type Snapshot,
   sampleRepository,
   snapshotOfCommit,
@@ -41,6 +42,7 @@ describe.each(rows)('when $when', (row) => {
     expect(collected.warnings.map(({ code }) => code).sort()).toEqual(row.warns ?? [])
     const kept = (row.kept ?? []).map((name) => (typeof name === 'string' ? name : expect.stringMatching(name)))
     expect(keptRefs(collected.kept ? collected.keptPath : undefined)).toEqual(kept)
+    expect(packedFiles(collected)).toEqual(row.packed ?? [])
     expect(collected.changed).toBe(row.tree !== 'nothing')
     if (!collected.changed) return
 

@@ -28,6 +28,8 @@ export interface Behaviour {
   warns?: string[]
   /** Refs of the bundle beside the result. */
   kept?: (string | RegExp)[]
+  /** Files of the archive with what is in neither. */
+  packed?: string[]
   /** Words that the message of the last commit must contain. */
   says?: string[]
 }
@@ -539,6 +541,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['closed'],
     added: 1,
+    packed: ['closed'],
     warns: ['PathLeftOut'],
   },
   {
@@ -546,6 +549,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: 'echo new > n.txt; chmod 000 data.bin',
     tree: 'disk',
     added: 1,
+    packed: ['data.bin'],
     warns: ['PathLeftOut'],
   },
   {
@@ -553,6 +557,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: 'echo new > n.txt; echo changed > extra.txt; chmod 000 extra.txt',
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
+    packed: ['extra.txt'],
     warns: ['PathLeftOut'],
   },
   {
@@ -561,6 +566,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['closed/x'],
     added: 1,
+    packed: ['closed/x'],
     warns: ['PathLeftOut'],
   },
   { when: 'there is a socket and a pipe', agent: 'echo new > n.txt; mkfifo pipe', tree: 'disk', added: 1 },
@@ -577,6 +583,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: `mkdir nested; cd nested; git init -q; echo in > in.txt; ${commit('inner')}; echo loose > loose.txt`,
     tree: 'disk',
     added: 1,
+    kept: ['nested/nested+branches/master'],
     warns: ['NestedRepository'],
   },
   {
@@ -585,6 +592,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     history: 'HEAD',
     added: 1,
+    kept: ['nested/nested+branches/master'],
     warns: ['NestedRepository'],
   },
   {
@@ -592,6 +600,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: `mkdir -p 'n 1/n2'; cd 'n 1'; git init -q; echo one > one.txt; cd n2; git init -q; echo two > two.txt; ${commit('two')}`,
     tree: 'disk',
     added: 1,
+    kept: ['nested/n_1/n2+branches/master'],
     warns: ['NestedRepository', 'NestedRepository'],
   },
   {
@@ -782,6 +791,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: 'echo changed > dir/b.txt; mkdir new; echo x > new/x; chmod 444 dir new; echo n > n.txt',
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
+    packed: ['dir/b.txt', 'dir/deep/c.txt', 'new/x'],
     warns: ['PathLeftOut', 'PathLeftOut', 'PathLeftOut', 'PathLeftOut'],
   },
   {
@@ -795,6 +805,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: 'i=0; while [ $i -lt 70 ]; do echo $i > f$i; chmod 000 f$i; i=$((i+1)); done; echo n > n.txt',
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
+    packed: Array.from({ length: 70 }, (_, index) => `f${index}`).sort(),
     warns: [...Array.from({ length: 50 }, () => 'PathLeftOut'), 'WarningsCut'],
   },
   {
@@ -802,6 +813,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: `d=$(printf '%0200d' 0); p=$d; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do p=$p/$d; done; mkdir -p $p ../x/$p; echo deep > ../x/$p/f; mv ../x/$d $p/; echo n > n.txt`,
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
+    packed: [`${`${'0'.repeat(200)}/`.repeat(30)}f`],
     warns: ['PathLeftOut'],
   },
   {
@@ -809,6 +821,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: 'rm a.txt; mkfifo a.txt; rm -r dir; ln -s /etc dir; echo n > n.txt',
     tree: { rev: 'HEAD', plus: ['n.txt', 'dir'], without: ['dir/b.txt', 'dir/deep/c.txt'] },
     added: 1,
+    packed: ['a.txt'],
     warns: ['PathLeftOut'],
   },
   {
@@ -816,6 +829,7 @@ export const behaviours: readonly Behaviour[] = [
     agent: `mkdir .GIT; echo x > .GIT/config; echo x > 'git~1'; ln -s a.txt .gitmodules; echo n > n.txt`,
     tree: { rev: 'HEAD', plus: ['n.txt'] },
     added: 1,
+    packed: ['.GIT/config', '.gitmodules', 'git~1'],
     warns: ['PathLeftOut', 'PathLeftOut', 'PathLeftOut'],
   },
   {
@@ -903,6 +917,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     history: 'HEAD',
     added: 1,
+    kept: ['nested/lib+branches/master'],
     warns: ['NestedRepository'],
   },
   {
@@ -935,6 +950,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['.gitmodules'],
     added: 1,
+    packed: ['.gitmodules'],
     warns: ['CommitsNotAccepted', 'PathLeftOut'],
   },
   {
@@ -943,6 +959,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['sub/.gitattributes'],
     added: 1,
+    packed: ['sub/.gitattributes'],
     warns: ['CommitsNotAccepted', 'PathLeftOut'],
   },
 
@@ -982,6 +999,7 @@ export const behaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['b.cfg'],
     added: 1,
+    packed: ['b.cfg'],
     warns: ['PathLeftOut'],
   },
 

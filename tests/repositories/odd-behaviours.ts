@@ -160,6 +160,22 @@ export const oddBehaviours: readonly Behaviour[] = [
     warns: ['WorkOnOtherBranch'],
   },
   {
+    when: 'a work tree of its own is moved by hand and has loose files',
+    isCore: true,
+    agent: `git worktree add -q ../wt -b wt; cd ../wt; echo w > w.txt; ${commit('wt')}; cd ..; mkdir other; mv wt other/moved; echo l > other/moved/loose.txt`,
+    tree: { disk: '../other/moved' },
+    history: 'wt',
+    added: 1,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
+    when: 'a work tree of its own is moved by hand to ignored files, another one is gone',
+    agent: `git worktree add -q ../gone -b gone; rm -rf ../gone; git worktree add -q ../wt -b wt; mkdir ignored; mv ../wt ignored/moved; echo l > ignored/moved/loose.txt`,
+    tree: { disk: 'ignored/moved' },
+    added: 1,
+    warns: ['WorkOnOtherBranch'],
+  },
+  {
     when: 'it makes three hundred branches and tags',
     agent: `i=0; while [ $i -lt 300 ]; do echo "create refs/heads/b$i HEAD"; echo "create refs/tags/t$i HEAD"; i=$((i+1)); done | git update-ref --stdin; echo n > n.txt; ${commit('mine')}`,
     tree: 'disk',
@@ -310,6 +326,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     agent: `d=$(printf 'a\\001b'); mkdir "$d"; cd "$d"; git init -q; echo in > in.txt; ${commit('inner')}`,
     tree: 'disk',
     added: 1,
+    kept: ['nested/a_b+branches/master'],
     warns: ['NestedRepository'],
   },
   {
@@ -330,6 +347,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['w'],
     added: 1,
+    packed: ['w'],
     warns: ['PathLeftOut'],
   },
   {
@@ -339,10 +357,20 @@ export const oddBehaviours: readonly Behaviour[] = [
     added: 1,
   },
   {
+    when: 'files it cannot read itself have names that git has to quote',
+    isCore: true,
+    agent: `for n in "$(printf 'l\\344tin')" 'q"uo\\te' "$(printf 'tab\\there')" '50%s' ' sp '; do echo s > "$n"; chmod 000 "$n"; done; echo n > n.txt`,
+    tree: { rev: 'HEAD', plus: ['n.txt'] },
+    packed: [' sp ', '50%s', 'l\ufffdtin', 'q"uo\\te', 'tab\there'],
+    added: 1,
+    warns: Array.from({ length: 5 }, () => 'PathLeftOut'),
+  },
+  {
     when: 'its ignore file cannot be read',
     agent: `chmod 000 .gitignore; echo n > n.txt; echo y > y.log`,
     tree: 'disk',
     added: 1,
+    packed: ['.gitignore'],
     warns: ['PathLeftOut'],
   },
   {
@@ -358,10 +386,28 @@ export const oddBehaviours: readonly Behaviour[] = [
     added: 1,
   },
   {
+    when: 'a nested repository has branches, a stash, a tag and a detached HEAD, others have other hashes or a part of a history',
+    isCore: true,
+    agent: `mkdir lib; cd lib; git init -q -b main; echo a > a; ${commit('one')}; git checkout -q -b other; echo b > b; ${commit('two')}; git checkout -q main; echo s > s; git stash -qu; git checkout -q --detach; echo t > t; ${commit('three')}; git tag aside; echo d > d; ${commit('four')}; cd ..; git init -q ../away; (cd ../away; echo a > a; ${commit('one')}; echo b > b; ${commit('two')}); git clone -q --depth=1 "file://$(cd ../away; pwd)" part; (cd part; echo p > p; ${commit('five')}); git init -q --object-format=sha256 hashes; (cd hashes; echo h > h; ${commit('six')})`,
+    tree: 'disk',
+    kept: ['head', 'branches/main', 'branches/other', 'stash/0', 'tags/aside']
+      .map((name) => `nested/lib+${name}`)
+      .sort(),
+    added: 1,
+    warns: ['NestedRepository', 'NestedRepository', 'NestedRepository'],
+  },
+  {
     when: 'twenty repositories are nested side by side, one of them bare, one a work tree of another',
     agent: `i=0; while [ $i -lt 20 ]; do git init -q r$i; (cd r$i; echo $i > f; ${commit('f')}); i=$((i+1)); done; git -C r0 worktree add -q ../r0-tree`,
     tree: 'disk',
     added: 1,
+    kept: [
+      'nested/r0+branches/master',
+      'nested/r0+branches/r0-tree',
+      'nested/r0-tree+branches/master',
+      'nested/r0-tree+branches/r0-tree',
+      ...Array.from({ length: 19 }, (_, index) => `nested/r${index + 1}+branches/master`).sort(),
+    ],
     warns: Array.from({ length: 21 }, () => 'NestedRepository'),
   },
   {
@@ -471,6 +517,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     tree: 'disk',
     without: ['.gitmodules/x', 'dir/.gitmodules/y'],
     added: 1,
+    packed: ['.gitmodules/x', 'dir/.gitmodules/y'],
     warns: ['CommitsNotAccepted', 'PathLeftOut', 'PathLeftOut'],
   },
   {
@@ -527,6 +574,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     tree: { disk: '../wt' },
     without: ['closed', 'd/x', 'e/x'],
     added: 1,
+    packed: ['wt/closed', 'wt/d/x', 'wt/e/x'],
     warns: ['PathLeftOut', 'PathLeftOut', 'PathLeftOut', 'PathLeftOut', 'WorkOnOtherBranch'],
   },
   {

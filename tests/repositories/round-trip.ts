@@ -66,6 +66,18 @@ export function keptRefs(bundle: string | undefined): string[] {
     .sort()
 }
 
+/** Names of the files in the archive of what could not become part of a result. */
+export function packedFiles({ leftOut, leftOutPath }: CollectedScripts): string[] {
+  if (leftOut === 'no') return []
+  if (leftOut === 'lost') return ['lost']
+  return shell('/', `tar --quoting-style=literal -tf ${leftOutPath}`)
+    .split('\n')
+    .filter((name) => name !== '' && !name.endsWith('/'))
+    .map((name) => name.replace(/^(\.|.*\/box-[^/]*)\//, ''))
+    .filter((name, index, all) => all.indexOf(name) === index)
+    .sort()
+}
+
 /** Path → `mode bytes`, for every file. */
 export type Snapshot = Map<string, string>
 

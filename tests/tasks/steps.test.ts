@@ -241,6 +241,20 @@ describe('the steps of a task', () => {
     expect(await repo.git('show', `${task.status?.branch}:greeting.txt`)).toBe('hello')
   })
 
+  it.each([
+    { when: 'is kept with the task', keptBytes: 1_000_000, artifacts: ['left-out.tar'], isKept: undefined },
+    { when: 'stays in the sandbox where that is too large', keptBytes: 10, artifacts: undefined, isKept: true },
+  ])('a file with a name that git refuses $when', async ({ keptBytes, artifacts, isKept }) => {
+    task = made({ agent: { name: 'command', command: "echo mine > 'git~1'; echo hello > greeting.txt" } })
+    for (const step of [repositoryStep, startAgentStep, followAgentStep]) await does(step)
+
+    const { status } = await does(collectStepWithin({ keptBytes }))
+
+    expect(status?.warnings).toMatchObject([{ code: 'PathLeftOut', path: 'git~1' }])
+    expect(status?.artifacts).toEqual(artifacts)
+    expect(status?.sandbox?.kept).toBe(isKept)
+  })
+
   it('a filter that waits for ever costs the agent’s settings, not its work', async () => {
     const filter = "git config filter.slow.clean 'sleep 100000'; echo '*.txt filter=slow' > .gitattributes"
     task = made({ agent: { name: 'command', command: `${filter}; echo hello > greeting.txt` } })

@@ -21,6 +21,7 @@ import { type FindOptions, findPlatform } from './client/find-platform.js'
 import { sandboxClient } from './client/kube-access.js'
 import { installedAgents } from './installed-agents.js'
 import { checkReachable, dataDirectoryOf, isLocked, otherUse } from './platform/data-directory.js'
+import { largestUses } from './platform/disk-uses.js'
 import { bundleDirectory, installRuntime, isolationFiles } from './platform/runtime-files.js'
 import { explainStorage } from './platform/storage-failure.js'
 
@@ -115,8 +116,12 @@ export const checks: Readonly<Record<string, Check>> = {
     return {
       check: 'disk',
       state: isEnough ? 'ok' : 'warn',
-      detail: `${freeGb.toFixed(1)} GB free at ${existing}`,
-      ...(isEnough ? {} : { remedy: 'Free some space or use another --data-dir.' }),
+      detail: `${freeGb.toFixed(1)} GB free at ${existing}${isEnough ? '' : largestUses(path)}`,
+      ...(isEnough
+        ? {}
+        : {
+            remedy: 'Free some space (`corral task rm` ends the sandbox that a task keeps) or use another --data-dir.',
+          }),
     }
   },
   async database(options) {

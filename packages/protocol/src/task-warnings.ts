@@ -82,11 +82,11 @@ export const taskWarnings = {
   ),
   PathLeftOut: row(
     'A path could not be read, or git does not take its name, and it is not part of the result.',
-    'Check its permissions, kind and name.',
+    'It is in the artifact left-out.tar of the task; where there is none, in the sandbox, which is kept until the task is deleted.',
   ),
   NestedRepository: row(
     'A repository inside the work tree was taken in as plain files.',
-    'Make it a submodule if it shall stay a repository.',
+    'Make it a submodule if it shall stay a repository. Commits that it alone has are below `refs/corral/kept/nested` in the artifact kept.bundle.',
   ),
   SetupFileLeftOut: row(
     'A file made by set-up and not changed since is not part of the result.',
@@ -98,7 +98,7 @@ export const taskWarnings = {
   ),
   NoRoomLeft: row(
     'The disk had no room for a file, and it is not part of the result.',
-    'Make room or give the task more disk and retry; where the sandbox was not evicted the file is still in it.',
+    'Make room or give the task more disk, and retry.',
   ),
   LargeFile: row('The result contains a large file.', 'Check that it belongs into the repository.'),
   GeneratedFile: row(

@@ -200,7 +200,19 @@ const ownNames: ReadonlySet<string> = new Set([
   ...Object.values(dataDirectoryAt('/'))
     .map((path) => basename(path).split('.')[0] ?? '')
     .filter((name) => name !== ''),
-  ...['cradle', 'lock', 'platform', 'pods', 'ports', 'reserve', 'snapshots', 'token', 'volumes', schemaFile],
+  ...[
+    'cradle',
+    'lock',
+    'platform',
+    'pods',
+    'ports',
+    'reserve',
+    'reserve-inodes',
+    'snapshots',
+    'token',
+    'volumes',
+    schemaFile,
+  ],
   'lost+found',
 ])
 

@@ -6,7 +6,7 @@ import type { Logger } from '@corral/ports'
 import { type DiskAction, type DiskPod, type DiskState, planDisk } from './disk-plan.js'
 import { isMeasurementDue } from './measurement-due.js'
 import type { MeasureRequest, PodUsage, Usage } from './pod-usage.js'
-import { type ReserveFile, reserveSize } from './reserve-file.js'
+import { type ReserveFile, reserveInodes, reserveSize } from './reserve-file.js'
 import { headroom, type StorageLimits } from './storage-limits.js'
 import type { UsageMeter } from './usage-meter.js'
 
@@ -137,6 +137,7 @@ export class DiskGuard {
       lowBytes: reserveBytes,
       lowInodes: hasInodes ? Math.min(10_000, Math.max(128, files / 32)) : 0,
       reserveBytes,
+      reserveInodes: hasInodes ? reserveInodes(files) : 0,
       hasReserve: !isShared || reserve.isThere(),
       used: { bytes: (blocks - bfree) * bsize, inodes: files - ffree },
       isShared,
@@ -203,7 +204,7 @@ export class DiskGuard {
         log.warn('the reserve of the disk is used', { bytes: disk.reserveBytes })
         return reserve.release()
       case 'restoreReserve':
-        return reserve.make(disk.reserveBytes)
+        return reserve.make(disk.reserveBytes, disk.reserveInodes)
       case 'measure':
         return pod && this.#measure(pod, disk.used)
       case 'halt':

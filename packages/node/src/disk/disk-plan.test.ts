@@ -10,6 +10,7 @@ const roomy: DiskState = {
   lowBytes: 16 * MiB,
   lowInodes: 1000,
   reserveBytes: 16 * MiB,
+  reserveInodes: 400,
   hasReserve: true,
 }
 const full = { ...roomy, freeBytes: 0 }
@@ -119,6 +120,20 @@ describe('what the disk needs', () => {
       disk: { ...roomy, freeInodes: 900 },
       pods: [pod('a', { usage: used(90, 10) }), pod('b', { usage: used(1, 5000) })],
       does: ['evict b'],
+      full: true,
+    },
+    {
+      when: 'inodes ran out and the reserve gave some back: the work of a halted pod is taken out with them',
+      disk: { ...roomy, freeInodes: 390, hasReserve: false },
+      pods: [pod('a', { usage: used(1, 5000), limits: limits(60), halted })],
+      does: [],
+      full: true,
+    },
+    {
+      when: 'the inodes of the reserve are used up too',
+      disk: { ...roomy, freeInodes: 40, hasReserve: false },
+      pods: [pod('a', { usage: used(1, 5000), limits: limits(60), halted })],
+      does: ['evict a'],
       full: true,
     },
     { when: 'there is room for the reserve again', disk: { ...roomy, hasReserve: false }, does: ['restoreReserve'] },

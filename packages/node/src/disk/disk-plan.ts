@@ -10,6 +10,8 @@ export interface DiskState {
   lowInodes: number
   /** Size of the reserve file, and whether it is there. */
   reserveBytes: number
+  /** Inodes that it keeps back as well. */
+  reserveInodes: number
   hasReserve: boolean
 }
 
@@ -85,7 +87,7 @@ function planPressure({ disk, pods }: DiskWorld, going: ReadonlySet<string>): Di
   const halted = running.flatMap(({ uid, halted: why }) => (why ? [{ uid, message: why.message }] : []))
   if (going.size > 0 || halted.length > 0) {
     // The reserve comes after the writers have gone; with it used up as well there is no time left to take work out.
-    const isOut = isCritical(disk) && !disk.hasReserve
+    const isOut = !disk.hasReserve && isUsedUp(disk)
     return [...(isOut ? halted.map((pod): DiskAction => ({ kind: 'evict', ...pod })) : []), ...release]
   }
   const unknown = running.filter(({ isFresh }) => !isFresh)
@@ -134,7 +136,16 @@ function isCritical({ freeBytes, freeInodes, lowBytes, lowInodes }: DiskState): 
   return freeBytes < lowBytes / 2 || freeInodes < lowInodes / 2
 }
 
+/** Of what the reserve gave back, too little is left to go on with. */
+function isUsedUp({ freeBytes, freeInodes, lowBytes, reserveInodes }: DiskState): boolean {
+  return freeBytes < lowBytes / 2 || freeInodes < reserveInodes / 8
+}
+
 /** Room for the reserve as well, so that making it does not bring the trouble back. */
-function hasRecovered({ freeBytes, freeInodes, lowBytes, lowInodes, reserveBytes, hasReserve }: DiskState): boolean {
-  return freeBytes >= 2 * lowBytes + (hasReserve ? 0 : reserveBytes) && freeInodes >= 2 * lowInodes
+function hasRecovered({ freeBytes, freeInodes, lowBytes, lowInodes, ...disk }: DiskState): boolean {
+  const { reserveBytes, reserveInodes, hasReserve } = disk
+  return (
+    freeBytes >= 2 * lowBytes + (hasReserve ? 0 : reserveBytes) &&
+    freeInodes >= 2 * lowInodes + (hasReserve ? 0 : reserveInodes)
+  )
 }

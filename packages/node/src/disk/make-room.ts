@@ -15,6 +15,7 @@ export interface RoomMade {
 }
 
 const startBytes = 8 * 2 ** 20
+const startInodes = 64
 
 /**
  * Before a start on a full disk: stops the sandboxes that still run there, so that they do not take what is freed, then
@@ -25,7 +26,7 @@ export function makeRoom(dataDir: string): RoomMade {
   const freed: string[] = []
   const { blocks, bsize } = statfsSync(dataDir)
   const neededBytes = Math.min(startBytes, reserveSize(blocks * bsize))
-  const isEnough = (): boolean => freeBytes(dataDir) >= neededBytes
+  const isEnough = (): boolean => freeBytes(dataDir) >= neededBytes && hasInodes(dataDir)
   if (!isEnough()) {
     setFrozen(dataDir, true)
     const reserve = reserveFile(dataDir)
@@ -66,6 +67,11 @@ function readRecord(file: string): PodRecord | undefined {
   } catch {
     return undefined // The pod was never made as a whole.
   }
+}
+
+function hasInodes(path: string): boolean {
+  const { files, ffree } = statfsSync(path)
+  return files === 0 || ffree >= Math.min(startInodes, files / 16)
 }
 
 function freeBytes(path: string): number {

@@ -43,7 +43,6 @@ export function createGit(base: { globalConfig: string; env: Readonly<Record<str
     GIT_CONFIG_GLOBAL: base.globalConfig,
     GIT_TERMINAL_PROMPT: '0',
     GIT_ASKPASS: base.env.GIT_ASKPASS ?? '',
-    GIT_SSH_COMMAND: base.env.GIT_SSH_COMMAND ?? 'ssh -oBatchMode=yes',
     LC_ALL: 'C',
   }
   const run = (args: readonly string[], options: GitOptions = {}) =>

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -20,6 +20,7 @@ export async function writeGlobalConfig(
   const included = candidates.filter((path): path is string => path !== undefined && existsSync(path))
   const text = [
     '# Written by corral at every start: includes your own git configuration.',
+    ...(namesSsh(env) ? [] : ['[core]\n\tsshCommand = ssh -oBatchMode=yes']),
     ...included.map((path) => `[include]\n\tpath = ${JSON.stringify(path)}`),
     '[core]\n\thooksPath = /dev/null',
     '[gc]\n\tauto = 0',
@@ -30,4 +31,14 @@ export async function writeGlobalConfig(
   const path = join(directory, 'gitconfig')
   await writeFile(path, text, { mode: 0o600 })
   return path
+}
+
+/**
+ * Whether something that this file would come before says which ssh git uses. What says so in an included file comes after it,
+ * and a variable of the environment that names a command goes before any file.
+ */
+function namesSsh(env: Readonly<Record<string, string | undefined>>): boolean {
+  if (env.GIT_SSH) return true
+  const system = env.GIT_CONFIG_SYSTEM ?? '/etc/gitconfig'
+  return existsSync(system) && /^\s*sshCommand\s*=/im.test(readFileSync(system, 'utf8'))
 }

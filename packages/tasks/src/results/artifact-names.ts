@@ -20,7 +20,7 @@ export function artifactNames(paths: readonly string[]): { path: string; name: s
 const maxCharacters = 100
 
 /** What the platform itself keeps under. */
-const reserved = new Set(['kept.bundle', 'rejected.bundle', 'work-tree.tar'])
+const reserved = new Set(['kept.bundle', 'left-out.tar', 'rejected.bundle', 'work-tree.tar'])
 
 const lastPart = (path: string): string => path.split('/').at(-1) ?? path
 

@@ -1,3 +1,4 @@
+import { nestedHistory } from './nested-history.js'
 import { quietGit } from './quiet-git.js'
 
 /**
@@ -49,7 +50,7 @@ fits() {
   # Names with a line break cannot be told apart in what \`stat\` answers.
   { grep -v "$soh" "$INDEX.changed" | tr '\\n' '\\000' | (cd -- "$2" && xargs -0 stat -c '%F:%s %n' --) 2>/dev/null |
     sed -n -e 's/^symbolic link:/0:/' -e 's/^regular [a-z ]*file:/0:/' -e 's/^0://p' | sort -n |
-    awk -v room="$ROOM" '{ used += $1 + 4096; print (used > room ? "no" : "yes") substr($0, length($1) + 1) }'
+    awk -v room="$ROOM" -v names="$ROOM_NAMES" '{ used += $1 + 4096; print (used > room || NR > names ? "no" : "yes") substr($0, length($1) + 1) }'
   } > "$INDEX.sizes"
   if ! grep -q '^no ' "$INDEX.sizes"; then return 0; fi
   grep "$soh" "$INDEX.changed" | sed 's/^/no /' >> "$INDEX.sizes"
@@ -73,9 +74,11 @@ no_room() { # the path of their directory from the top
     warn NoRoomLeft "$1$REAL"
   done
 }
-# Bytes that new objects may take, empty where there is enough. EVICTED: the node waits for nothing but this.
+# Bytes that new objects may take, empty where there is enough, and ROOM_NAMES: how many there may be. EVICTED: the node waits for nothing but this.
 find_room() {
-  ROOM=
+  ROOM= ROOM_NAMES=1000000000
+  names=$(df -Pi -- "$WORK" 2>/dev/null | awk 'NR == 2 && $2 > 0 { print $4 }')
+  case "$names" in '' | *[!0-9]*) names=$ROOM_NAMES ;; esac
   free=$(df -Pk -- "$WORK" 2>/dev/null | awk 'NR == 2 { print $4 }')
   case "$free" in '' | *[!0-9]*) return 0 ;; esac
   if [ -n "\${EVICTED:-}" ]; then
@@ -85,7 +88,9 @@ find_room() {
       room = free / 12; if (room > most) room = most
       printf "%.0f", room * 1024
     }')
-  elif [ "$free" -lt 262144 ]; then ROOM=$((free * 1024 / 6)); fi
+  elif [ "$free" -lt 262144 ] || [ "$names" -lt 4096 ]; then ROOM=$((free * 1024 / 6)); fi
+  # An object may need a directory of its own, and trees come on top.
+  if [ -n "$ROOM" ] && [ "$names" -lt 1000000 ]; then ROOM_NAMES=$((names > 200 ? (names - 200) / 3 : 0)); fi
 }
 add_but_broken() {
   if [ -s "$INDEX.broken" ] || [ -s "$INDEX.large" ]; then
@@ -122,8 +127,9 @@ left_out() { # the path of their directory from the top
   number=0
   while IFS= read -r path; do
     number=$((number + 1))
-    if [ "$number" -gt 50 ]; then warn WarningsCut ""; break; fi
-    warn PathLeftOut "\${INNER_NAME:+worktrees/$INNER_NAME/}$1$path"
+    note_left_out "$1" "$path"
+    if [ "$number" -eq 51 ]; then warn WarningsCut ""; fi
+    if [ "$number" -le 50 ]; then warn PathLeftOut "\${INNER_NAME:+worktrees/$INNER_NAME/}$1$path"; fi
   done
 }
 # Submodules whose repository is gone, which git stumbles over: the link stays, what lies there cannot be told from it.
@@ -165,9 +171,10 @@ plain_nested() {
     if [ ! -d "$2/$path" ]; then continue; fi
     # What lies in a work tree of this very repository is looked at on its own.
     if is_work_tree "$2/$path"; then "$1" update-index --force-remove -- "$path"; continue; fi
-    tree=$(TREE="$2/$path"; INDEX="$INDEX.n"; nested_tree "$3$path/") || { warn PathLeftOut "$3$path"; continue; }
+    tree=$(TREE="$2/$path"; INDEX="$INDEX.n"; nested_tree "$3$path/") || { printf '%s' "$path" | tr '\\n' '\\001' | left_out "$3"; continue; }
     "$1" update-index --force-remove -- "$path"
     if [ "$tree" != "$EMPTY_TREE" ]; then "$1" read-tree --prefix="$path/" "$tree"; fi
+    keep_nested_history "$2/$path" "$3$path\${INNER_NAME:+@$INNER_NAME}"
     warn NestedRepository "$3$path"
   done 3< "$INDEX.nested"
 }
@@ -277,6 +284,7 @@ nested_tree() {
   tree_git read-tree --empty && add_files tree_git "$TREE" "$1" 1>&2 && tree_git write-tree
 }
 
+${nestedHistory}
 # Files the agent told git not to look at are part of its work all the same, and gone where they are gone. The answer of
 # \`ls-files -v\` is in $INDEX.flags.
 look_at_all() { # the function that runs git, its directory, the repository
@@ -362,7 +370,7 @@ add_setup_files() {
     if [ -L "$REPO/$path" ] || [ ! -e "$REPO/$path" ]; then printf '%s\\n' "$path"
     elif [ -d "$REPO/$path" ]; then continue
     elif [ -r "$REPO/$path" ]; then printf '%s\\n' "$path"
-    else warn PathLeftOut "$path"; fi
+    else printf '%s\\n' "$path" | left_out ""; fi
   done > "$INDEX.setup"
   if (cd "$REPO" && theirs update-index --add --remove --stdin) < "$INDEX.setup" 2>/dev/null; then return 0; fi
   while IFS= read -r path; do

@@ -150,8 +150,23 @@ find_work_tree() { # git writes its place as a path from INNER_GIT where it is t
   INNER=$(head -n 1 "$INNER_GIT/gitdir" 2>/dev/null)
   INNER=\${INNER%/.git}
   case "$INNER" in /*) ;; *) INNER=$(cd -- "$INNER_GIT/$INNER" 2>/dev/null && pwd) ;; esac
+  if [ ! -e "$INNER" ]; then moved_work_tree; fi
   if [ -z "\${LAST_STATE:-}" ] && [ -d "$INNER" ] && [ ! -x "$INNER" ]; then chmod u+rwx -- "$INNER" 2>/dev/null; fi
   [ -f "$INNER/.git" ] || has_lost_link
+}
+# With \`mv\` git does not learn where it is now. The tree itself still names the repository: it is looked for beside the
+# checkout, where it was, and in the usual places of an agent.
+moved_work_tree() {
+  own=$(cd -- "$INNER_GIT" 2>/dev/null && pwd -P) || return 0
+  for place in "$REPO" "\${REPO%/*}" "\${INNER%/*}" "\${HOME:-}" "\${TMPDIR:-/tmp}"; do
+    if [ ! -d "$place" ]; then continue; fi
+    (cd -- "$place" && find . -maxdepth 4 \\( -name node_modules -o -type d -name .git \\) -prune -o -type f -name .git -print 2>/dev/null) |
+      head -n 1000 | while IFS= read -r link; do
+        there=$(cd -- "$place/\${link%/.git}" && cd -- "$(sed -n '1s/^gitdir: //p' .git)" 2>/dev/null && pwd -P) || continue
+        if [ "$there" = "$own" ]; then cd -- "$place/\${link%/.git}" && pwd -P; break; fi
+      done
+  done > "$WORK/moved"
+  if [ -s "$WORK/moved" ]; then INNER=$(head -n 1 "$WORK/moved"); fi
 }
 # Its \`.git\` was deleted or replaced: its index still tells which files are its own. What lies inside the checkout and is not
 # ignored is taken with the files there.
@@ -253,7 +268,7 @@ keep_the_rest() { # result
   head -n 200 "$WORK/others" | fates | sed 's|refs/||' > "$WORK/fates"
   # The names that other things are kept under are not free.
   awk -F "$tab" -v OFS="$tab" '$3 != "unreadable" {
-    isTaken = $2 ~ /^(branches|stash|dropped|submodules|lfs|worktrees|left-behind|head|uncommitted|rewritten)(\\/|$)/
+    isTaken = $2 ~ /^(branches|stash|dropped|submodules|nested|lfs|worktrees|left-behind|head|uncommitted|rewritten)(\\/|$)/
     print $1, (isTaken ? "refs/" : "") $2, "refs/" $2 " at " $1
   }' "$WORK/fates" | keep_all RefNotPushed
   awk -F "$tab" -v OFS="$tab" '$3 == "unreadable" { print "BranchUnreadable", "refs/" $2 }' "$WORK/fates" >> "$WORK/warnings"

@@ -1,6 +1,7 @@
 import { collectFiles } from './collect-files.js'
 import { collectRefs, keptRefs } from './collect-refs.js'
 import { generatedFiles } from './generated-files.js'
+import { leftOutFiles } from './left-out-files.js'
 import { configureLfs } from './lfs-filter.js'
 import { quietGit } from './quiet-git.js'
 
@@ -92,6 +93,7 @@ has_work() {
 
 ${collectRefs}
 ${collectFiles}
+${leftOutFiles}
 # What set-up made or changed, as it was when set-up ended. Work of an earlier task that lay there before is none of it.
 setup_changes() {
   if [ -f "$SETUP/files" ]; then cat "$SETUP/files"
@@ -183,6 +185,7 @@ rewritten_message() {
 finish() {
   keep_the_rest "$RESULT"
   keep_lfs_objects
+  pack_left_out
   changed=no
   if [ "$RESULT" != "$BASE_COMMIT" ]; then
     large_files
@@ -203,7 +206,7 @@ finish() {
     # A bundle cannot be empty: refs at commits the base has, such as a tag on it, are named by their warning.
     elif [ -n "$(ours for-each-ref --count=1 --no-merged="$BASE_COMMIT" ${keptRefs})" ]; then warn KeptRefsLost ""; fi
   fi
-  printf 'commit=%s\\nchanged=%s\\nkept=%s\\n' "$RESULT" "$changed" "$kept" > "$WORK/answer"
+  printf 'commit=%s\\nchanged=%s\\nkept=%s\\nleft_out=%s\\n' "$RESULT" "$changed" "$kept" "$LEFT_OUT" > "$WORK/answer"
 }
 bundle_kept() { # commits that are known where it will be fetched
   ours bundle create --quiet "$WORK/kept.bundle" --glob='${keptRefs}/*' --not "$BASE_COMMIT" "$@" 2>/dev/null
@@ -305,6 +308,7 @@ list_links() {
 
 try() {
   : > "$WORK/warnings"
+  rm -f -- "$WORK/left-out"
   INDEX="$WORK/index"
   GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME= IS_AT_BASE=
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
@@ -396,8 +400,9 @@ reason() {
  * room are left out, the largest first. LFS_FILTER: `lfsFilterScript` as a file where files go to Git LFS, else empty. SHALLOW: commits at which a shallow base ends. LAST_STATE (a file, may be missing): when files, branches and stashes are
  * as it says, nothing is made and the answer is `unchanged=yes`; else WORK/state holds what it should say next.
  *
- * Out: `commit=<id>`, `changed=yes|no`, `kept=yes|no`, `lfs=<oid>` for contents of Git LFS it needs, then `warning=<code><TAB><path or detail>` lines. WORK/out.bundle
- * has the result on RESULT_REF when changed, WORK/kept.bundle everything else below `refs/corral/kept` when kept.
+ * Out: `commit=<id>`, `changed=yes|no`, `kept=yes|no`, `left_out=yes|no|lost`, `lfs=<oid>` for contents of Git LFS it needs, then `warning=<code><TAB><path or detail>` lines. WORK/out.bundle
+ * has the result on RESULT_REF when changed, WORK/kept.bundle everything else below `refs/corral/kept` when kept,
+ * WORK/left-out.tar the files that are in neither where left_out is yes.
  */
 export const collectScript: string = `${functions}for way in $WAYS; do
   if (try "$way") 2> "$WORK/errors.$way"; then

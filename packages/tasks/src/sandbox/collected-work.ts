@@ -48,6 +48,8 @@ export interface CollectedWork {
   changed: boolean
   /** Whether there is a second bundle with what is not part of the result. */
   kept: boolean
+  /** Whether there is an archive of files that are part of neither; `lost` where there are such files and no archive. */
+  leftOut: 'yes' | 'no' | 'lost'
   /** Hashes of the contents that its new Git LFS pointers stand for. */
   lfs: string[]
   warnings: TaskWarning[]
@@ -60,6 +62,7 @@ export const scratchFiles = {
   refs: (scratch: string): string => `${scratch}/refs`,
   resultBundle: (scratch: string, workName: string): string => `${scratch}/${workName}/out.bundle`,
   keptBundle: (scratch: string, workName: string): string => `${scratch}/${workName}/kept.bundle`,
+  leftOut: (scratch: string, workName: string): string => `${scratch}/${workName}/left-out.tar`,
   lfsFilter: (scratch: string): string => `${scratch}/lfs-filter`,
   lfsObject: (scratch: string, oid: string): string =>
     `${scratch}/lfs/objects/${oid.slice(0, 2)}/${oid.slice(2, 4)}/${oid}`,
@@ -116,7 +119,15 @@ export function parseCollected(stdout: string): CollectedWork | undefined {
     const [, code = '', about = ''] = /^warning=([A-Za-z]{1,50})(?:\t(.*))?$/.exec(line) ?? []
     return isTaskWarning(code) ? [describe(code, about.trim())] : []
   })
-  return { commit, changed: changed === 'yes', kept: /^kept=yes$/m.test(stdout), lfs: lfsIn(stdout), warnings }
+  const [, leftOut = 'no'] = /^left_out=(yes|no|lost)$/m.exec(stdout) ?? []
+  return {
+    commit,
+    changed: changed === 'yes',
+    kept: /^kept=yes$/m.test(stdout),
+    leftOut: leftOut as CollectedWork['leftOut'],
+    lfs: lfsIn(stdout),
+    warnings,
+  }
 }
 
 const lfsIn = (stdout: string): string[] => [...stdout.matchAll(/^lfs=([0-9a-f]{64})$/gm)].map(([, oid]) => oid!)

@@ -39,6 +39,7 @@ export interface ScriptedSandbox {
 export interface CollectedScripts extends CollectedWork {
   bundlePath: string
   keptPath: string
+  leftOutPath: string
 }
 
 const author = { name: 'Corral', email: 'corral@localhost' }
@@ -175,6 +176,7 @@ export function openScriptedSandbox(options: {
       const place = {
         bundlePath: join(scratch, workName, 'out.bundle'),
         keptPath: join(scratch, workName, 'kept.bundle'),
+        leftOutPath: scratchFiles.leftOut(scratch, workName),
       }
       const first = runWays({ workName, isEvicted, ...(ways ? { ways } : {}) })
       if (first) return { ...first, ...place }
@@ -200,7 +202,12 @@ export function openScriptedSandbox(options: {
       const found = runWays({ ways: [3, 4], baseBundle: bring('base.bundle'), rejected })
       if (!found) throw new Error('no files were collected')
       const work = join(scratch, request.workName)
-      return { ...found, bundlePath: join(work, 'out.bundle'), keptPath: join(work, 'kept.bundle') }
+      return {
+        ...found,
+        bundlePath: join(work, 'out.bundle'),
+        keptPath: join(work, 'kept.bundle'),
+        leftOutPath: join(work, 'left-out.tar'),
+      }
     },
   }
 }

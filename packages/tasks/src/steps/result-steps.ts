@@ -17,6 +17,7 @@ import {
 } from './collect-work.js'
 import { takeKeptBundle } from './kept-bundle.js'
 import { keptLfsObjects } from './lfs-step.js'
+import { sayingWhere } from './no-room.js'
 import { checkpointInstead, salvageStep } from './salvage-step.js'
 import { keepSigned, signedCommit } from './signed-result.js'
 import type { Step, StepContext, StepOutcome } from './step.js'
@@ -27,6 +28,9 @@ const keptBundleName = 'kept.bundle'
 
 /** The artifact with commits that were not accepted. */
 const rejectedBundleName = 'rejected.bundle'
+
+/** The artifact with files that could not become part of the result. */
+const leftOutName = 'left-out.tar'
 
 /** Errors that say the sandbox is gone with its disk. */
 const lostCodes = new Set(['SandboxDeleted', 'SandboxFailed', 'SandboxLost'])
@@ -66,19 +70,31 @@ async function collectOrKeep(context: StepContext, limits: CollectLimits): Promi
 async function collect(context: StepContext, { keptBytes, repositoryMs }: CollectLimits): Promise<StepOutcome> {
   const collected = await collectWork(context, baseCommitOf(context), repositoryMs)
   const beside = collected.kept ? await takeBeside(context, keptBytes) : []
-  const found = [...collected.warnings, ...beside, ...(await takeArtifacts(context))]
+  const isLeftThere = !(await takeLeftOut(context, collected, keptBytes))
+  const { repository } = await context.findWorkspace()
+  const isGone = isEvictedForDisk(context.task.status)
+  const place = { taskName: context.task.metadata.name, repository, isGone }
+  const warnings = collected.warnings.map((warning) => sayingWhere(warning, place))
+  const found = [...warnings, ...beside, ...(await takeArtifacts(context))]
   if (!collected.changed) {
     const artifacts = await keptArtifacts(context)
     return {
       condition: 'ResultCollected',
       reason: 'NoChanges',
       message: 'nothing changed',
-      status: { outcome: 'no_changes', ...keptForSize(context, found), ...artifacts, ...warningsFor(context, found) },
+      status: {
+        outcome: 'no_changes',
+        ...keptForSize(context, found, isLeftThere),
+        ...artifacts,
+        ...warningsFor(context, found),
+      },
       events: [...warningEvents(found), { type: 'stage', stage: 'result', state: 'finished', detail: 'no changes' }],
     }
   }
-  const accepted = await takeBundle(context, collected).catch((error: unknown) => acceptFiles(context, error))
-  const warnings = withoutLeftOut([...found, ...accepted.warnings])
+  const accepted = await takeBundle(context, collected)
+    .then((bundle) => ({ ...bundle, isLeftOutTaken: true }))
+    .catch((error: unknown) => acceptFiles(context, error, keptBytes))
+  const all = withoutLeftOut([...found, ...accepted.warnings])
   const artifacts = await keptArtifacts(context)
   await removeCheckpoint(context)
   return {
@@ -88,14 +104,11 @@ async function collect(context: StepContext, { keptBytes, repositoryMs }: Collec
     status: {
       outcome: 'changes',
       ...accepted.status,
-      ...keptForSize(context, warnings),
+      ...keptForSize(context, all, isLeftThere || !accepted.isLeftOutTaken),
       ...artifacts,
-      ...warningsFor(context, warnings),
+      ...warningsFor(context, all),
     },
-    events: [
-      ...warningEvents(warnings),
-      { type: 'stage', stage: 'result', state: 'finished', detail: accepted.detail },
-    ],
+    events: [...warningEvents(all), { type: 'stage', stage: 'result', state: 'finished', detail: accepted.detail }],
   }
 }
 
@@ -116,7 +129,11 @@ const sizeLimits = new Set<unknown>(['objectBytes', 'bundleBytes', 'changedBytes
  * that are. The commits stay as they came, as a file for people: a bundle, or, where that is what was too large, with
  * everything else in an archive of the work tree.
  */
-async function acceptFiles(context: StepContext, error: unknown): Promise<AcceptedBundle> {
+async function acceptFiles(
+  context: StepContext,
+  error: unknown,
+  limitBytes: number,
+): Promise<AcceptedBundle & { isLeftOutTaken: boolean }> {
   const { signal, record } = context
   if (!(error instanceof TaskError)) throw error
   const isTooLarge = errorCode(error) === 'ResultTooLarge' && sizeLimits.has(error.details.limit)
@@ -129,7 +146,8 @@ async function acceptFiles(context: StepContext, error: unknown): Promise<Accept
   const accepted = await takeBundle(context, collected).catch((again: unknown) => {
     throw signal.aborted ? again : error
   })
-  return { ...accepted, warnings: [...collected.warnings, ...accepted.warnings] }
+  const isLeftOutTaken = await takeLeftOut(context, collected, limitBytes)
+  return { ...accepted, isLeftOutTaken, warnings: [...collected.warnings, ...accepted.warnings] }
 }
 
 const leftOutForSize = (warnings: readonly TaskWarning[]): (string | undefined)[] =>
@@ -142,14 +160,19 @@ function withoutLeftOut(warnings: readonly TaskWarning[]): TaskWarning[] {
 }
 
 /** What was left out for its size is in the archive of the work tree; where there is none, only in the sandbox. */
-function keptForSize({ task }: StepContext, warnings: readonly TaskWarning[]): Pick<AgentTaskStatus, 'sandbox'> {
+function keptForSize(
+  { task }: StepContext,
+  warnings: readonly TaskWarning[],
+  isLeftThere: boolean,
+): Pick<AgentTaskStatus, 'sandbox'> {
   const { sandbox } = task.status ?? {}
   const isArchived = warnings.some(({ code }) => code === 'CommitsNotAccepted')
   const onlyThere: TaskWarning['code'][] = isEvictedForDisk(task.status)
     ? ['KeptRefsLeftOut']
     : ['KeptRefsLeftOut', 'NoRoomLeft']
   const isLeftOut = leftOutForSize(warnings).length > 0 || warnings.some(({ code }) => onlyThere.includes(code))
-  return sandbox && isLeftOut && !isArchived ? { sandbox: { ...sandbox, kept: true } } : {}
+  const isNeeded = isLeftOut || (isLeftThere && !isEvictedForDisk(task.status))
+  return sandbox && isNeeded && !isArchived ? { sandbox: { ...sandbox, kept: true } } : {}
 }
 
 async function takeBeside(context: StepContext, limitBytes: number): Promise<TaskWarning[]> {
@@ -157,6 +180,26 @@ async function takeBeside(context: StepContext, limitBytes: number): Promise<Tas
   const { scratch } = await context.findWorkspace()
   const path = scratchFiles.keptBundle(scratch, collectName)
   return takeKeptBundle(context, { daemon, path, part: `artifact/${keptBundleName}`, limitBytes })
+}
+
+/**
+ * Keeps the files that are neither in the result nor in what is kept beside it. False where there are such files and they are
+ * in the sandbox alone: no room for their archive there, or one that is larger than what is kept of a task.
+ */
+async function takeLeftOut(context: StepContext, { leftOut }: CollectedWork, limitBytes: number): Promise<boolean> {
+  const { record, signal } = context
+  if (leftOut !== 'yes') return leftOut === 'no'
+  const { daemon } = await context.openSandbox()
+  const { scratch } = await context.findWorkspace()
+  const content = daemon.readFileStream(scratchFiles.leftOut(scratch, collectName), { signal })
+  try {
+    await record.write(`artifact/${leftOutName}`, bounded(content, limitBytes), { signal })
+    return true
+  } catch (error) {
+    if (signal.aborted || errorCode(error) !== 'ResultTooLarge') throw error
+    await record.remove(`artifact/${leftOutName}`)
+    return false
+  }
 }
 
 async function keptArtifacts({ record }: StepContext): Promise<{ artifacts?: string[] }> {
