@@ -65,9 +65,7 @@ function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string
   const paths = all.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`)
   // Where a command is to follow, or a value that is known, no file is.
   const known = (entry: Completions): string => (entry.commands.length + entry.values.length > 0 ? 'value=known ' : '')
-  const cases = all
-    .map((entry) => `    "${entry.path}") ${known(entry)}candidates="${words(entry)}" ;;`)
-    .join('\n')
+  const cases = all.map((entry) => `    "${entry.path}") ${known(entry)}candidates="${words(entry)}" ;;`).join('\n')
   const valued = [
     ...new Set(
       all.flatMap(({ options }) => options.filter(({ takesValue }) => takesValue)).flatMap(({ flags }) => flags),
