@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './scripts/longest-first.js'
 import { NoSkips } from './scripts/no-skips.js'
 
 const isCi = process.env.CI === 'true'
@@ -23,6 +24,7 @@ export default defineConfig({
     isolate: false,
     // Twice the cores: most suites wait for processes of their own half of their time.
     maxWorkers: Math.max(4, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
     // These only end what hangs: a machine that is busy with eight other programs must not reach them.
     testTimeout: isFull ? 1_800_000 : 600_000,
     hookTimeout: 600_000,

@@ -3,12 +3,16 @@
 // platform in a temporary directory, a task over HTTP, and the branch that comes back. Everything is removed again.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { devNull, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const cli = join(root, 'packages/cli/dist/bundle/corral.js')
+// The sample is no work of yours: your git configuration, which may sign commits and run hooks, does not hold for it.
+const env = { ...process.env, GIT_CONFIG_GLOBAL: devNull, GIT_CONFIG_NOSYSTEM: '1', GIT_TEMPLATE_DIR: '' }
+// When the demo itself runs under a test runner, the tests of the sample must not report to that one.
+delete env.NODE_TEST_CONTEXT
 const useClaude = process.argv.includes('--agent') && process.argv[process.argv.indexOf('--agent') + 1] === 'claude'
 const bold = (text) => (process.stdout.isTTY ? `\u001b[1m${text}\u001b[0m` : text)
 const say = (text) => process.stdout.write(`\n${bold(text)}\n`)
@@ -63,7 +67,7 @@ async function main() {
   say('4. The diff')
   process.stdout.write(await api(ready, `/tasks/${id}/diff`).then((response) => response.text()))
   say(`5. The branch ${task.branch}, in the repository, with a passing test`)
-  execFileSync('git', ['-C', repository, 'checkout', '-q', task.branch])
+  execFileSync('git', ['-C', repository, 'checkout', '-q', task.branch], { env })
   show(repository, ['git', 'log', '--oneline', '-2'])
   show(repository, ['node', '--test', '--test-reporter=tap'], /^# (pass|fail)/)
   say('Done. Everything is removed again. Next: ./corral run "..." --repo PATH')
@@ -82,7 +86,7 @@ function makeRepository() {
     "import assert from 'node:assert'\nimport test from 'node:test'\nimport { median } from './median.js'\n\ntest('the median of 1, 9 and 10 is 9', () => assert.equal(median([10, 9, 1]), 9))\n",
   )
   const git = (...args) =>
-    execFileSync('git', ['-c', 'user.name=Demo', '-c', 'user.email=demo@localhost', ...args], { cwd: path })
+    execFileSync('git', ['-c', 'user.name=Demo', '-c', 'user.email=demo@localhost', ...args], { cwd: path, env })
   git('init', '-q', '-b', 'main')
   git('add', '.')
   git('commit', '-q', '-m', 'A median that is not always one')
@@ -137,17 +141,12 @@ async function api(ready, path, init = {}) {
 }
 
 function show(cwd, [program, ...args], only) {
-  const { stdout } = spawnSync(program, args, { cwd, encoding: 'utf8', env: withoutTestContext(process.env) })
+  const { stdout } = spawnSync(program, args, { cwd, encoding: 'utf8', env })
   const lines = stdout
     .trimEnd()
     .split('\n')
     .filter((line) => !only || only.test(line))
   process.stdout.write(`$ ${[program, ...args].join(' ')}\n${lines.map((line) => `  ${line}`).join('\n')}\n`)
-}
-
-/** When the demo itself runs under a test runner, the sample's tests must not report to that one. */
-function withoutTestContext({ NODE_TEST_CONTEXT: _, ...env }) {
-  return env
 }
 
 function isolationText(tier) {

@@ -158,11 +158,14 @@ it('`up` on a port that is taken says by what', async () => {
 
 it('completes commands, options and their values in bash', () => {
   const script = spawnSync(process.execPath, [corralProgram, 'completion', 'bash'], { encoding: 'utf8' }).stdout
+  const files = join(scratch.path, 'files')
+  mkdirSync(files)
+  for (const name of ['my prompt.txt', 'tasks.txt']) writeFileSync(join(files, name), '')
   const complete = (...words: string[]): string =>
     execFileSync('bash', [
       '-c',
-      `${script}\nCOMP_WORDS=(corral "$@"); COMP_CWORD=$#; _corral; echo "\${COMPREPLY[@]}"`,
-      'bash',
+      `cd "$0"; ${script}\nCOMP_WORDS=(corral "$@"); COMP_CWORD=$#; _corral; IFS='|'; echo "\${COMPREPLY[*]}"`,
+      files,
       ...words,
     ])
       .toString()
@@ -170,7 +173,9 @@ it('completes commands, options and their values in bash', () => {
   expect(complete('comp')).toBe('completion')
   expect(complete('task', 'ret')).toBe('retry')
   expect(complete('task', 'list', '--sta')).toBe('--status')
-  expect(complete('completion', '')).toMatch(/^bash zsh fish /)
+  expect(complete('completion', '')).toMatch(/^bash\|zsh\|fish\|/)
+  expect(complete('run', '--prompt-file', 'm')).toBe('my prompt.txt')
+  expect(complete('task', 'tas'), 'no file where a command is to follow').toBe('')
   expect(complete('up', '--isolation', 'b')).toBe('bubblewrap')
   expect(complete('up', '--log-level', 'nothing')).toBe('')
 })

@@ -61,6 +61,24 @@ it.each([
     says: /unknown option[^\n]*\nA prompt that begins with a dash goes last, after `--`/,
   },
   {
+    when: 'a message begins with a dash',
+    args: ['task', 'send', 'task-x', '- and / are swapped'],
+    exitCode: 2,
+    says: /\nA message that begins with a dash goes last, after `--`: corral task send ID -- /,
+  },
+  {
+    when: 'an option of a prompt is mistyped, without a word about prompts',
+    args: ['run', 'hi', '--jsn'],
+    exitCode: 2,
+    says: /^error: unknown option '--jsn'\n\(Did you mean --json\?\)\n\(see `corral run --help`\)\n$/,
+  },
+  {
+    when: 'a command that takes no prompt has too many arguments, without a word about prompts',
+    args: ['project', 'create', 'a', 'b'],
+    exitCode: 2,
+    says: /^error: too many arguments for 'create'\. [^\n]*\n\(see `corral project create --help`\)\n$/,
+  },
+  {
     when: 'the agent that is a command line gets none',
     args: ['run', 'hi', '--agent', 'command'],
     exitCode: 2,

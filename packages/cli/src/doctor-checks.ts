@@ -165,7 +165,9 @@ export const checks: Readonly<Record<string, Check>> = {
       check: 'cluster',
       state: 'warn',
       detail,
-      remedy: 'Start the platform, or install the CRDs of config/crds/cluster into your cluster.',
+      remedy: health.error
+        ? 'Without a platform the cluster of kubectl is looked at: start one with `corral up -d`, or choose another context.'
+        : 'Start the platform, or install the CRDs of config/crds/cluster into your cluster.',
     }
   },
   async keys(options) {

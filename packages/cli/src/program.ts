@@ -44,7 +44,6 @@ export function buildProgram(): Command {
     .version(version)
     .exitOverride()
     .configureHelp({ commandDescription: (command) => flowing(command.description()) })
-    .configureOutput({ outputError: (text, write) => write(text + promptHint(text)) })
     .hook('preAction', (_, command) => refuseEmptyOptions(command))
     .addHelpText(
       'after',
@@ -106,19 +105,27 @@ function flowing(text: string): string {
   return text.replaceAll(/(?<=\S)\n(?=\S)/g, ' ')
 }
 
-/** What to do about a prompt that the shell or its first dash took apart. */
-function promptHint(error: string): string {
-  if (/too many arguments for '(run|create|send)'/.test(error))
-    return 'Put the prompt into quotes, and options before a `--`: corral run --repo . -- "- and / are swapped"\n'
-  if (/unknown option '-.*\s/s.test(error))
-    return 'A prompt that begins with a dash goes last, after `--`: corral run --repo . -- "- and / are swapped"\n'
-  return ''
-}
-
 /** After wrong usage every command names its own help, not that of the whole program. */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`(see \`${name} --help\`)`)
+  const text = command.registeredArguments.find((argument) => textArguments.has(argument.name()))
+  if (text)
+    command.configureOutput({ outputError: (error, write) => write(error + textHint(error, name, text.name())) })
   for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
+}
+
+/** Arguments that are what a person wrote, with spaces and dashes in it. */
+const textArguments: ReadonlySet<string> = new Set(['prompt', 'message'])
+
+/** What to do about such a text that the shell or its first dash took apart. */
+function textHint(error: string, name: string, argument: string): string {
+  const example = `${name}${argument === 'prompt' ? ' --repo .' : ' ID'} -- "- and / are swapped"\n`
+  if (error.includes('too many arguments'))
+    return `Put the ${argument} into quotes, and options before a \`--\`: ${example}`
+  // An option that is only mistyped has no space in it.
+  if (/unknown option '-[\s\S]*\s[\s\S]*'/.test(error))
+    return `A ${argument} that begins with a dash goes last, after \`--\`: ${example}`
+  return ''
 }
 
 /** An option with an empty value is most often a variable of a script that was not set; taken for none it would do the wrong thing. */

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { isFullSize } from '@corral/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ecosystems } from './ecosystems/index.js'
 import { type Answer, scriptedRegistry, startMirror } from './mirror-under-test.test-suite.js'
@@ -89,50 +90,57 @@ it('npm installs through the mirror and its lock file names the registry, not th
   await client('npm', mirror.url, project, ['npm', 'ci', '--no-progress'])
 })
 
-it.each<[string, { registry: string; tarball: string }]>([
+type PrivateRegistry = [name: string, at: { registry: string; tarball: string }]
+const privateRegistries: PrivateRegistry[] = [
   [
     'Artifactory or Nexus, below a path',
     { registry: '/api/npm/all/', tarball: '/api/npm/all/@acme/left/-/left-1.0.0.tgz' },
   ],
   [
+    'Azure, whose tarballs lie beside the registry',
+    { registry: '/feed/npm/', tarball: '/id-1/npm/@acme/left/-/left-1.0.0.tgz' },
+  ],
+]
+const likeThem: PrivateRegistry[] = [
+  [
     'GitLab, which repeats the scope',
     { registry: '/api/v4/npm/', tarball: '/api/v4/npm/@acme/left/-/@acme/left-1.0.0.tgz' },
   ],
   ['GitHub, whose tarballs have paths of their own', { registry: '/', tarball: '/download/@acme/left/1.0.0/3f2a9c' }],
-  [
-    'Azure, whose tarballs lie beside the registry',
-    { registry: '/feed/npm/', tarball: '/id-1/npm/@acme/left/-/left-1.0.0.tgz' },
-  ],
-])('npm and its lock file install from a private registry such as %s', async (_, at) => {
-  const source = await files('private-package', {
-    'package.json': '{"name":"@acme/left","version":"1.0.0","main":"index.js"}',
-    'index.js': 'module.exports = "from the mirror"',
-  })
-  await execute('npm', ['pack', '--pack-destination', directory], { cwd: source })
-  const body = await readFile(join(directory, 'acme-left-1.0.0.tgz'))
-  const integrity = `sha512-${createHash('sha512').update(body).digest('base64')}`
-  await using registry = await scriptedRegistry(({ url = '', headers: { authorization, host } }) => {
-    if (authorization !== 'Bearer private') return { status: 401 }
-    if (url === at.tarball) return { body }
-    if (decodeURIComponent(url) !== `${at.registry}@acme/left`) return { body: 'what only the token may read' }
-    const dist = { tarball: `http://${host}${at.tarball}`, integrity }
-    const versions = { '1.0.0': { name: '@acme/left', version: '1.0.0', dist } }
-    return { body: JSON.stringify({ name: '@acme/left', 'dist-tags': { latest: '1.0.0' }, versions }) }
-  })
-  const upstream = { url: new URL(at.registry, registry.url), authorization: 'Bearer private' }
-  await using mirror = await startMirror({ upstream: () => [upstream] })
-  const project = await mkdtemp(join(directory, 'private-'))
-  await writeFile(join(project, 'package.json'), '{"dependencies":{"@acme/left":"^1.0.0"}}')
-  await client('npm', mirror.url, project, ['npm', 'install', '--no-progress'])
-  expect(await readFile(join(project, 'package-lock.json'), 'utf8')).toContain(registry.url + at.tarball)
-  // Another machine's platform, which has nothing of it yet.
-  await using empty = await startMirror({ upstream: () => [upstream] })
-  await client('npm', empty.url, project, ['npm', 'ci', '--no-progress'])
-  const { stdout } = await execute('node', ['-p', 'require("@acme/left")'], { cwd: project })
-  expect(stdout.trim()).toBe('from the mirror')
-  const other = await fetch(`${empty.url}/download/@acme/left/secret`, { headers: { 'user-agent': 'npm/11' } })
-  expect([other.status, await other.text()]).toEqual([404, expect.stringContaining('knows no /download')])
-})
+]
+it.each(isFullSize ? [...privateRegistries, ...likeThem] : privateRegistries)(
+  'npm and its lock file install from a private registry such as %s',
+  async (_, at) => {
+    const source = await files('private-package', {
+      'package.json': '{"name":"@acme/left","version":"1.0.0","main":"index.js"}',
+      'index.js': 'module.exports = "from the mirror"',
+    })
+    await execute('npm', ['pack', '--pack-destination', directory], { cwd: source })
+    const body = await readFile(join(directory, 'acme-left-1.0.0.tgz'))
+    const integrity = `sha512-${createHash('sha512').update(body).digest('base64')}`
+    await using registry = await scriptedRegistry(({ url = '', headers: { authorization, host } }) => {
+      if (authorization !== 'Bearer private') return { status: 401 }
+      if (url === at.tarball) return { body }
+      if (decodeURIComponent(url) !== `${at.registry}@acme/left`) return { body: 'what only the token may read' }
+      const dist = { tarball: `http://${host}${at.tarball}`, integrity }
+      const versions = { '1.0.0': { name: '@acme/left', version: '1.0.0', dist } }
+      return { body: JSON.stringify({ name: '@acme/left', 'dist-tags': { latest: '1.0.0' }, versions }) }
+    })
+    const upstream = { url: new URL(at.registry, registry.url), authorization: 'Bearer private' }
+    await using mirror = await startMirror({ upstream: () => [upstream] })
+    const project = await mkdtemp(join(directory, 'private-'))
+    await writeFile(join(project, 'package.json'), '{"dependencies":{"@acme/left":"^1.0.0"}}')
+    await client('npm', mirror.url, project, ['npm', 'install', '--no-progress'])
+    expect(await readFile(join(project, 'package-lock.json'), 'utf8')).toContain(registry.url + at.tarball)
+    // Another machine's platform, which has nothing of it yet.
+    await using empty = await startMirror({ upstream: () => [upstream] })
+    await client('npm', empty.url, project, ['npm', 'ci', '--no-progress'])
+    const { stdout } = await execute('node', ['-p', 'require("@acme/left")'], { cwd: project })
+    expect(stdout.trim()).toBe('from the mirror')
+    const other = await fetch(`${empty.url}/download/@acme/left/secret`, { headers: { 'user-agent': 'npm/11' } })
+    expect([other.status, await other.text()]).toEqual([404, expect.stringContaining('knows no /download')])
+  },
+)
 
 it.runIf(has('pip'))('pip installs a wheel whose file lies on another host', async () => {
   const wheel = await zip('left-1.0-py3-none-any.whl', {

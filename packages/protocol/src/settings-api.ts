@@ -10,14 +10,16 @@ export type SandboxProviderName = (typeof sandboxProviders)[number]
 const task = createTaskRequestSchema.shape
 const budget = taskBudgetSchema.shape
 
+const unseen = /[\p{C}\p{Zl}\p{Zp}]/u
+
 const fields = {
   /** A context of the kubeconfig; the current one without it. For `kubernetes` alone. */
   context: z
     .string()
     .min(1)
     .max(253)
-    // It is printed where the platform starts.
-    .regex(/^[^\p{C}\p{Zl}\p{Zp}]+$/u, 'must not contain letters that cannot be seen')
+    // It is printed where the platform starts. A pattern with flags has no words in the API description.
+    .refine((name) => !unseen.test(name), 'must not contain letters that cannot be seen')
     .optional(),
   /** The context's without it. For `kubernetes` alone. */
   namespace: z

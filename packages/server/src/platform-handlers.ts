@@ -50,9 +50,12 @@ export function addPlatformHandlers(
   )
   app.openapi(testProviderRoute, async (context) => {
     const { name } = context.req.valid('param')
-    const isKnown = (await platform.sandboxProviders()).some((provider) => provider.name === name)
-    if (!isKnown) throw new CorralError('NotFound', `there is no provider "${name}"`)
-    return streamedChecks(context.req.raw.signal, (signal) => platform.providerChecks(name, signal))
+    const provider = (await platform.sandboxProviders()).find((each) => each.name === name)
+    if (!provider) throw new CorralError('NotFound', `there is no provider "${name}"`)
+    // The platform's own has no settings of a provider: those of the platform say where it is.
+    const look = (signal: AbortSignal) =>
+      provider.settings ? platform.providerChecks(name, signal) : platform.settings.test({}, signal)
+    return streamedChecks(context.req.raw.signal, look)
   })
   app.openapi(createDemoRoute, async (context) => {
     refuseWhenFull()

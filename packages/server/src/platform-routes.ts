@@ -22,6 +22,7 @@ const json = <T extends z.ZodType>(schema: T, description: string) => ({
 })
 const security = [{ token: [] }, { session: [] }]
 const errors = {
+  400: json(errorBodySchema, 'The request is malformed.'),
   401: json(errorBodySchema, 'No token, and no session of a browser.'),
   404: json(errorBodySchema, 'There is no such thing.'),
   422: json(errorBodySchema, 'A value is not allowed.'),
@@ -108,7 +109,7 @@ export const testProviderRoute = createRoute({
   method: 'post',
   path: '/providers/{name}/test',
   summary: 'Look at everything the platform needs of the cluster of a provider',
-  description: 'As `POST /settings/test`.',
+  description: 'As `POST /settings/test`, which is the same for the provider of the platform itself.',
   security,
   request: { params: name },
   responses: {

@@ -21,7 +21,12 @@ export const openSessionRoute = createRoute({
   description:
     'With the platform token, or the one-time code of the link that `corral up` and `corral open` print. Answers with a cookie.',
   request: { body: { required: true, ...json(openSessionRequestSchema, 'Token or code') } },
-  responses: { 204: { description: 'Signed in.' }, 422: json(errorBodySchema, 'A value is not allowed.'), ...refused },
+  responses: {
+    204: { description: 'Signed in.' },
+    400: json(errorBodySchema, 'The request is malformed.'),
+    422: json(errorBodySchema, 'A value is not allowed.'),
+    ...refused,
+  },
 })
 
 export const getSessionRoute = createRoute({

@@ -70,6 +70,41 @@ it('replaces its own entries after the platform moved, where they stand', () => 
   expect(again.contexts?.map(({ name }) => name)).toEqual(['corral', 'work'])
 })
 
+it.each<{ what: string; existing: Kubeconfig; owner: RegExp }>([
+  {
+    what: 'a cluster elsewhere under the name',
+    existing: {
+      clusters: [{ name: 'corral', cluster: { server: 'https://10.0.0.2:6443' } }],
+      users: [{ name: 'me', user: { token: 't' } }],
+      contexts: [{ name: 'corral', context: { cluster: 'corral', user: 'me' } }],
+    },
+    owner: /the cluster at https:\/\/10\.0\.0\.2:6443/,
+  },
+  {
+    what: 'a context of the name on a cluster of another one',
+    existing: { ...others, contexts: [{ name: 'corral', context: { cluster: 'work', user: 'me' } }] },
+    owner: /the cluster at https:\/\/work\.example/,
+  },
+  {
+    what: 'a user of the name that another context signs in as',
+    existing: {
+      ...others,
+      users: [{ name: 'corral', user: { token: 't' } }],
+      contexts: [{ name: 'work', context: { cluster: 'work', user: 'corral' } }],
+    },
+    owner: /the context "work"/,
+  },
+])('does not put itself in the place of $what', ({ existing, owner }) => {
+  const path = join(directory, 'config')
+  writeFileSync(path, dump(existing))
+  const refused = { message: expect.stringMatching(owner), hint: expect.stringContaining('--name') }
+  expect(() => mergeKubeconfigFile(path, own, 'corral')).toThrow(expect.objectContaining(refused))
+  expect(read(path)).toEqual(existing)
+  expect(existsSync(`${path}.lock`)).toBe(false)
+  mergeKubeconfigFile(path, own, 'mine')
+  expect(read(path).contexts?.at(-1)).toMatchObject({ name: 'mine', context: { cluster: 'mine', user: 'mine' } })
+})
+
 it('takes empty lists as kubectl writes them', () => {
   expect(mergedKubeconfig({ clusters: null, users: null, contexts: null }, platform, 'c').clusters).toHaveLength(1)
 })

@@ -47,6 +47,26 @@ export function mergedKubeconfig(existing: Kubeconfig, platform: Kubeconfig, nam
   }
 }
 
+/**
+ * Why the entries called `name` are not those of an earlier merge: a cluster that is not on this machine, or a cluster
+ * or user that another context stands on too. Undefined where they may be replaced.
+ */
+export function otherOwner(existing: Kubeconfig, name: string): string | undefined {
+  const own = existing.contexts?.find((each) => each.name === name)?.context
+  for (const { name: each, cluster } of existing.clusters ?? []) {
+    const server = String(cluster?.server ?? '')
+    if ((each === name || each === own?.cluster) && !isLoopback(server)) return `the cluster at ${server}`
+  }
+  const others = (existing.contexts ?? []).filter((each) => each.name !== name)
+  const user = others.find(({ context }) => context?.cluster === name || context?.user === name)
+  return user && `the context "${user.name}"`
+}
+
+function isLoopback(server: string): boolean {
+  const host = URL.canParse(server) ? new URL(server).hostname : ''
+  return /^127\.|^localhost$|^\[::1\]$/.test(host)
+}
+
 function replaced<T extends Named>(entries: readonly T[] | null | undefined, entry: T): T[] {
   const index = entries?.findIndex(({ name }) => name === entry.name) ?? -1
   if (!entries || index < 0) return [...(entries ?? []), entry]
@@ -71,6 +91,12 @@ export function mergeKubeconfigFile(target: string, platformKubeconfig: string, 
   takeLock(lock, path)
   try {
     const existing = existsSync(path) ? parsed(path) : {}
+    const owner = otherOwner(existing, name)
+    if (owner)
+      throw new CliError(`"${name}" in ${target} belongs to ${owner}; nothing is changed`, {
+        exitCode: 2,
+        hint: 'Give the context of the platform another name with --name.',
+      })
     const merged = mergedKubeconfig(existing, parsed(platformKubeconfig), name)
     // Who else is on this machine must not read the key that comes in.
     const mode = existsSync(path) ? statSync(path).mode & 0o770 : 0o600

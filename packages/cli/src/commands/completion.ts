@@ -63,7 +63,9 @@ function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string
       ' ',
     )
   const paths = all.filter(({ path }) => path !== '').map(({ path }) => `"${path}"`)
-  const cases = all.map((entry) => `    "${entry.path}") candidates="${words(entry)}" ;;`).join('\n')
+  // Where a command is to follow, or a value that is known, no file is.
+  const known = (entry: Completions): string => (entry.commands.length + entry.values.length > 0 ? 'value=known ' : '')
+  const cases = all.map((entry) => `    "${entry.path}") ${known(entry)}candidates="${words(entry)}" ;;`).join('\n')
   const valued = [
     ...new Set(
       all.flatMap(({ options }) => options.filter(({ takesValue }) => takesValue)).flatMap(({ flags }) => flags),
@@ -78,7 +80,7 @@ function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string
       }),
   )
   // `path` and `words` are special in zsh.
-  const walk = `  local at="" word candidates=""
+  const walk = `  local at="" word candidates="" value=""
   for word in "\${typed[@]}"; do
     case "\${at:+$at }$word" in
       ${paths.join('|')}) at="\${at:+$at }$word" ;;
@@ -87,7 +89,6 @@ function shellScript(shell: 'bash' | 'zsh', all: readonly Completions[]): string
   case "$at" in
 ${cases}
   esac
-  local value=""
   case "$previous" in
     ${valued.join('|')}) value=any candidates="" ;;
   esac
@@ -101,7 +102,7 @@ _corral() {
   local typed=("\${COMP_WORDS[@]:1:COMP_CWORD-1}")
 ${walk}
   COMPREPLY=($(compgen -W "$candidates" -- "$current"))
-  [ "\${#COMPREPLY[@]}" -gt 0 ] || [ "$value" = known ] || COMPREPLY=($(compgen -f -- "$current"))
+  [ "\${#COMPREPLY[@]}" -gt 0 ] || [ "$value" = known ] || { local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")); }
 }
 complete -o filenames -F _corral corral
 `

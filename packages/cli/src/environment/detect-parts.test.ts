@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseEnvironmentFile } from '@corral/tasks'
 import { temporaryDirectory } from '@corral/testing'
@@ -7,6 +7,17 @@ import { detectParts } from './detect-parts.js'
 import { environmentFileText } from './environment-text.js'
 
 describe('detectParts', () => {
+  it('passes over a directory that belongs to another account, such as the data of a database', async () => {
+    await using root = directoryWith({ 'web/package.json': '{}', 'pgdata/base': 'x' })
+    const closed = join(root.path, 'pgdata')
+    chmodSync(closed, 0)
+    try {
+      expect(detectParts(root.path).map(({ path }) => path)).toEqual(['web'])
+    } finally {
+      chmodSync(closed, 0o755)
+    }
+  })
+
   it('finds the directories of a monorepo that have a set-up of their own', async () => {
     await using root = directoryWith({
       'web/package.json': '{"scripts":{"test":"vitest"}}',

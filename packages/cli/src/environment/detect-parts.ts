@@ -33,6 +33,8 @@ export function detectParts(root: string): DetectedPart[] {
 
 function detectIn(root: string, path: string): DetectedPart[] {
   const names = new Set(entriesOf(join(root, path)).map(({ name }) => name))
+  // Empty, or of another account, such as the data of a database: nothing in it can be looked at either.
+  if (names.size === 0) return []
   // A version file of the root counts for its parts: a version written for one of them would win over it.
   for (const file of ['rust-toolchain.toml', 'rust-toolchain'])
     if (beginningOf(join(root, file)) !== undefined) names.add(file)

@@ -11,11 +11,11 @@ const hints: Readonly<Record<string, string>> = {
 /** What an API server's failure means for the kubeconfig in use. */
 const serverHints: Readonly<Record<string, string>> = {
   ConnectionLost:
-    'No API server answers at the address in the kubeconfig. Is the cluster up? Choose another with --context or --kubeconfig.',
+    'No API server answers at that address. Without a platform on this machine the cluster of kubectl is asked: start one with `corral up -d`, or choose another cluster with --context or --kubeconfig.',
   Timeout:
-    'The API server in the kubeconfig does not answer in time. Is it reachable from here? Choose another with --context or --kubeconfig.',
+    'The API server in the kubeconfig does not answer in time. Without a platform on this machine the cluster of kubectl is asked: start one with `corral up -d`, or choose another cluster with --context or --kubeconfig.',
   CertificateInvalid:
-    'The certificate of the API server is not one the kubeconfig trusts. Check certificate-authority of its cluster.',
+    'The kubeconfig does not trust it: check certificate-authority of its cluster. Without a platform on this machine the cluster of kubectl is asked: start one with `corral up -d`, or choose another cluster with --context or --kubeconfig.',
   Unauthorized: 'The API server refuses the credentials in the kubeconfig. Sign in again, or choose another --context.',
   Forbidden: 'The user of the kubeconfig lacks that right. Ask for it, or choose another --context.',
 }
@@ -24,5 +24,14 @@ const serverHints: Readonly<Record<string, string>> = {
 export function clusterHint(thrown: unknown): string | undefined {
   const { code } = thrown as { code?: string }
   if (code === undefined) return undefined
-  return hints[code] ?? (thrown instanceof KubeError ? serverHints[code] : undefined)
+  return hints[code] ?? (isOfServer(thrown, code) ? serverHints[code] : undefined)
+}
+
+/** Codes the SDK gives to the trouble of a sandbox too; these tell of the server where one of its calls is the cause. */
+const alsoOfSdk: ReadonlySet<string> = new Set(['ConnectionLost', 'Timeout', 'CertificateInvalid', 'Unauthorized'])
+
+function isOfServer(thrown: unknown, code: string): boolean {
+  if (thrown instanceof KubeError) return true
+  if (!(thrown instanceof Error) || thrown.name !== 'SandboxError' || !alsoOfSdk.has(code)) return false
+  return thrown.cause instanceof KubeError && thrown.cause.code === code
 }

@@ -17,15 +17,27 @@ export async function namingServer<T>(server: URL, action: string, request: () =
   try {
     return await request()
   } catch (error) {
-    throw isUnreachable(error) ? unreachableError(server, action, error) : error
+    if (isUnreachable(error)) throw unreachableError(server, action, error)
+    throw isUntrusted(error) ? untrustedError(server, action, error) : error
   }
 }
 
 function unreachableError({ origin }: URL, action: string, cause: KubeError): KubeError {
-  const prefix = `${action}: `
-  const reason = cause.message.startsWith(prefix) ? cause.message.slice(prefix.length) : cause.message
-  const message = `${prefix}the server ${origin} cannot be reached: ${reason}`
+  const message = `${action}: the server ${origin} cannot be reached: ${reasonOf(cause, action)}`
   return new KubeError(cause.code, message, { server: origin, cause })
+}
+
+const isUntrusted = (error: unknown): error is KubeError =>
+  error instanceof KubeError && error.code === 'CertificateInvalid'
+
+function untrustedError({ origin }: URL, action: string, cause: KubeError): KubeError {
+  const message = `${action}: the certificate of the server ${origin} is not trusted: ${reasonOf(cause, action)}`
+  return new KubeError(cause.code, message, { cause })
+}
+
+function reasonOf({ message }: KubeError, action: string): string {
+  const prefix = `${action}: `
+  return message.startsWith(prefix) ? message.slice(prefix.length) : message
 }
 
 function isUnreachable(error: unknown): error is KubeError {
