@@ -68,6 +68,9 @@ function knownCode(code: string | undefined): ErrorCode {
   // A tunnel that led nowhere: what it was for is in the message.
   if (code === 'PortForwardFailed') return 'ConnectionLost'
   if (certificate.test(code)) return 'CertificateInvalid'
+  // What Node cannot send as it was given, and what it cannot read as HTTP.
+  if (/^ERR_(INVALID|UNESCAPED)_/.test(code)) return 'Invalid'
+  if (code.startsWith('HPE_')) return 'ProtocolViolation'
   // Socket errors of Node: the cluster cannot be reached.
   return /^(E[A-Z]+|UND_ERR_.*)$/.test(code) ? 'ConnectionLost' : 'InternalError'
 }
