@@ -11,6 +11,7 @@ import {
   type WatchEvent,
 } from '@corral/resources'
 import { waitForClaim } from './claimed-sandbox.js'
+import type { ClientLinks } from './client-links.js'
 import { openTransport } from './connection/connection-options.js'
 import { bind, type CreateSandboxRequest, createSandbox, isGivenLate } from './create-sandbox.js'
 import type { ExitCleanup } from './exit-cleanup.js'
@@ -35,6 +36,7 @@ import { type Verdict, type WaitOptions, waitFor } from './wait-for.js'
 
 export interface CollectionOptions {
   readonly link: LinkOptions
+  readonly links: ClientLinks
   readonly telemetry: Telemetry
   readonly cleanup?: ExitCleanup | undefined
 }
@@ -222,10 +224,12 @@ export class SandboxCollection {
   }
 
   #parts(sandbox: Stored<Sandbox>): HandleParts {
-    const { link, telemetry } = this.#options
+    const { links, telemetry } = this.#options
     const kube = () => this.#kube()
-    const traced = { ...link, traceHeaders: () => telemetry.headers() }
-    return { sandboxes: this, kube, telemetry, link: new SandboxLink(kube, refOf(sandbox), traced, sandbox) }
+    const traced = { ...this.#options.link, traceHeaders: () => telemetry.headers() }
+    const link = new SandboxLink(kube, refOf(sandbox), traced, sandbox)
+    links.add(link)
+    return { sandboxes: this, kube, telemetry, link }
   }
 
   list(options: SelectOptions = {}): AsyncIterable<Stored<Sandbox>> {
