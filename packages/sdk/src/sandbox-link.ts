@@ -250,7 +250,19 @@ export class SandboxLink {
       this.reset()
       requireRunning(sandbox)
     }
-    await this.diagnose(new SandboxError('ConnectionLost', 'no runtime answers'))
+    try {
+      await this.diagnose(new SandboxError('ConnectionLost', 'no runtime answers'))
+    } catch (error) {
+      const { code, details } = toSandboxError(error)
+      // A pod that has ended by itself stays as it is.
+      if (code !== 'SandboxFailed' || details.phase === 'Failed' || details.phase === 'Succeeded') throw error
+      const { name, namespace } = this.#ref
+      throw new SandboxError('SandboxNotReady', `the pod of sandbox "${name}" in "${namespace}" is being replaced`, {
+        cause: error,
+        details: { sandbox: name, namespace },
+        hint: 'Nothing was sent: try again when the sandbox has its new pod.',
+      })
+    }
   }
 
   /**
