@@ -15,10 +15,11 @@ export function toSandboxError(error: unknown, signal?: AbortSignal): SandboxErr
   const server = unreachedServer(error)
   // The table speaks of a sandbox; a call to the API server says nothing of it.
   const isOfServer = code === 'ConnectionLost' && error instanceof Error && error.name === 'KubeError'
+  const hint = isOfServer ? unreachableHint : errorCode(error) === 'ENOENT' ? 'Check the path.' : undefined
   return new SandboxError(code, message, {
     cause: error,
     ...(server === undefined ? {} : { details: { server } }),
-    ...(isOfServer ? { hint: unreachableHint } : {}),
+    hint,
   })
 }
 
