@@ -61,6 +61,12 @@ it.each([
     says: /unknown option[^\n]*\nA prompt that begins with a dash goes last, after `--`/,
   },
   {
+    when: 'an option is unknown, and says nothing of prompts',
+    args: ['sandbox', 'create', '--timeout', '3s'],
+    exitCode: 2,
+    says: /unknown option '--timeout'\n\(see `corral sandbox create --help`\)\n$/,
+  },
+  {
     when: 'the agent that is a command line gets none',
     args: ['run', 'hi', '--agent', 'command'],
     exitCode: 2,

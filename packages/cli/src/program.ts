@@ -110,7 +110,7 @@ function flowing(text: string): string {
 function promptHint(error: string): string {
   if (/too many arguments for '(run|create|send)'/.test(error))
     return 'Put the prompt into quotes, and options before a `--`: corral run --repo . -- "- and / are swapped"\n'
-  if (/unknown option '-.*\s/s.test(error))
+  if (/unknown option '-.*\s.*'/s.test(error))
     return 'A prompt that begins with a dash goes last, after `--`: corral run --repo . -- "- and / are swapped"\n'
   return ''
 }
