@@ -1,3 +1,4 @@
+import type { KubeClient } from '@corral/kube'
 import { type Condition, type KubeObject, type Sandbox, SandboxClaimBuilder, type Stored } from '@corral/resources'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { AgentSandboxClient } from './agent-sandbox-client.js'
@@ -139,6 +140,32 @@ describe('S2-I7: waiting for ready', () => {
     expect((await client.sandboxes.objects.get('s')).spec.operatingMode).toBe('Suspended')
     await client.sandboxes.resume('s', { timeoutMs: 20_000 })
     expect((await client.sandboxes.objects.get('s')).spec.operatingMode).toBe('Running')
+  })
+
+  it('one that is given up while its request is on the way is told so once that has arrived', async () => {
+    let isSent = (): void => {}
+    let letThrough = (): void => {}
+    const sent = new Promise<void>((resolve) => (isSent = resolve))
+    const through = new Promise<void>((resolve) => (letThrough = resolve))
+    const kube = cluster.client()
+    const slow: KubeClient = {
+      ...kube,
+      patch: async (...call) => {
+        isSent()
+        await through
+        call[3]?.signal?.throwIfAborted()
+        return kube.patch(...call)
+      },
+    }
+    const gaveUp = new AbortController()
+    const pausing = new AgentSandboxClient({ client: slow, namespace: 'default' }).sandboxes.pause('s', {
+      signal: gaveUp.signal,
+    })
+    await sent
+    gaveUp.abort()
+    letThrough()
+    await expect(pausing).rejects.toMatchObject({ code: 'Aborted' })
+    expect((await client.sandboxes.objects.get('s')).spec.operatingMode).toBe('Suspended')
   })
 
   it('one whose pod still ends is told to run only after that: until then it may be called ready for the pod that goes', async () => {

@@ -15,6 +15,7 @@ import type { ClientLinks } from './client-links.js'
 import { openTransport } from './connection/connection-options.js'
 import { bind, type CreateSandboxRequest, createSandbox, isGivenLate } from './create-sandbox.js'
 import type { ExitCleanup } from './exit-cleanup.js'
+import { outlasting } from './outlasting.js'
 import { readyVerdict } from './ready-verdict.js'
 import { type ClusterScope, type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
 import { connectThrough, type SandboxConnection } from './sandbox-connection.js'
@@ -252,7 +253,10 @@ export class SandboxCollection {
 
   /** Stops the pod and keeps the volumes; resolves when it has stopped. */
   async pause(name: string, options: WaitOptions & InNamespace = {}): Promise<void> {
-    const { metadata } = await this.#setMode(name, 'Suspended', options)
+    const { namespace } = options
+    const { metadata } = await outlasting(options.signal, (signal) =>
+      this.#setMode(name, 'Suspended', { namespace, ...(signal ? { signal } : {}) }),
+    )
     const isPaused = isSuspendedSince(metadata.generation)
     await waitFor(await this.#kube(), Sandboxes, await this.#ref({ name, ...options }), isPaused, options)
   }
@@ -272,7 +276,10 @@ export class SandboxCollection {
     }
     const begunMs = performance.now()
     await waitFor(kube, Sandboxes, ref, hasEnded, options)
-    const { metadata } = await this.#setMode(name, 'Running', options)
+    const { namespace } = ref
+    const { metadata } = await outlasting(options.signal, (signal) =>
+      this.#setMode(name, 'Running', { namespace, ...(signal ? { signal } : {}) }),
+    )
     const judge = readyVerdict('Sandbox', name)
     const isResumed = (sandbox: Stored<Sandbox>): Verdict => {
       const ready = sandbox.status?.conditions?.find((condition) => condition.type === 'Ready')
