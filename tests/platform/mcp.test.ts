@@ -218,6 +218,23 @@ describe('streamable HTTP', () => {
     await Promise.all([one.close(), other.close()])
   })
 
+  it('a file of 8 MiB goes in and out, as text and as base64', async () => {
+    const client = await connect()
+    const sandbox_claim_name = (await call(client, 'create_sandbox')).data.sandbox_claim_name as string
+    const bytes = 8 * 1024 * 1024
+    for (const [content, binary] of [
+      ['"\n'.repeat(bytes / 2), false],
+      [Buffer.alloc(bytes, 255).toString('base64'), true],
+    ] as const) {
+      const file = { sandbox_claim_name, path: 'large', binary }
+      expect((await call(client, 'upload_file', { ...file, content })).data).toEqual({ bytes_written: bytes })
+      const { data } = await call(client, 'download_file', file)
+      expect(data.content === content).toBe(true)
+    }
+    await call(client, 'delete_sandbox', { sandbox_claim_name })
+    await client.close()
+  })
+
   it('a command that its client cancels is ended, and the sandbox goes on', async () => {
     const client = await connect()
     const sandbox_claim_name = (await call(client, 'create_sandbox')).data.sandbox_claim_name as string

@@ -230,6 +230,30 @@ it('the health of a platform is told in full', async () => {
   await elsewhere.close()
 })
 
+it('the end of a client ends the calls under way on its handles, and nothing in the sandbox', async () => {
+  const other = new AgentSandboxClient({ kubeconfigPath: platform.kubeconfig, namespace })
+  const handle = await other.sandboxes.get(sandbox.name)
+  const { id } = await handle.processes.start({ id: 'stays', argv: ['sleep', '1005'] })
+  const calls = [handle.exec(['sleep', '1006']), handle.processes.attach(id)]
+  await handle.exec(['true'])
+  await other.close()
+  for (const call of [...calls, handle.exec(['true'])])
+    await expect(call).rejects.toMatchObject({
+      code: 'Aborted',
+      message: expect.stringMatching(/^the client .* closed$/),
+    })
+  expect((await sandbox.processes.list()).find((process) => process.id === id)?.exit).toBeUndefined()
+  await sandbox.processes.kill(id, 'SIGKILL')
+})
+
+it.each([1, 50])('a sandbox that is resumed after its suspend was given up within %d ms takes commands', async (ms) => {
+  await using made = await client.sandboxes.create({ pool: 'default' })
+  await made.exec(['true'])
+  await made.suspend({ signal: AbortSignal.timeout(ms) }).catch(() => {})
+  await made.resume()
+  expect((await made.exec(['echo', 'back'])).stdout).toBe('back\n')
+})
+
 describe('making and finding', () => {
   it('pools are scaled, and an informer keeps a copy of them', async () => {
     const metadata = { name: 'scaled', namespace }

@@ -79,6 +79,12 @@ it.each([
     says: /^error: too many arguments for 'create'\. [^\n]*\n\(see `corral project create --help`\)\n$/,
   },
   {
+    when: 'an option is unknown, and says nothing of prompts',
+    args: ['sandbox', 'create', '--timeout', '3s'],
+    exitCode: 2,
+    says: /unknown option '--timeout'\n\(see `corral sandbox create --help`\)\n$/,
+  },
+  {
     when: 'the agent that is a command line gets none',
     args: ['run', 'hi', '--agent', 'command'],
     exitCode: 2,

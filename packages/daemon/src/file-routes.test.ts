@@ -44,6 +44,34 @@ describe('files', () => {
     },
   )
 
+  it.each<{ what: string; call: () => Promise<unknown>; says: () => string }>([
+    {
+      what: 'reading what is not there',
+      call: () => client.readFile(at('gone')),
+      says: () => `"${at('gone')}": no such file or directory`,
+    },
+    {
+      what: 'writing into a directory that is not there',
+      call: () => client.writeFile(at('gone/file'), 'x'),
+      says: () => `"${at('gone')}": no such file or directory`,
+    },
+    {
+      what: 'writing under a name that is too long',
+      call: () => client.writeFile(at('x'.repeat(256)), 'x'),
+      says: () => `"${at('x'.repeat(256))}": name too long`,
+    },
+    {
+      what: 'moving a directory into itself',
+      call: async () => {
+        await mkdir(at('dir'))
+        await client.fileOperation({ operation: 'move', from: at('dir'), to: at('dir/below'), overwrite: false })
+      },
+      says: () => `"${at('dir')}" to "${at('dir/below')}": invalid argument`,
+    },
+  ])('$what names the path, not a system call or a temporary file', async ({ call, says }) => {
+    await expect(call()).rejects.toMatchObject({ message: says() })
+  })
+
   it('makes directories and sets the mode when asked, and keeps a mode that is there', async () => {
     await expect(client.writeFile(at('a/b/c'), 'x')).rejects.toMatchObject({ code: 'NotFound' })
     await client.writeFile(at('a/b/c'), 'x', { mkdirs: true, mode: '0750' })

@@ -279,6 +279,24 @@ describe("sandboxd's processes", () => {
     }
   })
 
+  it('93: have a terminal of the size that was asked for, which can be changed', async () => {
+    let screen = ''
+    let exitCode: number | undefined
+    let isResized = false
+    const config = { command: ['sh', '-c', 'stty size; read line; stty size'] }
+    let processId = 0
+    for await (const { event } of client().start({ config, pty: { cols: 80, rows: 24 } })) {
+      if (event.case === 'init') processId = event.value.processId
+      else if (event.case === 'exit') exitCode = event.value.exitCode
+      else if (event.case) screen += text(event.value)
+      if (isResized || !screen.includes('24 80')) continue
+      isResized = true
+      await client().resizeTTY({ processId, cols: 100, rows: 30 })
+      await client().writeStdin({ processId, payload: { case: 'input', value: Buffer.from('go\n') } })
+    }
+    expect([exitCode, screen]).toEqual([0, expect.stringContaining('30 100')])
+  })
+
   it('are killed with all they started when their caller goes', async () => {
     const stop = new AbortController()
     const config = { command: ['sh', '-c', 'sleep 1000 & sleep 1000'] }

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { buildMcpServer } from './mcp-server.js'
+import { maxFileBytes } from './sandbox-tools.js'
 import { type McpBackend, McpSession } from './session.js'
 
 export interface McpHttpOptions {
@@ -28,6 +29,8 @@ interface OpenSession {
 }
 
 const maxSessions = 100
+/** A file as base64, or as text each of whose characters JSON escapes with another. */
+const maxRequestBytes = 2 * maxFileBytes + 1024 * 1024
 
 /** Streamable HTTP at `/mcp`: a session per client, each with sandboxes of its own. */
 export async function serveMcpHttp(options: McpHttpOptions): Promise<McpHttpServer> {
@@ -47,6 +50,7 @@ export async function serveMcpHttp(options: McpHttpOptions): Promise<McpHttpServ
     const session = new McpSession(backend, randomUUID())
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => session.id,
+      maxRequestBodySize: maxRequestBytes,
       onsessioninitialized: (id) => {
         sessions.set(id, { session, transport, idle: idleTimer(id) })
       },

@@ -15,7 +15,7 @@ const path = z
   .string()
   .min(1)
   .describe('absolute, or as a command would find it: relative to the working directory, or with ~/')
-const maxFileBytes = 8 * 1024 * 1024
+export const maxFileBytes: number = 8 * 1024 * 1024
 /** More than a model can read; longer output loses its middle. */
 const maxOutputCharacters = 1_000_000
 

@@ -1,3 +1,4 @@
+import type { KubeClient } from '@corral/kube'
 import { type Condition, type KubeObject, type Sandbox, SandboxClaimBuilder, type Stored } from '@corral/resources'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { AgentSandboxClient } from './agent-sandbox-client.js'
@@ -131,7 +132,7 @@ describe('S2-I7: waiting for ready', () => {
       if (spec.operatingMode === 'Suspended') {
         report(
           condition('Ready', 'False', 'SandboxSuspended', generation),
-          condition('Suspended', 'True', 'PodTerminated'),
+          condition('Suspended', 'True', 'PodTerminated', generation),
         )
       } else report(condition('Ready', 'True', 'DependenciesReady', generation))
     }
@@ -139,6 +140,63 @@ describe('S2-I7: waiting for ready', () => {
     expect((await client.sandboxes.objects.get('s')).spec.operatingMode).toBe('Suspended')
     await client.sandboxes.resume('s', { timeoutMs: 20_000 })
     expect((await client.sandboxes.objects.get('s')).spec.operatingMode).toBe('Running')
+  })
+
+  it('one that is given up while its request is on the way is told so once that has arrived', async () => {
+    let isSent = (): void => {}
+    let letThrough = (): void => {}
+    const sent = new Promise<void>((resolve) => (isSent = resolve))
+    const through = new Promise<void>((resolve) => (letThrough = resolve))
+    const kube = cluster.client()
+    const slow: KubeClient = {
+      ...kube,
+      patch: async (...call) => {
+        isSent()
+        await through
+        call[3]?.signal?.throwIfAborted()
+        return kube.patch(...call)
+      },
+    }
+    const gaveUp = new AbortController()
+    const pausing = new AgentSandboxClient({ client: slow, namespace: 'default' }).sandboxes.pause('s', {
+      signal: gaveUp.signal,
+    })
+    await sent
+    gaveUp.abort()
+    letThrough()
+    await expect(pausing).rejects.toMatchObject({ code: 'Aborted' })
+    expect((await client.sandboxes.objects.get('s')).spec.operatingMode).toBe('Suspended')
+  })
+
+  it('one whose pod still ends is told to run only after that: until then it may be called ready for the pod that goes', async () => {
+    report(condition('Ready', 'True', 'DependenciesReady'), condition('Suspended', 'False', 'NotSuspended'))
+    const modes: (string | undefined)[] = []
+    let isTold = (): void => {}
+    const told = new Promise<void>((resolve) => {
+      isTold = resolve
+    })
+    cluster.react = (_path, object) => {
+      const { spec, metadata } = object as Stored<Sandbox>
+      modes.push(spec.operatingMode)
+      isTold()
+      // As upstream's controller does, which goes by the pod that is still there.
+      const ready = condition('Ready', spec.operatingMode === 'Suspended' ? 'False' : 'True', 'X', metadata.generation)
+      report(ready, condition('Suspended', 'False', 'PodTerminating', metadata.generation))
+    }
+    const gaveUp = new AbortController()
+    const pausing = client.sandboxes.pause('s', { signal: gaveUp.signal })
+    await told
+    gaveUp.abort()
+    await expect(pausing).rejects.toMatchObject({ code: 'Aborted' })
+    await expect(client.sandboxes.resume('s', { timeoutMs: 300 })).rejects.toMatchObject({
+      code: 'SandboxNotReady',
+      message: expect.stringContaining('PodTerminating'),
+    })
+    expect(modes).toEqual(['Suspended'])
+    const resuming = client.sandboxes.resume('s')
+    report(condition('Ready', 'False', 'SandboxSuspended', 2), condition('Suspended', 'True', 'PodTerminated', 2))
+    await resuming
+    expect(modes).toEqual(['Suspended', 'Running'])
   })
 })
 

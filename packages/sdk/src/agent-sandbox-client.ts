@@ -1,6 +1,7 @@
 import { type ClusterAccess, type KubeClient, type KubeFetch, kubeClientFromConfig, loadKubeConfig } from '@corral/kube'
 import { type SandboxTemplate, SandboxTemplates } from '@corral/resources'
 import { ClaimCollection } from './claim-collection.js'
+import { ClientLinks } from './client-links.js'
 import { type ConnectionOptions, checkConnection } from './connection/connection-options.js'
 import { defaultConnectMs } from './connection/reach.js'
 import { ExitCleanup } from './exit-cleanup.js'
@@ -64,6 +65,7 @@ export class AgentSandboxClient implements AsyncDisposable {
   readonly warmPools: WarmPoolCollection
   readonly #options: AgentSandboxClientOptions
   readonly #telemetry = new Telemetry()
+  readonly #links = new ClientLinks()
   #opened: Promise<{ kube: KubeClient; version: VersionQuestion | undefined }> | undefined
   #isClosed = false
 
@@ -87,6 +89,7 @@ export class AgentSandboxClient implements AsyncDisposable {
         daemonToken: options.daemonToken,
         plainPods: new PlainPods(),
       },
+      links: this.#links,
       telemetry: this.#telemetry,
       cleanup: options.cleanupOnExit ? new ExitCleanup() : undefined,
     })
@@ -112,10 +115,14 @@ export class AgentSandboxClient implements AsyncDisposable {
     return checkHealth(kube, this.#options.namespace ?? kube.defaultNamespace, { ...options, isByAddress })
   }
 
-  /** Closes the connections this client opened; a client that was handed in stays open. */
+  /**
+   * Closes the connections this client opened, those of its handles too: calls under way on them are `Aborted`, nothing in
+   * the sandboxes ends. A client that was handed in stays open, and so does what goes over it.
+   */
   async close(): Promise<void> {
     if (this.#options.client) return
     this.#isClosed = true
+    this.#links.close()
     if (!this.#opened) return
     // A configuration that never loaded has nothing to close.
     const opened = await this.#opened.catch(() => undefined)

@@ -18,6 +18,7 @@ import {
   type Stored,
 } from '@corral/resources'
 import { waitForSandbox } from './claimed-sandbox.js'
+import { outlasting } from './outlasting.js'
 import { readyVerdict } from './ready-verdict.js'
 import type { ClusterScope, InNamespace } from './resource-collection.js'
 import { SandboxError, toSandboxError } from './sandbox-error.js'
@@ -66,8 +67,6 @@ const createdBy = { [createdByKey]: 'typescript-client' }
 const firstRequestedKey = 'agents.x-k8s.io/client-first-requested-at'
 const traceContextKey = 'opentelemetry.io/trace-context'
 const egressKey = 'corral.dev/egress'
-/** How long a request that was sent may go on after its caller has given up. */
-const answerWithinMs = 5_000
 
 /** Makes the handle that owns a sandbox. */
 interface SandboxOwners {
@@ -170,30 +169,6 @@ async function createOnce(
   } catch (error) {
     await remove(AbortSignal.timeout(10_000)).catch(() => {})
     throw error
-  }
-}
-
-/**
- * Lets a request that makes something come to its answer when its caller gives up: cut off on its way it may be carried out
- * all the same, and what it made would stay behind. The caller's own signal ends what comes next.
- */
-async function outlasting<T>(
-  signal: AbortSignal | undefined,
-  send: (signal: AbortSignal | undefined) => Promise<T>,
-): Promise<T> {
-  if (!signal) return send(undefined)
-  signal.throwIfAborted()
-  const end = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  const begin = () => {
-    timer = setTimeout(() => end.abort(signal.reason), answerWithinMs)
-  }
-  signal.addEventListener('abort', begin, { once: true })
-  try {
-    return await send(end.signal)
-  } finally {
-    signal.removeEventListener('abort', begin)
-    clearTimeout(timer)
   }
 }
 

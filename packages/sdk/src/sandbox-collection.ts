@@ -11,9 +11,11 @@ import {
   type WatchEvent,
 } from '@corral/resources'
 import { waitForClaim } from './claimed-sandbox.js'
+import type { ClientLinks } from './client-links.js'
 import { openTransport } from './connection/connection-options.js'
 import { bind, type CreateSandboxRequest, createSandbox, isGivenLate } from './create-sandbox.js'
 import type { ExitCleanup } from './exit-cleanup.js'
+import { outlasting } from './outlasting.js'
 import { readyVerdict } from './ready-verdict.js'
 import { type ClusterScope, type InNamespace, ResourceCollection, type SelectOptions } from './resource-collection.js'
 import { connectThrough, type SandboxConnection } from './sandbox-connection.js'
@@ -35,6 +37,7 @@ import { type Verdict, type WaitOptions, waitFor } from './wait-for.js'
 
 export interface CollectionOptions {
   readonly link: LinkOptions
+  readonly links: ClientLinks
   readonly telemetry: Telemetry
   readonly cleanup?: ExitCleanup | undefined
 }
@@ -222,10 +225,12 @@ export class SandboxCollection {
   }
 
   #parts(sandbox: Stored<Sandbox>): HandleParts {
-    const { link, telemetry } = this.#options
+    const { links, telemetry } = this.#options
     const kube = () => this.#kube()
-    const traced = { ...link, traceHeaders: () => telemetry.headers() }
-    return { sandboxes: this, kube, telemetry, link: new SandboxLink(kube, refOf(sandbox), traced, sandbox) }
+    const traced = { ...this.#options.link, traceHeaders: () => telemetry.headers() }
+    const link = new SandboxLink(kube, refOf(sandbox), traced, sandbox)
+    links.add(link)
+    return { sandboxes: this, kube, telemetry, link }
   }
 
   list(options: SelectOptions = {}): AsyncIterable<Stored<Sandbox>> {
@@ -248,18 +253,33 @@ export class SandboxCollection {
 
   /** Stops the pod and keeps the volumes; resolves when it has stopped. */
   async pause(name: string, options: WaitOptions & InNamespace = {}): Promise<void> {
-    await this.#setMode(name, 'Suspended', options)
-    const isPaused = ({ status }: Stored<Sandbox>): Verdict => {
-      const suspended = status?.conditions?.find((condition) => condition.type === 'Suspended')
-      if (suspended?.status === 'True') return { done: true }
-      return { done: false, why: suspended ? `${suspended.reason}: ${suspended.message}` : 'it still runs' }
-    }
+    const { namespace } = options
+    const { metadata } = await outlasting(options.signal, (signal) =>
+      this.#setMode(name, 'Suspended', { namespace, ...(signal ? { signal } : {}) }),
+    )
+    const isPaused = isSuspendedSince(metadata.generation)
     await waitFor(await this.#kube(), Sandboxes, await this.#ref({ name, ...options }), isPaused, options)
   }
 
-  /** Starts a paused sandbox; resolves when it is ready again. */
+  /**
+   * Starts a paused sandbox; resolves when it is ready again. One whose pod still ends is waited for first: told to run
+   * before that, a controller may call it ready for the pod that goes.
+   */
   async resume(name: string, options: WaitOptions & InNamespace = {}): Promise<void> {
-    const { metadata } = await this.#setMode(name, 'Running', options)
+    const kube = await this.#kube()
+    const ref = await this.#ref({ name, ...options })
+    const hasEnded = (sandbox: Stored<Sandbox>): Verdict => {
+      const isSaid = sandbox.status?.conditions?.some(({ type }) => type === 'Suspended')
+      // Controllers before 1.0 do not tell when the pod has ended.
+      if (sandbox.spec.operatingMode !== 'Suspended' || !isSaid) return { done: true }
+      return isSuspendedSince(sandbox.metadata.generation)(sandbox)
+    }
+    const begunMs = performance.now()
+    await waitFor(kube, Sandboxes, ref, hasEnded, options)
+    const { namespace } = ref
+    const { metadata } = await outlasting(options.signal, (signal) =>
+      this.#setMode(name, 'Running', { namespace, ...(signal ? { signal } : {}) }),
+    )
     const judge = readyVerdict('Sandbox', name)
     const isResumed = (sandbox: Stored<Sandbox>): Verdict => {
       const ready = sandbox.status?.conditions?.find((condition) => condition.type === 'Ready')
@@ -267,7 +287,9 @@ export class SandboxCollection {
       if ((ready?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return { done: false, why: 'it is suspended' }
       return judge(sandbox)
     }
-    await waitFor(await this.#kube(), Sandboxes, await this.#ref({ name, ...options }), isResumed, options)
+    const { timeoutMs } = options
+    const leftMs = timeoutMs === undefined ? undefined : Math.max(0, timeoutMs - (performance.now() - begunMs))
+    await waitFor(kube, Sandboxes, ref, isResumed, { ...options, timeoutMs: leftMs })
   }
 
   /** Runs a command to its end and returns what it wrote. */
@@ -314,6 +336,16 @@ export class SandboxCollection {
 
   async #ref(sandbox: SandboxRef): Promise<{ name: string; namespace: string }> {
     return { name: sandbox.name, namespace: sandbox.namespace ?? (await this.#scope.namespace()) }
+  }
+}
+
+/** Whether the pod has ended since the sandbox was told to, in the change that made this generation. */
+function isSuspendedSince(generation = 0): (sandbox: Stored<Sandbox>) => Verdict {
+  return ({ status }) => {
+    const suspended = status?.conditions?.find(({ type }) => type === 'Suspended')
+    const isCurrent = (suspended?.observedGeneration ?? generation) >= generation
+    if (isCurrent && suspended?.status === 'True') return { done: true }
+    return { done: false, why: suspended ? `${suspended.reason}: ${suspended.message}` : 'it still runs' }
   }
 }
 

@@ -15,10 +15,11 @@ export function toSandboxError(error: unknown, signal?: AbortSignal): SandboxErr
   const server = unreachedServer(error)
   // The table speaks of a sandbox; a call to the API server says nothing of it.
   const isOfServer = code === 'ConnectionLost' && error instanceof Error && error.name === 'KubeError'
+  const hint = isOfServer ? unreachableHint : errorCode(error) === 'ENOENT' ? 'Check the path.' : undefined
   return new SandboxError(code, message, {
     cause: error,
     ...(server === undefined ? {} : { details: { server } }),
-    ...(isOfServer ? { hint: unreachableHint } : {}),
+    hint,
   })
 }
 
@@ -68,6 +69,9 @@ function knownCode(code: string | undefined): ErrorCode {
   // A tunnel that led nowhere: what it was for is in the message.
   if (code === 'PortForwardFailed') return 'ConnectionLost'
   if (certificate.test(code)) return 'CertificateInvalid'
+  // What Node cannot send as it was given, and what it cannot read as HTTP.
+  if (/^ERR_(INVALID|UNESCAPED)_/.test(code)) return 'Invalid'
+  if (code.startsWith('HPE_')) return 'ProtocolViolation'
   // Socket errors of Node: the cluster cannot be reached.
   return /^(E[A-Z]+|UND_ERR_.*)$/.test(code) ? 'ConnectionLost' : 'InternalError'
 }

@@ -52,6 +52,38 @@ describe('a directory that comes out as an archive', () => {
     })
   })
 
+  it.each([
+    {
+      what: 'breaks off',
+      pack: async function* () {
+        yield archive().subarray(0, 700)
+      },
+    },
+    {
+      what: 'is of a directory that is not there',
+      // biome-ignore lint/correctness/useYield: it fails before its first piece
+      pack: async function* (): AsyncGenerator<Uint8Array> {
+        throw new SandboxError('NotFound', 'there is no "/anywhere"')
+      },
+    },
+  ])('leaves no directory behind that it made, where it $what', async ({ pack }) => {
+    await expect(filesOf(pack).downloadDirectory('/anywhere', join(place, 'new/deep'))).rejects.toThrow()
+    expect(readdirSync(place)).toEqual(['file'])
+    mkdirSync(join(place, 'old'))
+    await expect(filesOf(pack).downloadDirectory('/anywhere', join(place, 'old'))).rejects.toThrow()
+    expect(readdirSync(join(place, 'old'))).toEqual([])
+  })
+
+  it('has files whose names are no UTF-8, and directories of such names', async () => {
+    execFileSync('sh', ['-c', 'cd "$1" && d=$(printf "made/d\\377") && mkdir -p "$d" && echo x > "$d/f"', 'sh', place])
+    const files = filesOf(async function* () {
+      yield execFileSync('tar', ['-C', join(place, 'made'), '-cf', '-', '.'])
+    })
+    await files.downloadDirectory('/anywhere', join(place, 'back'))
+    expect(readdirSync(join(place, 'back'), { encoding: 'latin1' })).toEqual(['d\xff'])
+    execFileSync('diff', ['-r', join(place, 'made'), join(place, 'back')])
+  })
+
   describe('into a directory that is there', () => {
     const made = (name: string): string => join(place, 'made', name)
     const back = (name = ''): string => join(place, 'back', name)

@@ -52,7 +52,7 @@ export class SandboxGit {
         const bundle = join(temporary, 'in.bundle')
         const mirror = join(temporary, 'mirror.git')
         await git(['clone', '--quiet', '--bare', '--', repository, mirror], { signal })
-        const commit = (await git(['-C', mirror, 'rev-parse', '--verify', `${ref}^{commit}`], { signal })).trim()
+        const commit = await commitOf(mirror, ref, options)
         await git(['-C', mirror, 'update-ref', 'refs/corral/pushed', commit], { signal })
         await git(['-C', mirror, 'bundle', 'create', '--quiet', bundle, 'refs/corral/pushed'], { signal })
         const branch = await branchName(mirror, ref, signal)
@@ -92,6 +92,17 @@ git bundle create --quiet "$3" refs/corral/pulled; git update-ref -d refs/corral
         return (await git(['-C', repository, 'rev-parse', '--verify', as], { signal })).trim()
       })
     }, signal)
+  }
+}
+
+async function commitOf(mirror: string, ref: string, { repository, signal }: PushOptions): Promise<string> {
+  try {
+    return (await git(['-C', mirror, 'rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { signal })).trim()
+  } catch (cause) {
+    if (signal?.aborted) throw cause
+    const what = ref === 'HEAD' ? 'commit at its HEAD' : `branch, tag or commit "${ref}"`
+    const hint = ref === 'HEAD' ? 'Make a first commit, or name a branch with ref.' : 'Name one that it has with ref.'
+    throw new SandboxError('NotFound', `repository "${repository}" has no ${what}`, { cause, hint })
   }
 }
 

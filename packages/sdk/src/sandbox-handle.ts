@@ -6,7 +6,7 @@ import { byteLimit } from './byte-limit.js'
 import type { InNamespace, ResourceCollection } from './resource-collection.js'
 import type { RuntimeKind } from './runtime/sandbox-runtime.js'
 import type { SandboxConnection } from './sandbox-connection.js'
-import { SandboxError, translated } from './sandbox-error.js'
+import { SandboxError, translated, translatedStream } from './sandbox-error.js'
 import type { ExecProcess, ExecStreamOptions } from './sandbox-exec.js'
 import { SandboxFiles } from './sandbox-files.js'
 import { SandboxGit } from './sandbox-git.js'
@@ -224,11 +224,11 @@ export class SandboxHandle {
   ): AsyncIterable<Uint8Array> {
     const parts = this.#parts
     const self = this
-    return (async function* () {
+    return translatedStream(async function* () {
       const kube = await parts.kube()
       const pod = await parts.sandboxes.podOf(self, options)
       yield* kube.logs(pod, options)
-    })()
+    }, options.signal)
   }
 
   waitForReady(options: WaitOptions = {}): Promise<Stored<Sandbox>> {

@@ -52,6 +52,33 @@ describe('a sandbox that was suspended by somebody else', () => {
   })
 })
 
+describe('a pod that is being replaced', () => {
+  it.each<{ when: string; change: () => void }>([
+    { when: 'is gone', change: () => cluster.objects.delete(podPath) },
+    {
+      when: 'is ending',
+      change: () => cluster.change(podPath, { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }),
+    },
+  ])('is no failure of the sandbox for a command that begins while the old one $when', async ({ change }) => {
+    const sandbox = await client.sandboxes.get('one')
+    change()
+    await expect(sandbox.exec(['true'])).rejects.toMatchObject({
+      code: 'SandboxNotReady',
+      retryable: true,
+      message: 'the pod of sandbox "one" in "default" is being replaced',
+    })
+    cluster.objects.delete(podPath)
+    startPod()
+    expect(await sandbox.exec(['echo', 'back'])).toMatchObject({ exitCode: 0, stdout: 'back\n' })
+  })
+
+  it('is one where it has ended for good', async () => {
+    cluster.change(podPath, { status: { phase: 'Failed' } })
+    const sandbox = await client.sandboxes.get('one')
+    await expect(sandbox.exec(['true'])).rejects.toMatchObject({ code: 'SandboxFailed', retryable: false })
+  })
+})
+
 describe('a pod that was Ready before its daemon listened', () => {
   it('takes a command through the kubelet meanwhile, and what needs a daemon once there is one', async () => {
     const sandbox = await client.sandboxes.get('one')

@@ -49,7 +49,7 @@ export class SandboxLink {
   readonly #options: LinkOptions
   #open: Promise<OpenLink> | undefined
   #known: Stored<Sandbox> | undefined
-  #closed: 'detached' | 'deleted' | undefined
+  #closed: 'detached' | 'deleted' | 'client' | undefined
 
   constructor(
     kube: () => Promise<KubeClient>,
@@ -195,7 +195,7 @@ export class SandboxLink {
   }
 
   /** For good. Nothing inside ends. */
-  close(why: 'detached' | 'deleted' = 'detached'): void {
+  close(why: 'detached' | 'deleted' | 'client' = 'detached'): void {
     this.#closed ??= why
     this.reset()
   }
@@ -203,7 +203,9 @@ export class SandboxLink {
   #closedError(cause?: Error): SandboxError {
     if (this.#closed === 'deleted')
       return new SandboxError('SandboxDeleted', `sandbox "${this.#ref.name}" was deleted by this program`, { cause })
-    return new SandboxError('Aborted', `the handle of sandbox "${this.#ref.name}" was detached`, { cause })
+    const what = this.#closed === 'client' ? 'client behind the handle' : 'handle'
+    const done = this.#closed === 'client' ? 'closed' : 'detached'
+    return new SandboxError('Aborted', `the ${what} of sandbox "${this.#ref.name}" was ${done}`, { cause })
   }
 
   async #connect(signal?: AbortSignal): Promise<OpenLink> {
@@ -248,7 +250,19 @@ export class SandboxLink {
       this.reset()
       requireRunning(sandbox)
     }
-    await this.diagnose(new SandboxError('ConnectionLost', 'no runtime answers'))
+    try {
+      await this.diagnose(new SandboxError('ConnectionLost', 'no runtime answers'))
+    } catch (error) {
+      const { code, details } = toSandboxError(error)
+      // A pod that has ended by itself stays as it is.
+      if (code !== 'SandboxFailed' || details.phase === 'Failed' || details.phase === 'Succeeded') throw error
+      const { name, namespace } = this.#ref
+      throw new SandboxError('SandboxNotReady', `the pod of sandbox "${name}" in "${namespace}" is being replaced`, {
+        cause: error,
+        details: { sandbox: name, namespace },
+        hint: 'Nothing was sent: try again when the sandbox has its new pod.',
+      })
+    }
   }
 
   /**

@@ -5,8 +5,9 @@ import { daemonPort, isUnsent } from '@corral/protocol'
 import { errorCode } from '@corral/resources'
 import { openReversePort, type ReversePort, type ReversePortOptions } from './reverse-port.js'
 import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
-import type { SandboxLink } from './sandbox-link.js'
+import type { OpenLink, SandboxLink } from './sandbox-link.js'
 import { timeLimit } from './time-limit.js'
+import { withTypedBody } from './typed-body.js'
 
 const pollMs = 100
 const settleMs = 250
@@ -83,18 +84,26 @@ export class SandboxPorts {
       const text = target instanceof Request ? target.url : String(target)
       const url = /^https?:\/\//.test(text) ? text : `http://sandbox${text.startsWith('/') ? '' : '/'}${text}`
       try {
-        return await link.transport.fetchTo(port)(url, { ...request, redirect: 'manual' })
+        const answer = await link.transport.fetchTo(port)(url, { ...request, redirect: 'manual' })
+        return withTypedBody(answer, (error) =>
+          this.#explained(signal?.aborted ? error : brokenOff(port, error), link, signal),
+        )
       } catch (error) {
-        const failure = toSandboxError(error, signal)
-        if (failure.code !== 'ConnectionLost' || isUnsent(error)) throw failure
-        await this.#link.diagnose(failure, link)
-        if (!/refused/i.test(failure.message)) throw failure
+        const failure = await this.#explained(error, link, signal)
+        if (failure.code !== 'ConnectionLost' || isUnsent(error) || !/refused/i.test(failure.message)) throw failure
         throw new SandboxError('ConnectionLost', `nothing listens on port ${port} of the sandbox`, {
           cause: error,
           hint: 'Wait for it with ports.waitForPort.',
         })
       }
     }, signal)
+  }
+
+  /** A broken line may mean that the sandbox is gone: then that is the error. */
+  async #explained(error: unknown, link: OpenLink, signal: AbortSignal | undefined): Promise<SandboxError> {
+    const failure = toSandboxError(error, signal)
+    if (failure.code !== 'ConnectionLost' || isUnsent(error)) return failure
+    return this.#link.diagnose(failure, link).then(() => failure, toSandboxError)
   }
 
   /** Resolves when something in the sandbox accepts connections on the port. */
@@ -164,6 +173,12 @@ async function refusalOf(dial: () => Promise<ByteStream>): Promise<void> {
 
 function after(delayMs: number): Promise<undefined> {
   return new Promise((resolve) => setTimeout(resolve, delayMs, undefined))
+}
+
+/** Node says of an answer that ends early no more than "aborted". */
+function brokenOff(port: number, cause: unknown): SandboxError {
+  const { code, message } = toSandboxError(cause)
+  return new SandboxError(code, `the answer of port ${port} broke off: ${message}`, { cause })
 }
 
 function partsOf({ method, headers, body, signal }: Request): RequestInit {

@@ -1,5 +1,5 @@
-import type { ApiRequest } from '@corral/ports'
-import { type SandboxClaim, SandboxClaimBuilder, type Stored } from '@corral/resources'
+import type { ApiRequest, ApiResponse, WatchFrame } from '@corral/ports'
+import { type SandboxClaim, SandboxClaimBuilder, type Stored, type WatchEvent } from '@corral/resources'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { AgentSandboxClient } from './agent-sandbox-client.js'
 import { createSandbox } from './create-sandbox.js'
@@ -38,6 +38,19 @@ function claimBecomes(...looks: object[]): void {
     for (const [index, status] of looks.entries())
       setTimeout(() => cluster.change(`${claims}/${object.metadata.name}`, { status }), index * 5)
   }
+}
+
+function watchError(code: number, reason: string): WatchEvent {
+  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code, reason, message: reason }
+  return { type: 'ERROR', object: status } as unknown as WatchEvent
+}
+
+/** An answer to a watch: these events, and its end. */
+function watchOf(events: readonly WatchEvent[]): ApiResponse {
+  async function* frames(): AsyncGenerator<WatchFrame> {
+    for (const event of events) yield { event, line: () => `${JSON.stringify(event)}\n` }
+  }
+  return { status: 200, headers: {}, body: { type: 'watch', frames: frames() } }
 }
 
 const bound = { sandbox: { name: 'warm-1' } }
@@ -95,6 +108,34 @@ describe('waiting for a claim', () => {
   it('8: a claim that is deleted meanwhile is told as such, not as a timeout', async () => {
     cluster.react = (path) => setTimeout(() => void client.claims.delete(path.slice(claims.length + 1)), 5)
     await expect(client.sandboxes.create({ pool: 'p' })).rejects.toMatchObject({ code: 'SandboxDeleted' })
+  })
+
+  it.each<{ what: string; frames: WatchEvent[] }>([
+    { what: '9: that says its version is too old', frames: [watchError(410, 'Expired')] },
+    { what: '10: that ends by itself', frames: [] },
+  ])('a watch $what is begun again within the same wait', async ({ frames }) => {
+    const whole = cluster.handle.bind(cluster)
+    let begun = 0
+    cluster.handle = async (request) => {
+      if (!request.query.get('watch') || ++begun > 1) return whole(request)
+      // The claim becomes ready while no watch stands.
+      cluster.change(`${claims}/${sent().metadata.name}`, { status: fine })
+      return watchOf(frames)
+    }
+    cluster.put(`${sandboxes}/warm-1`, { metadata: { name: 'warm-1', namespace: 'default' } })
+    expect((await client.sandboxes.create({ pool: 'p' })).name).toBe('warm-1')
+    expect(deletes()).toEqual([])
+  })
+
+  it('9: a watch that is refused ends the wait with its reason, and 11: deletes the claim once', async () => {
+    const whole = cluster.handle.bind(cluster)
+    const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden', message: 'no', code: 403 }
+    cluster.handle = async (request) =>
+      request.query.get('watch')
+        ? { status: 403, headers: {}, body: { type: 'object', value: body, json: () => JSON.stringify(body) } }
+        : whole(request)
+    await expect(client.sandboxes.create({ pool: 'p' })).rejects.toMatchObject({ code: 'Forbidden' })
+    expect(deletes()).toHaveLength(1)
   })
 
   it('12: a caller that gives up leaves no claim', async () => {

@@ -1,3 +1,6 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inProcessKubeClient } from '@corral/kube'
 import type { Fetch } from '@corral/protocol'
 import type { Sandbox, Stored } from '@corral/resources'
 import { describe, expect, it } from 'vitest'
@@ -5,6 +8,7 @@ import { AgentSandboxClient } from './agent-sandbox-client.js'
 import { type ConnectionOptions, gatewayHost, openTransport } from './connection/connection-options.js'
 import { podAddress } from './connection/pod-address.js'
 import { retryingFetch } from './connection/retrying-fetch.js'
+import { addressTransport } from './connection/sandbox-transport.js'
 import { legacyRuntime } from './runtime/legacy-runtime.js'
 import { executableOf } from './telemetry.js'
 import { TestCluster } from './test-cluster.test-suite.js'
@@ -89,6 +93,40 @@ describe('headers for a router', () => {
     const { fetch, sent } = answering(() => new Response(null, { status: 302, headers: { location: 'http://evil/' } }))
     expect((await over({ type: 'direct', url: 'http://router', fetch })).status).toBe(302)
     expect(sent.map(({ init }) => init.redirect)).toEqual(['manual'])
+  })
+
+  it('39: are not sent inside a cluster', async () => {
+    const seen: IncomingHttpHeaders[] = []
+    const pod = createServer(({ headers }, response) => {
+      seen.push(headers)
+      response.end()
+    })
+    await new Promise<void>((resolve) => pod.listen(0, '127.0.0.1', resolve))
+    try {
+      const transport = addressTransport('in-cluster-pod-ip', '127.0.0.1')
+      await transport.fetchTo((pod.address() as AddressInfo).port)('http://sandbox/healthz')
+      transport.close()
+      expect(Object.keys(seen[0] ?? {}).filter((name) => name.startsWith('x-sandbox'))).toEqual([])
+    } finally {
+      pod.closeAllConnections()
+      await new Promise((resolve) => pod.close(resolve))
+    }
+  })
+
+  it('44: a gateway that is deleted while it is looked for is told as such', async () => {
+    const cluster = new TestCluster()
+    const path = '/apis/gateway.networking.k8s.io/v1/namespaces/team/gateways/front'
+    cluster.put(path, { metadata: { name: 'front', namespace: 'team' } })
+    const whole = cluster.handle.bind(cluster)
+    cluster.handle = async (request) => {
+      const answer = whole(request)
+      if (request.query.get('watch')) void whole({ ...request, method: 'DELETE', path, query: new URLSearchParams() })
+      return answer
+    }
+    const options = { type: 'gateway', name: 'front', namespace: 'team' } as const
+    await expect(
+      openTransport(options, inProcessKubeClient(cluster), sandbox, 'box', { connectMs: 0 }),
+    ).rejects.toMatchObject({ code: 'SandboxDeleted', message: expect.stringContaining('Gateway "front"') })
   })
 
   it('38: inside a cluster a sandbox without an address is not ready, instead of being looked for by name', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { chmod, lstat, mkdir, mkdtemp, readdir, rename, rm, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, lstat, mkdir, mkdtemp, readdir, rename, rm, rmdir, utimes } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errorCode } from '@corral/resources'
@@ -12,15 +12,22 @@ const permissions = 0o777
  * Unpacks an archive that a sandbox made into a local directory, which is made where missing. Nothing lands outside of it,
  * whatever the archive says: tar follows links that it finds there, those of an earlier download too, so it works in an
  * empty directory and what it made is moved from there. Devices and set-user-id bits are left out: to root tar gives both.
+ * An archive that does not arrive leaves no directory behind that was not there.
  */
 export async function unpackDirectory(local: string, archive: AsyncIterable<Uint8Array>): Promise<void> {
-  await mkdir(local, { recursive: true })
-  const fresh = await mkdtemp(join(local, '.corral-download-'))
+  const made = await mkdir(local, { recursive: true })
+  let isDone = false
   try {
-    await extract(fresh, archive)
-    await moveEntries(fresh, local)
+    const fresh = await mkdtemp(join(local, '.corral-download-'))
+    try {
+      await extract(fresh, archive)
+      await moveEntries(Buffer.from(fresh), Buffer.from(local))
+      isDone = true
+    } finally {
+      await remove(Buffer.from(fresh))
+    }
   } finally {
-    await remove(fresh)
+    if (made !== undefined && !isDone) await removeEmpty(local, made)
   }
 }
 
@@ -42,12 +49,15 @@ async function extract(directory: string, archive: AsyncIterable<Uint8Array>): P
   await ended
 }
 
-/** Moves what is in one directory into another, below directories that are there already and never through a link. */
-async function moveEntries(from: string, to: string): Promise<void> {
+/**
+ * Moves what is in one directory into another, below directories that are there already and never through a link. Names are
+ * bytes: one that is no UTF-8 cannot be found again by its text.
+ */
+async function moveEntries(from: Buffer, to: Buffer): Promise<void> {
   // What the archive calls read-only could not be moved out of.
   await chmod(from, 0o700)
-  for (const name of await readdir(from)) {
-    const [source, target] = [join(from, name), join(to, name)]
+  for (const name of await readdir(from, { encoding: 'buffer' })) {
+    const [source, target] = [entry(from, name), entry(to, name)]
     const info = await lstat(source)
     if (info.isBlockDevice() || info.isCharacterDevice()) continue
     if (info.isDirectory()) {
@@ -64,7 +74,7 @@ async function moveEntries(from: string, to: string): Promise<void> {
 }
 
 /** Whether it had to be made. A link or a file in its place makes room, as for tar. */
-async function ensureDirectory(path: string): Promise<boolean> {
+async function ensureDirectory(path: Buffer): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined)
   if (found?.isDirectory()) return false
   if (found) await rm(path)
@@ -72,17 +82,35 @@ async function ensureDirectory(path: string): Promise<boolean> {
   return true
 }
 
-async function remove(directory: string): Promise<void> {
+/** The directories from `last` up to `first`, which were made for this, as far as nothing is in them. */
+async function removeEmpty(last: string, first: string): Promise<void> {
+  const top = resolve(first)
+  for (let directory = resolve(last); ; directory = dirname(directory)) {
+    // Something is in it, of the archive or of another program: it stays, with what is above it.
+    const isGone = await rmdir(directory).then(
+      () => true,
+      () => false,
+    )
+    if (!isGone || directory === top) return
+  }
+}
+
+async function remove(directory: Buffer): Promise<void> {
   await openUp(directory).catch(() => {}) // then `rm` says what is wrong
   await rm(directory, { recursive: true, force: true })
 }
 
 /** Directories that an archive calls read-only cannot be emptied by anybody but root. */
-async function openUp(directory: string): Promise<void> {
+async function openUp(directory: Buffer): Promise<void> {
   await chmod(directory, 0o700)
-  for (const entry of await readdir(directory, { withFileTypes: true }))
-    if (entry.isDirectory()) await openUp(join(directory, entry.name))
+  for (const name of await readdir(directory, { encoding: 'buffer' })) {
+    const path = entry(directory, name)
+    if ((await lstat(path)).isDirectory()) await openUp(path)
+  }
 }
+
+const slash = Buffer.from('/')
+const entry = (directory: Buffer, name: Buffer): Buffer => Buffer.concat([directory, slash, name])
 
 /** Whether a write failed because the reader has closed its end. */
 function isClosedPipe(error: unknown): boolean {
