@@ -86,7 +86,9 @@ export async function runSetup(context: SandboxContext, command: string | undefi
   const network = await context.enterPhase('setup')
   const packages = network.hasPackages ? context.packageClients : undefined
   if (packages) await writeClientFiles(daemon, packages, uid, signal)
-  const scopes = packages ? await mirroredScopes(daemon, packages, workspace.repository, signal) : []
+  const scopes = packages
+    ? await mirroredScopes(daemon, packages, { repository: workspace.repository, taskUid: uid }, signal)
+    : []
   await startServices(context)
   const before = hasSecrets ? await listProcesses(context, daemon) : ''
   const { result, refused } = await watched(context, (heard) =>
