@@ -278,7 +278,10 @@ async function prune(names: string[], options: BuildOptions): Promise<void> {
   print({ removed: going.map(({ name }) => name), bytes }, options, () =>
     going.length === 0
       ? 'nothing to remove'
-      : [...going.map(({ name, repo }) => `removed ${name} (${repo})`), `${megabytes(bytes)} on the disk`].join('\n'),
+      : [
+          ...going.map(({ name, repo }) => `removed ${name} (${repo}), gone when no sandbox has it any more`),
+          `${megabytes(bytes)} on the disk`,
+        ].join('\n'),
   )
 }
 
