@@ -283,6 +283,29 @@ describe('corral env', () => {
     expect((await run(repo, look)).setup).toContain('installing')
   })
 
+  it('prune of an environment that a sandbox has: no later task gets it, and a build says why there is none yet', async () => {
+    const repo = await repository({ ...ignoring, '.corral/environment.yaml': file(install) })
+    const holding = await platform.api.create({
+      repo: repo.path,
+      task: 'Hold',
+      agent: { name: 'command', command: 'cat deps/stamp; sleep 600' },
+    })
+    await waitUntil('the task to run', async () => (await platform.api.get(holding)).status === 'RUNNING')
+    const [{ name } = { name: '' }] = await environments(repo)
+    expect((await corral(['env', 'prune', name])).stdout).toContain('gone when no sandbox has it any more')
+    const { task, setup, all } = await run(repo, look)
+    expect(task, all).toMatchObject({ status: 'SUCCEEDED' })
+    expect(setup).toContain('installing')
+    expect(all).toContain('is being removed')
+    const refused = await corral(['env', 'build', repo.path])
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('a sandbox still has what it built') })
+    await platform.api.request('POST', `/tasks/${holding}/cancel`)
+    const kube = await platform.kube()
+    const gone = async () => (await kube.find(Environments, { namespace: 'corral', name })) === undefined
+    await waitUntil('the environment to be gone', gone)
+    expect(await corral(['env', 'build', repo.path])).toMatchObject({ code: 0 })
+  })
+
   if (isFullSize)
     it('builds nothing where there is no set-up, names the part to build, and offers no shell', async () => {
       const parts = 'version: 1\nparts: {web: {path: web, setup: mkdir deps}}\n'

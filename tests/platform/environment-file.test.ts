@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CreateTaskRequest, TaskView } from '@corral/protocol'
 import {
@@ -223,6 +224,7 @@ describe('.corral/environment.yaml', () => {
 describe('corral env', () => {
   it('init takes lock files where a devcontainer names an image and nothing to run', async () => {
     const repo = await repository({
+      'package.json': '{}',
       'package-lock.json': '{}',
       '.devcontainer/devcontainer.json': '{"image": "node:22", "features": {"git": {}}, "containerEnv": {"A": "b"}}',
     })
@@ -230,6 +232,31 @@ describe('corral env', () => {
     expect(made.stdout).toMatch(/from package-lock\.json\nnot taken over: \.devcontainer\/devcontainer\.json\n/)
     const checked = await platform.corral(['env', 'validate', repo.path, '--json'])
     expect(JSON.parse(checked.stdout)).toMatchObject({ environment: { setup: 'npm ci' } })
+  })
+
+  it('init takes lock files where a devcontainer counts on the programs of its image, and that when it is asked for', async () => {
+    const repo = await repository({
+      'go.mod': 'module p\n',
+      '.devcontainer/devcontainer.json': '{"image": "python:3", "onCreateCommand": ".devcontainer/install.sh"}',
+    })
+    const made = await platform.corral(['env', 'init', repo.path])
+    expect(made.stdout).toContain('from go.mod\nnot taken over: .devcontainer/devcontainer.json\n')
+    const [, command = ''] = /instead of lock files: corral (.*)/.exec(made.stdout) ?? []
+    const again = await platform.corral(command.split(' '))
+    expect(again.stdout).toContain('from .devcontainer/devcontainer.json\n')
+    expect(await platform.corral(['env', 'init', repo.path, '--force', '--from', 'Makefile'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('One of .github/workflows/copilot-setup-steps.yml'),
+    })
+  })
+
+  it('build says that the file is not committed, which is why there is nothing to build', async () => {
+    const repo = await repository({ 'README.md': 'p' })
+    mkdirSync(join(repo.path, '.corral'))
+    writeFileSync(join(repo.path, '.corral/environment.yaml'), 'version: 1\nsetup: "true"\n')
+    const { code, stderr } = await platform.corral(['env', 'build', repo.path])
+    expect(code).toBe(1)
+    expect(stderr).toContain('.corral/environment.yaml is not committed as it is here')
   })
 
   it('init of a repository with a Dockerfile alone says how its image is used', async () => {
@@ -241,7 +268,7 @@ describe('corral env', () => {
   })
 
   it('init writes a file from lock files that validate accepts, and does not replace one', async () => {
-    const repo = await repository({ 'package-lock.json': '{}', 'go.mod': 'module p\n' })
+    const repo = await repository({ 'package.json': '{}', 'package-lock.json': '{}', 'go.mod': 'module p\n' })
     const made = await platform.corral(['env', 'init', repo.path])
     expect(made.stdout).toContain('package-lock.json, go.mod')
     const checked = await platform.corral(['env', 'validate', repo.path, '--json'])
@@ -269,7 +296,7 @@ describe('corral env', () => {
     const refused = await platform.corral(['env', 'init', alone.path])
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('no set-up is known here for Gradle (build.gradle)')
-    const beside = await repository({ 'build.gradle': '', 'package-lock.json': '{}' })
+    const beside = await repository({ 'build.gradle': '', 'package.json': '{}', 'package-lock.json': '{}' })
     const { stdout } = await platform.corral(['env', 'init', beside.path])
     expect(stdout).toMatch(/from package-lock\.json\nnot set up, .*: Gradle \(build\.gradle\)/)
   })

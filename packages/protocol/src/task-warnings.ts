@@ -89,7 +89,7 @@ export const taskWarnings = {
     'Make it a submodule if it shall stay a repository. Commits that it alone has are below `refs/corral/kept/nested` in the artifact kept.bundle.',
   ),
   SetupFileLeftOut: row(
-    'A file made by set-up and not changed since is not part of the result.',
+    'What set-up made, and was not changed since, is not part of the result.',
     'Add it to .gitignore, or let the agent commit it.',
   ),
   FileTooLarge: row(

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import type { EnvironmentsClient, EnvironmentView, TaskEvent } from '@corral/protocol'
+import { type EnvironmentsClient, type EnvironmentView, environmentFilePath, type TaskEvent } from '@corral/protocol'
 import { isFinalPhase } from '@corral/resources/task-words'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
@@ -9,7 +9,7 @@ import { tasksClient } from '../client/tasks.js'
 import { table } from '../output/table.js'
 import { terminalText } from '../output/terminal-text.js'
 import { age, type CommonOptions, examples, print, say, withPlatform } from './common.js'
-import { currentBranch, defaultBranch, isLocal } from './env-ref.js'
+import { currentBranch, defaultBranch, isLocal, isUncommitted } from './env-ref.js'
 import { environmentShell } from './env-shell.js'
 import { absoluteRepo } from './task-request.js'
 
@@ -110,6 +110,9 @@ async function requireEnvironment(
 async function build(given: string, options: BuildOptions): Promise<void> {
   const { environments: client } = tasksClient(await ensurePlatform(options, say))
   const known = (await client.list()).environments.find(({ name }) => name === given)
+  const repo = known?.repo ?? absoluteRepo(given)
+  if (isLocal(repo) && (await isUncommitted(repo, environmentFilePath)))
+    say(`${environmentFilePath} is not committed as it is here; the build reads it from the branch`)
   const noCache = options.cache === false ? { no_cache: true } : {}
   const started = known
     ? await client.rebuild(known.name, noCache)
@@ -275,7 +278,10 @@ async function prune(names: string[], options: BuildOptions): Promise<void> {
   print({ removed: going.map(({ name }) => name), bytes }, options, () =>
     going.length === 0
       ? 'nothing to remove'
-      : [...going.map(({ name, repo }) => `removed ${name} (${repo})`), `${megabytes(bytes)} on the disk`].join('\n'),
+      : [
+          ...going.map(({ name, repo }) => `removed ${name} (${repo}), gone when no sandbox has it any more`),
+          `${megabytes(bytes)} on the disk`,
+        ].join('\n'),
   )
 }
 

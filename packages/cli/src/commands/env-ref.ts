@@ -20,3 +20,9 @@ export async function defaultBranch(url: string): Promise<string | undefined> {
   const answer = await run('git', ['ls-remote', '--symref', url, 'HEAD'], { timeout: 60_000 }).catch(() => undefined)
   return /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(answer?.stdout ?? '')?.[1]
 }
+
+/** Whether a file of a work tree is there in another form than it was committed. */
+export async function isUncommitted(directory: string, path: string): Promise<boolean> {
+  const answer = await run('git', ['-C', directory, 'status', '--porcelain', '--', path]).catch(() => undefined)
+  return (answer?.stdout.trim() ?? '') !== ''
+}

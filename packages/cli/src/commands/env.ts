@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import {
   askedEgress,
   type EnvironmentRequest,
@@ -13,28 +13,18 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { findPlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
-import { type DetectedPart, detectParts } from '../environment/detect-parts.js'
-import { type DetectedSetup, detectMake, detectSetup } from '../environment/detect-setup.js'
-import { environmentFileText } from '../environment/environment-text.js'
-import {
-  beginningOf,
-  environmentText,
-  presentFiles,
-  readLocalEnvironment,
-  unusable,
-} from '../environment/local-environment.js'
-import { otherProjects } from '../environment/other-projects.js'
+import { environmentText, readLocalEnvironment, unusable } from '../environment/local-environment.js'
 import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
-import { examples, print, say } from './common.js'
+import { examples, print } from './common.js'
 import { addBuildCommands, findEnvironment, megabytes, stateOf } from './env-build.js'
+import { initEnvironment } from './env-init.js'
 import { addToolsCommand } from './env-tools.js'
 import { absoluteRepo } from './task-request.js'
 
 interface EnvOptions {
   dataDir?: string
   json?: boolean
-  force?: boolean
   schema?: boolean
   secret?: string[]
   image?: string[]
@@ -59,8 +49,9 @@ export function addEnvCommand(program: Command): void {
   common(env.command('init').argument('[directory]', 'the repository', '.'))
     .summary(`write ${environmentFilePath} from lock files, or from a file of another tool`)
     .option('--force', 'replace a file that is there')
+    .option('--from <file>', 'take this file of another tool, also where lock files are there')
     .addHelpText('after', examples('corral env init', 'corral env init ../service --force'))
-    .action(init)
+    .action(initEnvironment)
   common(env.command('validate').argument('[file]', 'the file, or the repository it is in', '.'))
     .summary('check an environment file')
     .option('--schema', 'print the JSON Schema of the file instead, for editors')
@@ -128,97 +119,6 @@ export function addEnvCommand(program: Command): void {
     })
   addToolsCommand(env, common)
   addBuildCommands(env)
-}
-
-async function init(directory: string, options: EnvOptions): Promise<void> {
-  const root = resolve(directory)
-  const file = join(root, environmentFilePath)
-  if (existsSync(file) && !options.force)
-    throw new CliError(`${file} is there already`, { hint: 'Change it by hand, or replace it with --force.' })
-  const { detected, parts } = detectIn(root)
-  const isKnown = detected.length + parts.length > 0
-  const { foreignFiles, readForeignEnvironment, versionFiles } = await import('@corral/tasks')
-  const versions = presentFiles(root, versionFiles).map(({ path }) => path)
-  const named = await foreignOf(() => readForeignEnvironment(presentFiles(root, foreignFiles)), isKnown)
-  // Many a devcontainer names an image and nothing to run in it: lock files say more.
-  const saysNothing = named !== undefined && named.request.setup === undefined && named.request.start.length === 0
-  const foreign = isKnown && saysNothing ? undefined : named
-  const others = foreign ? [] : otherProjects(namesIn(root))
-  if (!isKnown && !foreign) throw unknownProject(root, others)
-  mkdirSync(dirname(file), { recursive: true })
-  const { request } = foreign ?? {}
-  const start = request?.start.map(({ run }) => run) ?? []
-  writeFileSync(
-    file,
-    environmentFileText({
-      detected,
-      parts,
-      versionFiles: versions,
-      ...(foreign && request
-        ? { foreign: { source: foreign.source, setup: request.setup, env: request.env, tools: request.tools, start } }
-        : {}),
-    }),
-  )
-  const from = foreign ? [foreign.source] : becauseOf(detected, parts)
-  const found = foreign ? { detected: [], parts: [] } : { detected, parts }
-  const leftOut = foreign ? foreign.leftOut : saysNothing ? [named.source] : []
-  print({ file, ...found, from, leftOut, notSetUp: others }, options, () =>
-    [
-      `wrote ${file}, from ${from.join(', ')}`,
-      ...(leftOut.length > 0 ? [`not taken over: ${leftOut.join(', ')}`] : []),
-      ...(others.length > 0 ? [`not set up, add it by hand where tasks need it: ${others.join(', ')}`] : []),
-      `Commit it, then try it: corral run "Run the tests" --agent NAME${parts[0] && !foreign ? ` --part ${parts[0].name}` : ''}`,
-    ].join('\n'),
-  )
-}
-
-function unknownProject(root: string, others: readonly string[]): CliError {
-  const problem =
-    others.length > 0
-      ? `${root}: no set-up is known here for ${others.join(', ')}`
-      : `${root} has no lock file that is known here`
-  const image = namesIn(root).some((name) => /^(Dockerfile|Containerfile)$/.test(name))
-    ? ' An image that is built of its Dockerfile elsewhere can be imported (corral image import) and named in `image`.'
-    : ''
-  const registries = others.length > 0 ? '; what its set-up fetches from has to be granted with `corral env grant`' : ''
-  return new CliError(problem, {
-    hint: `Write ${environmentFilePath} by hand: docs/environments.md has its fields${registries}.${image}`,
-  })
-}
-
-/** What the root says; else what directories below it say, each for itself; a Makefile last. */
-function detectIn(root: string): { detected: DetectedSetup[]; parts: DetectedPart[] } {
-  const names = new Set(namesIn(root))
-  const read = (file: string): string | undefined => beginningOf(join(root, file))
-  const own = detectSetup(names, read)
-  if (own.length > 0) return { detected: own, parts: [] }
-  const parts = detectParts(root)
-  const made = parts.length > 1 ? [] : detectMake(names, read)
-  return { detected: made, parts: made.length > 0 ? [] : parts }
-}
-
-function becauseOf(detected: readonly DetectedSetup[], parts: readonly DetectedPart[]): string[] {
-  const inParts = parts.flatMap((part) => part.detected.map(({ because }) => `${part.path}/${because}`))
-  return [...detected.map(({ because }) => because), ...inParts]
-}
-
-/** One that cannot be used is no hindrance where lock files say enough. */
-async function foreignOf<T>(read: () => T, hasOther: boolean): Promise<T | undefined> {
-  try {
-    return read()
-  } catch (error) {
-    if (!hasOther) throw unusable(error)
-    say(`${(error as Error).message}; lock files are used instead`)
-    return undefined
-  }
-}
-
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory)
-  } catch (error) {
-    throw new CliError(`${directory} cannot be read`, { cause: error, hint: 'Name the directory of a repository.' })
-  }
 }
 
 async function validate(given: string, options: EnvOptions): Promise<void> {

@@ -35,7 +35,8 @@ describe('detectParts', () => {
     ])
     const text = environmentFileText({ detected: [], parts, versionFiles: [] })
     expect(parseEnvironmentFile(text, 'file', 'api')).toMatchObject({
-      setup: "cd -- 'services/api'\npython3 -m venv .venv\n.venv/bin/pip install -r requirements.txt",
+      setup:
+        "cd -- 'services/api'\npython3 -m venv .venv\necho '*' > .venv/.gitignore\n.venv/bin/pip install -r requirements.txt",
       path: ['services/api/.venv/bin', 'web/node_modules/.bin'],
       directory: 'services/api',
     })

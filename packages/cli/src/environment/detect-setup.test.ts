@@ -20,12 +20,12 @@ describe('detectSetup', () => {
     {
       when: 'Python has several files',
       files: ['requirements.txt', 'pyproject.toml'],
-      setup: ['python3 -m venv .venv', '.venv/bin/pip install -r requirements.txt'],
+      setup: ['python3 -m venv .venv', "echo '*' > .venv/.gitignore", '.venv/bin/pip install -r requirements.txt'],
     },
     {
       when: 'Python has settings of tools alone',
       files: ['pyproject.toml'],
-      setup: ['python3 -m venv .venv'],
+      setup: ['python3 -m venv .venv', "echo '*' > .venv/.gitignore"],
     },
     {
       when: 'Bun has a lock file',
@@ -118,6 +118,20 @@ describe('detectSetup', () => {
           '[tool.poetry.group.dev.dependencies]\npytest = "^7"\n[tool.poetry.group.docs]\noptional = true\n[tool.poetry.group.docs.dependencies]\nx = "1"\n',
       },
       setup: '~/.local/poetry/bin/poetry export --with dev --output .venv/requirements.txt',
+    },
+    {
+      when: 'Poetry reads groups of dependencies',
+      files: {
+        'poetry.lock': '',
+        'pyproject.toml':
+          '[dependency-groups]\ndev = ["pytest-cov>=4"]\ndocs = ["sphinx"]\n[tool.poetry.group.docs]\noptional = true\n',
+      },
+      setup: '~/.local/poetry/bin/poetry export --with dev --output .venv/requirements.txt',
+    },
+    {
+      when: 'pytest-cov wants coverage[toml], and Poetry exports coverage with a hash',
+      files: { 'poetry.lock': '', 'pyproject.toml': '' },
+      setup: '.venv/bin/pip install --no-deps -r .venv/requirements.txt',
     },
     {
       when: 'pytest is in an extra',
@@ -312,8 +326,16 @@ describe('detectSetup', () => {
     expect(parseEnvironmentFile(text).tools).toEqual(tools)
   })
 
+  it('takes a yarn.lock that Gradle keeps for Kotlin, without a package.json, for no project of Node', () => {
+    expect(
+      detectSetup(new Set(['yarn.lock']), (file) => (file === 'yarn.lock' ? '# yarn lockfile v1\n' : undefined)),
+    ).toEqual([])
+  })
+
   it('writes a file that the platform reads back', () => {
-    const detected = detectSetup(new Set(['package-lock.json', 'go.mod']))
+    const detected = detectSetup(new Set(['package.json', 'package-lock.json', 'go.mod']), (file) =>
+      file === 'package.json' ? '{}' : undefined,
+    )
     const text = environmentFileText({ detected, versionFiles: ['go.mod'] })
     expect(text).toContain('# tools: versions come from go.mod')
     expect(parseEnvironmentFile(text)).toMatchObject({

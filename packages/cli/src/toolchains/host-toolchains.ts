@@ -42,7 +42,13 @@ function homes(env: NodeJS.ProcessEnv): { tool: ToolName; directory: string }[] 
         ] as const
       ).map(([tool, name]) => ({ tool, directory: join(manager, 'installs', name) })),
   )
-  const several: { tool: ToolName; directory: string }[] = [
+  const several: { tool: ToolName; directory: string; inner?: string }[] = [
+    { tool: 'python', directory: env.UV_PYTHON_INSTALL_DIR ?? join(share, 'uv/python') },
+    { tool: 'node', directory: join(env.FNM_DIR ?? join(share, 'fnm'), 'node-versions'), inner: 'installation' },
+    { tool: 'node', directory: join(env.VOLTA_HOME ?? join(home, '.volta'), 'tools/image/node') },
+    { tool: 'node', directory: join(env.NODENV_ROOT ?? join(home, '.nodenv'), 'versions') },
+    { tool: 'go', directory: join(env.GOENV_ROOT ?? join(home, '.goenv'), 'versions') },
+    { tool: 'java', directory: join(home, '.jdks') },
     { tool: 'rust', directory: join(env.RUSTUP_HOME ?? join(home, '.rustup'), 'toolchains') },
     { tool: 'python', directory: join(env.PYENV_ROOT ?? join(home, '.pyenv'), 'versions') },
     { tool: 'node', directory: join(env.NVM_DIR ?? join(home, '.nvm'), 'versions/node') },
@@ -51,6 +57,8 @@ function homes(env: NodeJS.ProcessEnv): { tool: ToolName; directory: string }[] 
     { tool: 'go', directory: join(home, 'sdk') },
     { tool: 'go', directory: join(env.GOPATH ?? join(home, 'go'), 'pkg/mod/golang.org') },
     ...managed,
+    // asdf keeps packages of Go beside Go.
+    ...managed.flatMap((each) => (each.tool === 'go' ? [{ ...each, inner: 'go' }] : [])),
   ]
   const single: { tool: ToolName; directory: string }[] = ['/usr/local/go', '/opt/go', '/usr/lib/go']
     .map((directory) => ({ tool: 'go' as const, directory }))
@@ -61,8 +69,8 @@ function homes(env: NodeJS.ProcessEnv): { tool: ToolName; directory: string }[] 
     )
   return [
     ...single,
-    ...several.flatMap(({ tool, directory }) =>
-      namesIn(directory).map((name) => ({ tool, directory: join(directory, name) })),
+    ...several.flatMap(({ tool, directory, inner = '' }) =>
+      namesIn(directory).map((name) => ({ tool, directory: join(directory, name, inner) })),
     ),
   ]
 }

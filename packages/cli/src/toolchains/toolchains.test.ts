@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { type TemporaryDirectory, temporaryDirectory } from '@corral/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { adoptToolchain, isLeftOut, movedProgram } from './adopt-toolchain.js'
-import { type HostToolchain, newestToolchain } from './host-toolchains.js'
+import { findHostToolchains, type HostToolchain, newestToolchain } from './host-toolchains.js'
 import { newestOf } from './registries/fetched-toolchain.js'
 import { fetchGo, moduleHash } from './registries/go-toolchain.js'
 import { checkIntegrity, fetchNode } from './registries/node-package.js'
@@ -56,6 +56,39 @@ const registry = (answers: Record<string, Buffer | string>, env: NodeJS.ProcessE
     if (!found) throw new Error(`404 ${url.href}`)
     return { body: Buffer.from(found[1]), url }
   },
+})
+
+describe('toolchains of this machine', () => {
+  const says = (text: string): string => `#!/bin/sh\necho "${text}"\n`
+  const release = 'JAVA_VERSION="21.0.5"\n'
+
+  it.each([
+    { of: 'rustup', file: '.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc', finds: 'rust 1.80.0' },
+    { of: 'pyenv', file: '.pyenv/versions/3.12.7/bin/python3', finds: 'python 3.12.7' },
+    { of: 'uv', file: '.local/share/uv/python/cpython-3.11.9-linux-x86_64-gnu/bin/python3', finds: 'python 3.11.9' },
+    { of: 'nvm', file: '.nvm/versions/node/v22.11.0/bin/node', finds: 'node 22.11.0' },
+    { of: 'fnm', file: '.local/share/fnm/node-versions/v23.1.0/installation/bin/node', finds: 'node 23.1.0' },
+    { of: 'Volta', file: '.volta/tools/image/node/21.0.0/bin/node', finds: 'node 21.0.0' },
+    { of: 'nodenv', file: '.nodenv/versions/20.1.0/bin/node', finds: 'node 20.1.0' },
+    { of: 'mise', file: '.local/share/mise/installs/python/3.13.1/bin/python3', finds: 'python 3.13.1' },
+    { of: 'asdf', file: '.asdf/installs/nodejs/18.20.4/bin/node', finds: 'node 18.20.4' },
+    {
+      of: 'asdf, Go',
+      file: '.asdf/installs/golang/1.24.0/go/bin/go',
+      beside: { VERSION: 'go1.24.0\n' },
+      finds: 'go 1.24.0',
+    },
+    { of: 'goenv', file: '.goenv/versions/1.23.0/bin/go', beside: { VERSION: 'go1.23.0\n' }, finds: 'go 1.23.0' },
+    { of: 'SDKMAN', file: '.sdkman/candidates/java/21.0.5-tem/bin/java', beside: { release }, finds: 'java 21.0.5' },
+    { of: 'IntelliJ', file: '.jdks/temurin-21.0.5/bin/java', beside: { release }, finds: 'java 21.0.5' },
+  ])('those of $of are found', ({ file, beside = {}, finds }) => {
+    const home = join(scratch.path, 'home')
+    files(home, { [file]: says(finds) })
+    chmodSync(join(home, file), 0o755)
+    files(dirname(dirname(join(home, file))), beside)
+    const found = findHostToolchains({ HOME: home }).filter(({ directory }) => directory.startsWith(home))
+    expect(found.map(({ tool, version }) => `${tool} ${version}`)).toEqual([finds])
+  })
 })
 
 describe('adopting a toolchain', () => {

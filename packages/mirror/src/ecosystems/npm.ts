@@ -29,6 +29,8 @@ export const npm: Ecosystem = {
     env: {
       npm_config_registry: `${baseUrl}/npm/`,
       npm_config_replace_registry_host: 'always',
+      // pnpm since 11 no longer reads npm's variables.
+      pnpm_config_registry: `${baseUrl}/npm/`,
       // An audit is a POST request and the update check contacts npm itself: the mirror refuses both.
       npm_config_audit: 'false',
       npm_config_update_notifier: 'false',

@@ -26,6 +26,9 @@ export const pypi: Ecosystem = {
     env: {
       PIP_INDEX_URL: `${baseUrl}/pypi/simple/`,
       PIP_DISABLE_PIP_VERSION_CHECK: '1',
+      // A distribution's pip refuses to install anything outside of a virtual environment. Its own directories cannot be
+      // written in a sandbox anyway: what is installed so goes to ~/.local, which is part of what is kept.
+      PIP_BREAK_SYSTEM_PACKAGES: '1',
       UV_INDEX_URL: `${baseUrl}/pypi/simple/`,
       UV_DEFAULT_INDEX: `${baseUrl}/pypi/simple/`,
       // uv would otherwise look for Python builds on a host that no package registry serves.

@@ -30,6 +30,17 @@ describe('a client that asks for a build', () => {
     expect(await asked([3, 'Running'])).toEqual({ number: 3, state: 'Running', requests: 0 })
   })
 
+  it('is told that the environment is being removed: it would wait for a build that never begins', async () => {
+    const going = { ...environment(3, 'Succeeded') }
+    going.metadata = { ...going.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' }
+    const client = { get: async () => going, patch: () => Promise.reject(new Error('asked for all the same')) }
+    const options = { client, namespace: 'corral', records: {}, git: async () => ({}), localRepositories: true }
+    await expect(createEnvironmentService(options as never).rebuild('app-1', {})).rejects.toMatchObject({
+      code: 'Conflict',
+      message: 'the environment app-1 is being removed; a sandbox still has what it built',
+    })
+  })
+
   it('gets one of its own where the one that ran ends just then: it would wait for the next for ever', async () => {
     expect(await asked([3, 'Running'], [3, 'Succeeded'])).toEqual({ number: 3, state: 'Succeeded', requests: 1 })
   })

@@ -49,6 +49,13 @@ export interface EnvironmentServiceOptions {
   localRepositories: boolean
 }
 
+/** It is built anew once it is gone: a build asked for now would never begin. */
+function stillGoing(name: string): TaskError {
+  return new TaskError('Conflict', `the environment ${name} is being removed; a sandbox still has what it built`, {
+    hint: 'Build it again when that sandbox has ended. Tasks set themselves up until then.',
+  })
+}
+
 /** Events one answer holds at most; the next one goes on. */
 const maxEvents = 1_000
 
@@ -68,6 +75,7 @@ export function createEnvironmentService(options: EnvironmentServiceOptions): En
     const { name } = environment.metadata
     let current = environment
     for (;;) {
+      if (current.metadata.deletionTimestamp) throw stillGoing(name)
       const isJoined = isBuilding(current) && !noCache
       const isAsked = !isJoined && (await requestBuild(client, current, build))
       current = await get(name)

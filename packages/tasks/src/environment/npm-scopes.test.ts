@@ -27,7 +27,13 @@ it.each([
   { when: 'it is a comment', npmrc: '# @acme:registry=https://npm.acme.example/api/npm/', scopes: [] },
   { when: 'it is made of a variable', npmrc: `@acme:registry=\${REGISTRY}`, scopes: [] },
 ])('of a project’s .npmrc $scopes go through the mirror when $when', ({ npmrc, scopes }) => {
-  expect(scopesAtMirror(npmrc, known)).toEqual(scopes)
+  expect(scopesAtMirror([npmrc], known)).toEqual(scopes)
+})
+
+it('a part’s own .npmrc counts as well, where no other one sends the scope elsewhere', () => {
+  const web = '@acme:registry=https://npm.acme.example/api/npm/'
+  expect(scopesAtMirror(['', web], known)).toEqual(['@acme'])
+  expect(scopesAtMirror([web, '@acme:registry=https://x.example/'], known)).toEqual([])
 })
 
 it('set-up has them as settings that win over the project’s own file', () => {

@@ -44,16 +44,30 @@ export async function writeClientFiles(
 
 const maxNpmrcBytes = 100_000
 
-/** Scopes that set-up asks through the mirror although the project's own `.npmrc` names their registry. */
+const maxNpmrcFiles = 50
+
+/** Scopes that set-up asks through the mirror although `.npmrc` files of the project, or of its parts, name their registry. */
 export async function mirroredScopes(
-  daemon: Pick<DaemonClient, 'statFile' | 'readFile'>,
+  daemon: DaemonClient,
   { npmScopes }: PackageClients,
-  repository: string,
+  { repository, taskUid }: { repository: string; taskUid: string },
   signal: AbortSignal,
 ): Promise<string[]> {
-  const path = `${repository}/.npmrc`
-  const found = npmScopes && (await daemon.statFile(path, { signal }))
-  if (!found || found.size > maxNpmrcBytes) return []
-  const text = Buffer.from(await daemon.readFile(path, { signal, maxBytes: maxNpmrcBytes })).toString()
-  return text.includes(':registry') ? scopesAtMirror(text, await npmScopes()) : []
+  if (!npmScopes) return []
+  const { stdout } = await runCommand(
+    daemon,
+    `${taskUid}.npmrc-files`,
+    { argv: ['git', '-C', repository, 'ls-files', '-z', '--', '.npmrc', ':(glob)**/.npmrc'] },
+    { signal, isRepeatable: true, timeoutMs: 60_000 },
+  )
+  const files = [...new Set(['.npmrc', ...stdout.split('\0').filter(Boolean)])].slice(0, maxNpmrcFiles)
+  const texts = await Promise.all(
+    files.map(async (file) => {
+      const path = `${repository}/${file}`
+      const found = await daemon.statFile(path, { signal })
+      if (!found || found.size > maxNpmrcBytes) return ''
+      return Buffer.from(await daemon.readFile(path, { signal, maxBytes: maxNpmrcBytes })).toString()
+    }),
+  )
+  return texts.some((text) => text.includes(':registry')) ? scopesAtMirror(texts, await npmScopes()) : []
 }

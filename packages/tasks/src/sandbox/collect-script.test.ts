@@ -157,6 +157,18 @@ describe('what set-up left, beside work of an earlier task', () => {
     expect(collected.warnings.map(({ code, path }) => [code, path])).toEqual([['SetupFileLeftOut', 'made-by-setup']])
   })
 
+  it('a virtual environment that .gitignore forgets is named once, not file by file', () => {
+    box.setup(
+      'mkdir -p .venv/lib/x sub; for i in 1 2 3; do echo $i > .venv/lib/x/$i; done; echo 1 > .venv/pyvenv.cfg; echo 1 > one',
+    )
+    box.agent('echo mine > b.txt')
+    const { warnings } = box.collect()
+    expect(warnings.map(({ code, path }) => [code, path])).toEqual([
+      ['SetupFileLeftOut', '.venv/'],
+      ['SetupFileLeftOut', 'one'],
+    ])
+  })
+
   it.each<{ when: string; agent: string; changes: string[] }>([
     { when: 'changes nothing', agent: 'true', changes: [] },
     { when: 'removes a file the former task made', agent: 'rm n.txt', changes: ['D\tn.txt'] },

@@ -114,7 +114,14 @@ leave_setup_out() { # the function that runs git, the tip
   awk -F "$tab" 'FILENAME == ARGV[1] { touched[$0] = 1; next } !($2 in touched)' "$WORK/touched" "$WORK/by-setup" > "$WORK/left"
   sed "s/^:\\([0-7]*\\) [0-7]* \\([0-9a-f]*\\) [0-9a-f]* [A-Z]*$tab/\\1 \\2$tab/" "$WORK/left" |
     "$1" update-index --index-info
-  cut -f 2- "$WORK/left" | head -n 50 | while IFS= read -r path; do warn SetupFileLeftOut "$path"; done
+  if [ ! -s "$WORK/left" ]; then return 0; fi
+  # A directory that the base has not is named once, however much set-up put into it.
+  ours ls-tree -r -d --name-only "$BASE_COMMIT" > "$WORK/base-directories"
+  cut -f 2- "$WORK/left" | awk 'FILENAME == ARGV[1] { base[$0] = 1; next }
+    /^"/ { print; next }
+    { count = split($0, part, "/"); directory = part[1]
+      for (i = 1; i < count; i++) { if (!(directory in base)) { print directory "/"; next } directory = directory "/" part[i + 1] }
+      print }' "$WORK/base-directories" - | awk '!seen[$0]++' | head -n 50 | while IFS= read -r path; do warn SetupFileLeftOut "$path"; done
 }
 
 commit_tree() { # tree, message; then parents

@@ -239,6 +239,10 @@ if [ -n "\${CORRAL_PATH:-}" ]; then PATH=$CORRAL_PATH:$PATH; export PATH; fi
 unset CORRAL_PATH
 for scope in \${CORRAL_NPM_SCOPES:-}; do set -- "$@" "npm_config_$scope:registry=$npm_config_registry"; done
 unset CORRAL_NPM_SCOPES
+if [ -n "\${CORRAL_PYTHON:-}" ] && ! command -v python > /dev/null && command -v python3 > /dev/null; then
+  mkdir -p "$HOME/.local/bin" && ln -sf "$(command -v python3)" "$HOME/.local/bin/python"
+fi
+unset CORRAL_PYTHON
 if command -v bash > /dev/null; then strict='bash -euo pipefail'; else strict='/bin/sh -eu'; fi
 if [ -n "$SETUP" ]; then exec env "$@" $strict -c "$SETUP"; fi
 if [ -x .corral/setup ]; then exec env "$@" ./.corral/setup; fi

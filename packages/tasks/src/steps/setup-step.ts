@@ -1,6 +1,7 @@
 import { OutputJoiner } from '@corral/agents'
 import type { AgentEvent, DaemonClient, TaskEventBody } from '@corral/protocol'
 import { defaultSetupTimeoutSeconds } from '@corral/resources'
+import { missingProgramHint } from '../environment/missing-program.js'
 import type { PhaseNetwork } from '../environment/network-phase.js'
 import { mirroredScopes, writeClientFiles } from '../environment/package-clients.js'
 import { environmentVariables, pathEntries } from '../environment/path-entries.js'
@@ -85,7 +86,9 @@ export async function runSetup(context: SandboxContext, command: string | undefi
   const network = await context.enterPhase('setup')
   const packages = network.hasPackages ? context.packageClients : undefined
   if (packages) await writeClientFiles(daemon, packages, uid, signal)
-  const scopes = packages ? await mirroredScopes(daemon, packages, workspace.repository, signal) : []
+  const scopes = packages
+    ? await mirroredScopes(daemon, packages, { repository: workspace.repository, taskUid: uid }, signal)
+    : []
   await startServices(context)
   const before = hasSecrets ? await listProcesses(context, daemon) : ''
   const { result, refused } = await watched(context, (heard) =>
@@ -102,6 +105,7 @@ export async function runSetup(context: SandboxContext, command: string | undefi
           SETUP: command ?? '',
           CORRAL_PATH: pathEntries(task, workspace.repository),
           ...(scopes.length > 0 ? { CORRAL_NPM_SCOPES: scopes.join(' ') } : {}),
+          ...(wantsPython(task) ? { CORRAL_PYTHON: '1' } : {}),
           CI: 'true',
           CORRAL_TASK_ID: task.metadata.name,
         },
@@ -129,16 +133,21 @@ export async function runSetup(context: SandboxContext, command: string | undefi
     throw new TaskError(
       'SetupFailed',
       `the set-up command ended with exit code ${result.exit.exit_code}: ${secrets.redact(result.tail)}`,
-      setupHint(context, network, refused),
+      setupHint(context, network, refused, result.tail),
     )
   return 'done'
 }
+
+/** Who asks for Python calls it `python`, as everywhere but on Debian. */
+const wantsPython = ({ status }: SandboxContext['task']): boolean =>
+  status?.environment?.tools?.some(({ name }) => name === 'python') === true
 
 /** A tool that is not there is why set-up failed, more often than not; in a cluster, a registry that cannot be reached. */
 function setupHint(
   { task }: SandboxContext,
   { isUnsupported }: PhaseNetwork,
   refused: readonly string[],
+  tail: string,
 ): { hint?: string } {
   const missing = (task.status?.warnings ?? []).filter(({ code }) => code === 'ToolMissing')
   const network =
@@ -146,7 +155,9 @@ function setupHint(
   const hints = [
     ...missing.map(({ message }) => message),
     ...(isUnsupported ? [network] : []),
-    ...[refusedHint(refused, task)].flatMap((hint) => hint ?? []),
+    ...[refusedHint(refused, task), missing.length > 0 ? undefined : missingProgramHint(tail)].flatMap(
+      (hint) => hint ?? [],
+    ),
   ]
   return hints.length > 0 ? { hint: hints.join(' ') } : {}
 }

@@ -120,6 +120,8 @@ const lockFiles: Readonly<Record<string, readonly string[]>> = {
 /** Of lock files of several package managers those of the one that package.json names count: others were left behind. */
 function mayBe(manager: string): (read: Read) => boolean {
   return (read) => {
+    // Kotlin's Gradle plugin keeps a yarn.lock of packages that no package.json names.
+    if (read('package.json') === undefined) return false
     const named = managerOf(read)
     return named === manager || !lockFiles[named]?.some((file) => read(file) !== undefined)
   }

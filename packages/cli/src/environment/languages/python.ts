@@ -1,8 +1,13 @@
 import type { Language, Read } from './language.js'
 
-const venv = 'python3 -m venv .venv'
+/** What makes a virtual environment, with the .gitignore that every maker of one but an older Python puts into it. */
+const venv = ['python3 -m venv .venv', "echo '*' > .venv/.gitignore"]
 const pip = '.venv/bin/pip install'
 const path = '.venv/bin'
+/**
+ * What is exported is complete. Left to look for more, pip asks for a hash of `coverage[toml]` where one of `coverage` is given.
+ */
+const exported = `${pip} --no-deps -r .venv/requirements.txt`
 const testRequirements = [
   'requirements-dev.txt',
   'requirements-test.txt',
@@ -34,7 +39,7 @@ function uvSetup(read: Read): string[] {
   const wanted = group && group !== 'dev' ? ` --group ${group}` : extra && !group ? ` --extra ${extra}` : ''
   const more = `${all}${wanted}`
   return [
-    venv,
+    ...venv,
     `${pip} uv`,
     `.venv/bin/uv export --frozen --no-emit-workspace --quiet${more} --output-file .venv/requirements.txt`,
     '.venv/bin/uv pip install --quiet --requirement .venv/requirements.txt',
@@ -54,9 +59,9 @@ function poetrySetup(read: Read): string[] {
   return [
     'python3 -m venv ~/.local/poetry',
     '~/.local/poetry/bin/pip install poetry poetry-plugin-export',
-    venv,
+    ...venv,
     `~/.local/poetry/bin/poetry export${more} --output .venv/requirements.txt`,
-    `${pip} -r .venv/requirements.txt`,
+    exported,
     ...(/^package-mode\s*=\s*false/m.test(text) ? [] : [`${pip} --no-deps -e .`]),
   ]
 }
@@ -66,9 +71,9 @@ function pipenvSetup(): string[] {
   return [
     'python3 -m venv ~/.local/pipenv',
     '~/.local/pipenv/bin/pip install pipenv',
-    venv,
+    ...venv,
     "~/.local/pipenv/bin/pipenv requirements --dev --hash | sed -E '/^(-i|--index-url|--extra-index-url) /d' > .venv/requirements.txt",
-    `${pip} -r .venv/requirements.txt`,
+    exported,
   ]
 }
 
@@ -78,7 +83,7 @@ function poetryGroups(text: string): string[] {
   const old = /^\[tool\.poetry\.dev-dependencies\]/m.test(text) ? ['dev'] : []
   const isOptional = (name: string): boolean =>
     new RegExp(`^\\[tool\\.poetry\\.group\\.${name}\\]\\s*\\noptional\\s*=\\s*true`, 'm').test(text)
-  return [...new Set([...old, ...named.filter((name) => !isOptional(name))])]
+  return [...new Set([...old, ...[...named, ...groupsIn(text)].filter((name) => !isOptional(name))])]
 }
 
 /** What the project names, itself where it can be installed, and what its tests are run with. */
@@ -103,10 +108,10 @@ function pipSetup(read: Read): string[] {
   const runs = isHashed ? [...named.map((each) => [each]), wanted] : [[...named, ...wanted]]
   const installs = runs.filter((run) => run.length > 0).map((run) => `${pip} ${run.join(' ')}`)
   const names = namedAlone({ group, extra, more: wanted.filter((each) => each === 'pytest') })
-  if (isOnlyNamed) return [venv, ...newer, ...installs, ...names]
+  if (isOnlyNamed) return [...venv, ...newer, ...installs, ...names]
   // Without a build system setuptools guesses what the package is, and gives up where several directories could be one.
   if (isProject && !isBuilt(read)) installs.push(`${installs.pop()} || (${names.join(' && ')})`)
-  return [venv, ...newer, ...installs]
+  return [...venv, ...newer, ...installs]
 }
 
 /** What a project depends on, without the project, which pip cannot install so. */
@@ -139,10 +144,22 @@ function pytestIn(text: string): { group?: string; extra?: string } {
   return { ...(group ? { group } : {}), ...(extra ? { extra } : {}) }
 }
 
-/** The first list of this table of a TOML file with pytest in it. */
-function listNamingPytest(text: string, table: string): string | undefined {
+/** The names of `[dependency-groups]`, which Poetry reads since 2.2. */
+function groupsIn(text: string): string[] {
+  return [...tableIn(text, 'dependency-groups').matchAll(/^["']?([\w.-]+)["']?\s*=\s*\[/gm)].map(
+    ([, name = '']) => name,
+  )
+}
+
+function tableIn(text: string, table: string): string {
   const [, content = ''] = text.split(new RegExp(`^\\[${table.replaceAll('.', '\\.')}\\]\\s*(?:#.*)?$`, 'm'))
   const [own = ''] = content.split(/^\[/m)
+  return own
+}
+
+/** The first list of this table of a TOML file with pytest in it. */
+function listNamingPytest(text: string, table: string): string | undefined {
+  const own = tableIn(text, table)
   const lists = own.matchAll(/^["']?([\w.-]+)["']?\s*=\s*\[([\s\S]*?)\]\s*(?:#.*)?$/gm)
   return [...lists].find(([, , items = '']) => /["']pytest\b(?!-)/.test(items))?.[1]
 }

@@ -99,6 +99,9 @@ async function snapshotFor(search: Search): Promise<{ snapshot: BuiltSnapshot } 
   const before = await environments.attached(context)
   const known = before === undefined ? undefined : environments.find(before)
   if (known && (await environments.attach(context, known.name))) return { snapshot: known }
+  // Removed by somebody who wants it no more: tasks that come meanwhile would keep it alive for ever.
+  if (search.environment.metadata.deletionTimestamp)
+    return { failure: { code: 'SnapshotRefused', message: 'the environment is being removed' } }
   for (let tries = 1; tries <= maxTries; tries++) {
     const choice = chooseSnapshot(environments.snapshots(search.environment), wanted)
     if (!choice) {

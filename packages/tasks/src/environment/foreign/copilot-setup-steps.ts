@@ -12,6 +12,57 @@ const toolActions: Readonly<Record<string, { tool: ToolName; version: string; fi
   'actions/setup-java': { tool: 'java', version: 'java-version', file: 'java-version-file' },
 }
 
+/** What they keep between runs is kept in the snapshot. */
+const notNeeded = ['actions/cache', 'actions/cache/restore', 'actions/cache/save']
+
+interface Installer {
+  version?: string
+  take(version: string | undefined, uses: string, found: ForeignSetup): void
+}
+
+/** A release as package registries name it; anything else is left to the newest. */
+const release = (version: string | undefined): string | undefined => /^v?(\d+(?:\.\d+)*)/.exec(version ?? '')?.[1]
+
+/** Actions that put one program in place which no toolchain of the runner has. */
+const installers: Readonly<Record<string, Installer>> = {
+  'astral-sh/setup-uv': {
+    version: 'version',
+    take: (version, _, found) => {
+      found.setup.push(`pip install uv${pinned(release(version))}`)
+    },
+  },
+  'pnpm/action-setup': {
+    version: 'version',
+    // Without a version it is the one that package.json names.
+    take: (version, _, found) => {
+      found.setup.push(`npm install --global --prefix ~/.local pnpm@${release(version) ?? namedPnpm}`)
+    },
+  },
+  'oven-sh/setup-bun': {
+    version: 'bun-version',
+    take: (version, _, found) => {
+      found.setup.push(`npm install --global --prefix ~/.local bun@${release(version) ?? 'latest'}`)
+    },
+  },
+  'dtolnay/rust-toolchain': {
+    version: 'toolchain',
+    take: (version, uses, found) => {
+      const asked = version ?? uses.split('@')[1] ?? ''
+      // A commit of the action names no toolchain.
+      found.tools.rust = /^(nightly|\d+(\.\d+)*)$/.test(asked) && !/^\d{40}$/.test(asked) ? asked : 'stable'
+    },
+  },
+}
+
+/** One release, or all that begin so. */
+function pinned(version: string | undefined): string {
+  if (version === undefined) return ''
+  return version.split('.').length > 2 ? `==${version}` : `'==${version}.*'`
+}
+
+const namedPnpm =
+  "$(node -p \"/^pnpm@([0-9][0-9.]*)/.exec(require('./package.json').packageManager ?? '')?.[1] ?? 'latest'\")"
+
 /** Fields of a job that say where and how long it runs, which the platform decides. */
 const harmlessJobFields = ['runs-on', 'permissions', 'timeout-minutes', 'steps', 'env', 'name', 'defaults']
 const harmlessStepFields = ['name', 'id', 'uses', 'with', 'run', 'env', 'working-directory', 'shell', 'timeout-minutes']
@@ -86,6 +137,14 @@ function takeAction(uses: string, given: unknown, place: string, found: ForeignS
     // The repository is there already. Another one, or another place, is what later steps look for in vain.
     const other = ['repository', 'path'].find((field) => isFields(given) && given[field] !== undefined)
     if (other) throw new ForeignFileProblem(`${place}.with.${other} is not supported`)
+    return
+  }
+  if (notNeeded.includes(action)) return
+  const installed = Object.hasOwn(installers, action) ? installers[action] : undefined
+  if (installed) {
+    const version = isFields(given) ? given[installed.version ?? ''] : undefined
+    if (version !== undefined) refuseExpression(String(version), `${place}.with.${installed.version}`)
+    installed.take(version === undefined ? undefined : String(version).trim(), uses, found)
     return
   }
   const known = Object.hasOwn(toolActions, action) ? toolActions[action] : undefined

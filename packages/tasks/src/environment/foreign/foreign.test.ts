@@ -1,4 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { temporaryDirectory } from '@corral/testing'
 import { describe, expect, it } from 'vitest'
 import { foreignFiles, readForeignEnvironment } from './read-foreign.js'
 
@@ -35,6 +38,42 @@ describe('copilot-setup-steps', () => {
         secrets: [],
       },
     })
+  })
+
+  it('a step that installs a program is a command, and one that caches is nothing', () => {
+    const found = read(
+      copilot,
+      steps(`      - uses: actions/checkout@v5
+      - uses: actions/cache@v4
+        with: {path: ~/.npm, key: "npm-$\{{ hashFiles('package-lock.json') }}"}
+      - uses: astral-sh/setup-uv@v6
+        with: {version: "0.9.5", enable-cache: true}
+      - uses: pnpm/action-setup@v4
+        with: {version: 10}
+      - uses: dtolnay/rust-toolchain@4be9e76fd7c4901c61fb841f559994984270fce7
+        with: {components: clippy}
+      - run: pnpm install
+`),
+    )
+    expect(found?.request).toMatchObject({
+      setup: [
+        '(\npip install uv==0.9.5\n)',
+        '(\nnpm install --global --prefix ~/.local pnpm@10\n)',
+        '(\npnpm install\n)',
+      ].join('\n'),
+      tools: { rust: 'stable' },
+    })
+  })
+
+  it('pnpm without a version is the one that package.json names', async () => {
+    const { setup = '' } = read(copilot, steps('      - uses: pnpm/action-setup@v4\n'))?.request ?? {}
+    await using directory = temporaryDirectory()
+    writeFileSync(join(directory.path, 'package.json'), '{"packageManager":"pnpm@9.15.0+sha512.76e2"}')
+    const said = execFileSync('bash', ['-euc', setup.replace('npm install', 'echo install')], {
+      cwd: directory.path,
+      encoding: 'utf8',
+    })
+    expect(said).toMatch(/ pnpm@9\.15\.0\n$/)
   })
 
   it('gives the variables of the workflow and the directory that its steps default to', () => {
