@@ -82,6 +82,9 @@ export function errorStatus(error: unknown): ApiError['status'] {
   // Others say with a `code` what they mean: selectors, nodes that serve streams.
   const httpStatus = STATUS_OF_REASON[errorCode(error) ?? '']
   if (httpStatus !== undefined) return apiError(httpStatus, errorCode(error)!, messageOf(error)).status
+  // An object of thousands of levels is the caller's: reading it goes down a level with each of them.
+  if (error instanceof RangeError && error.message.startsWith('Maximum call stack'))
+    return apiError(400, 'BadRequest', 'the object is nested too deeply').status
   return apiError(500, 'InternalError', `Internal error occurred: ${messageOf(error)}`).status
 }
 

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openServer, type ServerCaller } from '../testing/server-caller.test-suite.js'
+import {
+  APPLY,
+  configMap,
+  configMaps,
+  MERGE,
+  openServer,
+  type ServerCaller,
+} from '../testing/server-caller.test-suite.js'
 
 let api: ServerCaller
 beforeAll(async () => {
@@ -51,3 +58,20 @@ it('a server that stops says 503 and when to come again', async () => {
   expect((await stopping.call('GET', '/livez')).status).toBe(200)
   expect((await stopping.call('GET', '/readyz')).status).toBe(500)
 })
+
+it.each([MERGE, APPLY, 'application/strategic-merge-patch+json', 'application/json-patch+json'])(
+  'a patch of thousands of levels is refused as the mistake of its sender, as %s',
+  async (type) => {
+    await api.call('POST', configMaps, configMap('flat'))
+    let value: unknown = 'x'
+    for (let level = 0; level < 20_000; level += 1) value = { a: value }
+    const whole = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'flat' }, data: value }
+    const body = type.includes('json-patch') ? [{ op: 'add', path: '/data', value }] : whole
+    const answer = await api.call('PATCH', `${configMaps}/flat?fieldManager=deep`, body as object, type)
+    expect(answer).toMatchObject({
+      status: 400,
+      value: { reason: 'BadRequest', message: 'the object is nested too deeply' },
+    })
+    expect((await api.call('GET', `${configMaps}/flat`)).value.data).toEqual(configMap('flat').data)
+  },
+)
