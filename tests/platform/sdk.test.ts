@@ -562,6 +562,11 @@ describe('the command line', () => {
     expect((await corral('pool', 'create', 'none', '--template', 'missing')).stderr).toContain('missing')
     expect((await corral('pool', 'scale', 'spare', 'many')).stderr).toContain('"many" is not a number of sandboxes')
     // One that is not there keeps none of the others, and what was removed is told.
+    for (const words of ['pool scale nosuch 1', 'template show nosuch', 'pool create other --template nosuch']) {
+      const kind = words.startsWith('pool scale') ? 'pool' : 'template'
+      const stderr = `corral: there is no ${kind} "nosuch"\nhint: List them with \`corral ${kind} list\`.\n`
+      expect(await corral(...words.split(' ')), words).toMatchObject({ code: 1, stdout: '', stderr })
+    }
     expect(await corral('pool', 'rm', 'nosuch', 'spare')).toMatchObject({
       code: 1,
       stdout: 'removed spare\n',

@@ -62,6 +62,8 @@ describe.skipIf(!chromiumPath)('every page, as it was looked at', () => {
         await show(tab, picture)
         const file = `${name}-${colorScheme}-${width}.png`
         const problems = hasRules && !isWriting ? await accessibilityProblems(tab.page) : []
+        const wide = await tab.page.evaluate<number>('document.documentElement.scrollWidth')
+        if (wide > width) problems.push(`the page is ${wide} pixels wide and scrolls sideways`)
         if (isComparable) problems.push(...(await differencesOf(tab.page, file)))
         differing.push(...problems.map((problem) => `${file}: ${problem}`))
         await own?.context.close()

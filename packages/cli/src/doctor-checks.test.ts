@@ -1,6 +1,8 @@
-import { dirname } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { temporaryDirectory } from '@corral/testing'
+import { expect, it, vi } from 'vitest'
 import { checks, limitsFinding, withSnapshots } from './doctor-checks.js'
 
 it.each([
@@ -48,4 +50,25 @@ it('a data directory that has another use is a failure, as `corral up` will say'
     detail: expect.stringMatching(/cannot be used as the data directory: it holds other files \(cli-error\.ts, /),
     remedy: expect.stringContaining('--data-dir'),
   })
+})
+
+it('an old kubeconfig whose cluster is gone is told by its server, and how to have a platform', async () => {
+  await using home = temporaryDirectory()
+  const path = join(home.path, 'kubeconfig')
+  const entries = {
+    clusters: [{ name: 'old', cluster: { server: 'http://127.0.0.1:1' } }],
+    users: [{ name: 'old', user: { token: 't' } }],
+    contexts: [{ name: 'old', context: { cluster: 'old', user: 'old' } }],
+  }
+  writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'old', ...entries }))
+  vi.stubEnv('KUBECONFIG', path)
+  try {
+    expect(await checks.cluster?.({ dataDir: join(home.path, 'data') })).toMatchObject({
+      state: 'warn',
+      detail: expect.stringMatching(/^the server http:\/\/127\.0\.0\.1:1 cannot be reached/),
+      remedy: expect.stringContaining('corral up -d'),
+    })
+  } finally {
+    vi.unstubAllEnvs()
+  }
 })

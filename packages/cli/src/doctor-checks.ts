@@ -158,8 +158,9 @@ export const checks: Readonly<Record<string, Check>> = {
         state: 'ok',
         detail: `${health.clusterVersion ?? 'unknown version'}, kinds served, namespace ${health.namespace} exists`,
       }
+    // Without the request it came from: what is wrong is the server.
     const detail =
-      health.error ??
+      health.error?.replace(/^get \/\S+: /, '') ??
       (health.crdRegistered ? `there is no namespace ${health.namespace}` : 'the Agent Sandbox kinds are not installed')
     return {
       check: 'cluster',

@@ -65,7 +65,7 @@ export function addPoolCommand(program: Command): void {
     .option('--replicas <count>', 'how many', count, 1)
     .action(async (name: string, options: Options & { template: string; replicas: number }) => {
       await using client = await open(options)
-      await client.templates.get(options.template)
+      if (!(await client.templates.find(options.template))) throw noSuch('template', [options.template])
       const spec = { replicas: options.replicas, sandboxTemplateRef: { name: options.template } }
       await client.warmPools.create({ metadata: { name }, spec })
       print({ name, ...spec }, options, () => `created pool ${name}`)
@@ -75,6 +75,7 @@ export function addPoolCommand(program: Command): void {
     .summary('keep another number ready')
     .action(async (name: string, replicas: number, options: Options) => {
       await using client = await open(options)
+      if (!(await client.warmPools.find(name))) throw noSuch('pool', [name])
       await client.warmPools.patch(name, { spec: { replicas } })
       print({ name, replicas }, options, () => `pool ${name} keeps ${replicas}`)
     })
@@ -143,7 +144,9 @@ export function addTemplateCommand(program: Command): void {
     .summary('one template as JSON')
     .action(async (name: string, options: Options) => {
       await using client = await open(options)
-      const { metadata, ...rest } = await client.templates.get(name)
+      const found = await client.templates.find(name)
+      if (!found) throw noSuch('template', [name])
+      const { metadata, ...rest } = found
       // As kubectl shows it: with its managed fields no server would take it back from `template apply`.
       const { managedFields: _, ...shown } = metadata
       print({ ...rest, metadata: shown }, { json: true }, () => '')
@@ -188,10 +191,13 @@ async function removeAll(
     list.push(name)
   }
   if (removed.length > 0) print({ removed }, options, () => removed.map((name) => `removed ${name}`).join('\n'))
-  if (missing.length > 0)
-    throw new CliError(`there is no ${kind} "${missing.join('", "')}"`, {
-      hint: kind === 'pool' ? 'List them with `corral pool list`.' : 'List them with `corral template list`.',
-    })
+  if (missing.length > 0) throw noSuch(kind, missing)
+}
+
+function noSuch(kind: 'pool' | 'template', names: readonly string[]): CliError {
+  return new CliError(`there is no ${kind} "${names.join('", "')}"`, {
+    hint: kind === 'pool' ? 'List them with `corral pool list`.' : 'List them with `corral template list`.',
+  })
 }
 
 function readJson(file: string): unknown {
