@@ -279,3 +279,11 @@ it.runIf(has('mvn'))(
     expect(await mavenRepository(env)).toEqual({ id: 'corral', url: `${mirror.url}/maven` })
   },
 )
+
+it('pnpm since 11, which reads no variable of npm, is told by its own, and fetches no other pnpm where it has no network', () => {
+  const settings = ecosystems.find(({ name }) => name === 'npm')?.clientSettings('http://127.0.0.1:8788')
+  expect(settings).toMatchObject({
+    env: { pnpm_config_registry: 'http://127.0.0.1:8788/npm/', npm_config_registry: 'http://127.0.0.1:8788/npm/' },
+    files: { '.config/pnpm/config.yaml': 'pmOnFail: ignore\n' },
+  })
+})

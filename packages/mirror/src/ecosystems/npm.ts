@@ -40,7 +40,9 @@ export const npm: Ecosystem = {
       YARN_UNSAFE_HTTP_WHITELIST: new URL(baseUrl).hostname,
       YARN_ENABLE_TELEMETRY: '0',
     },
-    files: {},
+    // pnpm since 12 asks the registry for the pnpm that package.json names before it runs anything, `pnpm test` too: the agent and
+    // the checks have no network, and the pnpm that set-up installed.
+    files: { '.config/pnpm/config.yaml': 'pmOnFail: ignore\n' },
   }),
 }
 

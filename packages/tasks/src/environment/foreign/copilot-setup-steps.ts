@@ -13,11 +13,15 @@ const toolActions: Readonly<Record<string, { tool: ToolName; version: string; fi
 }
 
 /** What they keep between runs is kept in the snapshot. */
-const notNeeded = ['actions/cache', 'actions/cache/restore', 'actions/cache/save']
+const notNeeded = [
+  ...['actions/cache', 'actions/cache/restore', 'actions/cache/save', 'Swatinem/rust-cache'],
+  ...['hendrikmuhs/ccache-action', 'ggml-org/ccache-action'],
+]
 
 interface Installer {
-  version?: string
-  take(version: string | undefined, uses: string, found: ForeignSetup): void
+  /** The option that names its version. */
+  version: string
+  take(version: string | undefined, found: ForeignSetup, uses: string, place: string): void
 }
 
 /** A release as package registries name it; anything else is left to the newest. */
@@ -27,29 +31,32 @@ const release = (version: string | undefined): string | undefined => /^v?(\d+(?:
 const installers: Readonly<Record<string, Installer>> = {
   'astral-sh/setup-uv': {
     version: 'version',
-    take: (version, _, found) => {
+    take: (version, found) => {
       found.setup.push(`pip install uv${pinned(release(version))}`)
     },
   },
   'pnpm/action-setup': {
     version: 'version',
     // Without a version it is the one that package.json names.
-    take: (version, _, found) => {
+    take: (version, found) => {
       found.setup.push(`npm install --global --prefix ~/.local pnpm@${release(version) ?? namedPnpm}`)
     },
   },
   'oven-sh/setup-bun': {
     version: 'bun-version',
-    take: (version, _, found) => {
+    take: (version, found) => {
       found.setup.push(`npm install --global --prefix ~/.local bun@${release(version) ?? 'latest'}`)
     },
   },
   'dtolnay/rust-toolchain': {
     version: 'toolchain',
-    take: (version, uses, found) => {
+    take: (version, found, uses, place) => {
       const asked = version ?? uses.split('@')[1] ?? ''
-      // A commit of the action names no toolchain.
-      found.tools.rust = /^(nightly|\d+(\.\d+)*)$/.test(asked) && !/^\d{40}$/.test(asked) ? asked : 'stable'
+      // A commit of the action, or its version, names no toolchain.
+      const isOfAction = version === undefined && /^([0-9a-f]{40}|master|v\d+)$/.test(asked)
+      if (!isOfAction && !/^(stable|nightly|\d+(\.\d+)*)$/.test(asked))
+        throw new ForeignFileProblem(`${place} asks for Rust ${asked}; stable, nightly or a release is supported`)
+      found.tools.rust = isOfAction ? 'stable' : asked
     },
   },
 }
@@ -142,9 +149,11 @@ function takeAction(uses: string, given: unknown, place: string, found: ForeignS
   if (notNeeded.includes(action)) return
   const installed = Object.hasOwn(installers, action) ? installers[action] : undefined
   if (installed) {
-    const version = isFields(given) ? given[installed.version ?? ''] : undefined
+    const options = isFields(given) ? given : {}
+    const { [installed.version]: version, 'python-version': python } = options
     if (version !== undefined) refuseExpression(String(version), `${place}.with.${installed.version}`)
-    installed.take(version === undefined ? undefined : String(version).trim(), uses, found)
+    installed.take(version === undefined ? undefined : String(version).trim(), found, uses, place)
+    if (python !== undefined) takeAction('actions/setup-python', { 'python-version': python }, place, found)
     return
   }
   const known = Object.hasOwn(toolActions, action) ? toolActions[action] : undefined

@@ -47,9 +47,10 @@ describe('copilot-setup-steps', () => {
       - uses: actions/cache@v4
         with: {path: ~/.npm, key: "npm-$\{{ hashFiles('package-lock.json') }}"}
       - uses: astral-sh/setup-uv@v6
-        with: {version: "0.9.5", enable-cache: true}
+        with: {version: "0.9.5", enable-cache: true, python-version: "3.12"}
       - uses: pnpm/action-setup@v4
         with: {version: 10}
+      - uses: Swatinem/rust-cache@v2
       - uses: dtolnay/rust-toolchain@4be9e76fd7c4901c61fb841f559994984270fce7
         with: {components: clippy}
       - run: pnpm install
@@ -61,7 +62,7 @@ describe('copilot-setup-steps', () => {
         '(\nnpm install --global --prefix ~/.local pnpm@10\n)',
         '(\npnpm install\n)',
       ].join('\n'),
-      tools: { rust: 'stable' },
+      tools: { rust: 'stable', python: '3.12' },
     })
   })
 
@@ -121,6 +122,11 @@ describe('copilot-setup-steps', () => {
   })
 
   it.each([
+    {
+      what: 'a dated toolchain of Rust',
+      text: '      - uses: dtolnay/rust-toolchain@nightly-2025-01-01\n',
+      says: 'steps[0] asks for Rust nightly-2025-01-01',
+    },
     {
       what: 'another action',
       text: '      - uses: docker/login-action@v3\n',

@@ -56,7 +56,7 @@ export function readForeignEnvironment(
     if (!(error instanceof ForeignFileProblem)) throw error
     throw new TaskError('EnvironmentInvalid', `${file.path}: ${error.message}`, {
       cause: error,
-      hint: 'Write .corral/environment.yaml, which then counts instead (docs/environments.md), or name a command with --setup.',
+      hint: 'Write .corral/environment.yaml, which then counts instead (`corral env init` does, where there are lock files), or name a command with --setup.',
     })
   }
 }
