@@ -14,7 +14,13 @@ import { listFiles } from './list-files.js'
 import { createMirrors, shallowCommits } from './mirror.js'
 import { publishResult } from './publish.js'
 import { checkPush, listBranches } from './push-check.js'
-import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
+import {
+  acceptResult,
+  prepareQuarantine,
+  type Quarantine,
+  type QuarantineLimits,
+  quarantineLimits,
+} from './quarantine.js'
 import { readTextFile } from './read-text-file.js'
 import { readTextFiles } from './read-text-files.js'
 import { withMirrorRepair } from './repair-mirror.js'
@@ -73,6 +79,8 @@ export interface Repository {
   prepare(request: PrepareRequest): Promise<PreparedRepository>
   /** Checks what came out of a sandbox, without running any of it. Throws `ResultRejected`. */
   accept(request: AcceptRequest): Promise<AcceptedResult>
+  /** Gets ready to check a result while the sandbox still makes it. The mirror has the base already. */
+  expectResult(request: Pick<AcceptRequest, 'url' | 'taskDirectory' | 'baseCommit' | 'signal'>): Promise<ExpectedResult>
   /** Commits at which the history of a shallow repository ends; none for a complete one. */
   shallowCommits(url: string): Promise<string[]>
   /** Makes the commits of an accepted result anew, signed with the key of the platform's user. */
@@ -132,6 +140,14 @@ export interface AcceptRequest {
   signal: AbortSignal
 }
 
+/** A check that waits for its result. */
+export interface ExpectedResult {
+  /** As `accept` of the repository, for the task that was named; once. */
+  accept(request: AcceptRequest): Promise<AcceptedResult>
+  /** Ends what waits. Safe to repeat, and after `accept`. */
+  close(): Promise<void>
+}
+
 export interface PublishRequest {
   url: string
   taskDirectory: string
@@ -175,8 +191,14 @@ export function createRepository(options: RepositoryOptions): Repository {
     signal: AbortSignal,
     use: (repository: ReachableRepository) => Promise<T>,
   ): Promise<T> => withReachable({ git, location, purpose, directory: options.mirrorsDirectory, signal }, use)
+  const quarantine = (url: string): Quarantine => ({
+    mirror: mirrors.directoryOf(parseRepositoryUrl(url)),
+    confine,
+    limits,
+    path,
+  })
   const accept = (request: AcceptRequest): Promise<AcceptedResult> =>
-    acceptResult({ ...request, mirror: mirrors.directoryOf(parseRepositoryUrl(request.url)), confine, limits, path })
+    acceptResult({ ...request, ...quarantine(request.url) })
   const repository: Repository = {
     async prepare({
       url,
@@ -308,6 +330,14 @@ export function createRepository(options: RepositoryOptions): Repository {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))
     },
     accept,
+    async expectResult(expected) {
+      const prepared = await prepareQuarantine({ ...expected, ...quarantine(expected.url) })
+      await prepared.gits.startAhead()
+      return {
+        accept: (request) => acceptResult({ ...request, ...quarantine(request.url) }, prepared),
+        close: () => prepared.gits.close(),
+      }
+    },
     sign: (request) => signCommits({ ...request, git }),
     async isBranchAt({ url, branch, commit, signal }) {
       checkBranchName('newBranch', branch)
