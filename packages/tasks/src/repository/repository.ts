@@ -5,15 +5,16 @@ import type { Git } from '../git/git.js'
 import { KeyedLock } from '../keyed-lock.js'
 import { TaskError } from '../task-error.js'
 import { type BaseBundle, writeBaseBundle } from './base-bundle.js'
+import { BasesAhead } from './bases-ahead.js'
 import { CommitMemory } from './commit-memory.js'
-import { type ContinuedWork, fetchContinuedBase } from './continued-base.js'
+import type { ContinuedWork } from './continued-base.js'
 import { bringLfsObjects, type LfsObject, storeLfsObjects } from './lfs-objects.js'
 import type { LfsPointer } from './lfs-pointer.js'
 import type { KeyFile } from './list-files.js'
 import { listFiles } from './list-files.js'
 import { createMirrors, shallowCommits } from './mirror.js'
 import { publishResult } from './publish.js'
-import { checkPush, listBranches } from './push-check.js'
+import { checkPush } from './push-check.js'
 import {
   acceptResult,
   prepareQuarantine,
@@ -28,6 +29,7 @@ import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js
 import { type ReachableRepository, withReachable } from './repository-view.js'
 import { type SignRequest, signCommits } from './sign-commits.js'
 import { type PreparedSubmodule, prepareSubmodules, type SubmoduleDepth } from './submodules.js'
+import { fetchTaskBase, type TaskBasePorts } from './task-base.js'
 
 export interface DiffStat {
   filesChanged: number
@@ -75,6 +77,8 @@ export interface AcceptedResult {
 
 /** Repositories as the task controller sees them: history goes into a sandbox and comes back as bundles. */
 export interface Repository {
+  /** Begins to fetch what `prepare` of the same request will ask for. A failure shows there. */
+  fetchAhead(request: PrepareRequest): void
   /** Fetches the base branch and writes a bundle of it. Safe to repeat: the bundle is replaced. */
   prepare(request: PrepareRequest): Promise<PreparedRepository>
   /** Checks what came out of a sandbox, without running any of it. Throws `ResultRejected`. */
@@ -199,60 +203,23 @@ export function createRepository(options: RepositoryOptions): Repository {
   })
   const accept = (request: AcceptRequest): Promise<AcceptedResult> =>
     acceptResult({ ...request, ...quarantine(request.url) })
+  const basePorts: TaskBasePorts = {
+    git,
+    mirrors,
+    lock,
+    reach: (location, signal, use) => reach(location, 'read', signal, use),
+    accept,
+  }
+  const ahead = new BasesAhead((request) => fetchTaskBase(basePorts, request))
   const repository: Repository = {
-    async prepare({
-      url,
-      baseBranch,
-      newBranch,
-      taskDirectory,
-      baseCommit,
-      ownCommits = [],
-      continues,
-      signal,
-      onProgress,
-      ...more
-    }) {
-      checkBranchName('newBranch', newBranch)
-      checkBranchName('baseBranch', baseBranch)
-      const base = await reach(parseRepositoryUrl(url), 'read', signal, async (location) => {
-        // Beside the fetch: on a server both wait for its answer.
-        const branches =
-          newBranch === undefined ? undefined : listBranches({ git, location, branch: newBranch, signal })
-        branches?.catch(() => undefined)
-        const fetched = continues
-          ? await fetchContinuedBase({
-              ...{
-                git,
-                mirrors,
-                lock,
-                location,
-                baseBranch,
-                continues,
-                url,
-                taskDirectory,
-                accept,
-                signal,
-                onProgress,
-              },
-            })
-          : await mirrors.fetch(location, baseBranch, { signal, onProgress })
-        const start = baseCommit ?? fetched.commit
-        if (newBranch)
-          await checkPush({
-            git,
-            location,
-            mirror: fetched.directory,
-            branch: newBranch,
-            branches,
-            // The branch of a former task may have been replaced meanwhile: then it has to be looked at.
-            isBaseBranch: newBranch === fetched.branch && !continues,
-            own: [start, ...ownCommits],
-            signal,
-          })
-        const isOther = baseBranch !== undefined && !more.isBaseTrusted && !continues && isOnServer(url)
-        const trusted = isOther ? await mirrors.fetch(location, undefined, { signal, onProgress }) : fetched
-        return { ...fetched, trusted, isPartial: await mirrors.complete(location, start, { signal, onProgress }) }
-      })
+    fetchAhead(request) {
+      checkBranchNames(request)
+      ahead.begin(request)
+    },
+    async prepare(request) {
+      const { url, taskDirectory, baseCommit, continues, signal, onProgress, ...more } = request
+      checkBranchNames(request)
+      const base = (await ahead.take(request)) ?? (await fetchTaskBase(basePorts, request))
       const commit = baseCommit ?? base.commit
       const isElsewhere = base.trusted.branch !== base.branch
       const filesFrom = continues ? continues.result?.baseCommit : isElsewhere ? base.trusted.commit : commit
@@ -417,7 +384,10 @@ async function readEnvironmentFile(
   )
 }
 
-const isOnServer = (url: string): boolean => parseRepositoryUrl(url).kind === 'remote'
+function checkBranchNames({ newBranch, baseBranch }: Pick<PrepareRequest, 'newBranch' | 'baseBranch'>): void {
+  checkBranchName('newBranch', newBranch)
+  checkBranchName('baseBranch', baseBranch)
+}
 
 /** An AgentTask that came past the task API may name anything; git would take some of it for an option or a refspec. */
 function checkBranchName(field: string, name: string | undefined): void {
