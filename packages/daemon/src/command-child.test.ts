@@ -175,6 +175,20 @@ describe.each(ways)('commands $name', ({ spawnHelper }) => {
   })
 })
 
+it.skipIf(!existsSync(helper))('the first command of a sandbox that has waited goes through the helper', async () => {
+  processes = await ProcessRegistry.open({
+    directory: join(directory, 'processes'),
+    clock: systemClock,
+    log: silentLogger,
+    env: process.env,
+    defaultCwd: directory,
+    spawnHelper: helper,
+  })
+  processes.prepare()
+  const handle = await run(['sleep', '300'])
+  expect(Number(await parentOf(handle))).not.toBe(process.pid)
+})
+
 describe.skipIf(!existsSync(helper))('the helper', () => {
   let pid: number
   beforeEach(async () => {

@@ -48,6 +48,11 @@ export class ProcessRegistry {
     return registry
   }
 
+  /** Gets ready for the first command that is held in memory, which then starts as fast as later ones. */
+  prepare(): void {
+    this.#lanes?.prepare()
+  }
+
   /** What a process gets that asks for nothing. */
   get env(): NodeJS.ProcessEnv {
     return { ...this.#options.env, ...this.#boundEnv }

@@ -13,6 +13,8 @@ import { findSpawnHelper } from './spawn-lanes.js'
 
 const processGraceMs = 3_000
 const connectionGraceMs = 500
+/** A sandbox nothing was asked of for this long waits for its user: what its first command needs is started meanwhile. */
+const idleMs = 500
 
 /**
  * Runs the daemon as this process's job, from `CORRAL_DAEMON_*` variables, and resolves to the exit code: 0 after a
@@ -49,6 +51,7 @@ export async function runDaemon(env: NodeJS.ProcessEnv, argv: readonly string[] 
     const upstream = sandboxd && (await openSandboxd({ ...sandboxd, env, processes, log, refuse }))
     log.info('daemon listening', { ...settings.listen, ...(server.port ? { port: server.port } : {}) })
 
+    setTimeout(() => processes.prepare(), idleMs).unref()
     const end = await Promise.race([finished, stopped])
     if (typeof end === 'string') log.info('stopping', { signal: end, hasTask: daemon.hasTask })
     await daemon.terminate(processGraceMs)

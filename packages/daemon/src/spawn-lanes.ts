@@ -39,7 +39,7 @@ interface LaneCommand {
 
 /**
  * Starts commands through a small helper process: a fork of this one takes longer than most commands run. The helper is
- * started by the first command, which does not wait for it.
+ * started by the first command, which does not wait for it, or before that by `prepare`.
  */
 export class SpawnLanes {
   readonly #path: string
@@ -60,6 +60,11 @@ export class SpawnLanes {
     if (lane) return lane.start(spec, command.argv[0]!)
     if (!this.#helper) setImmediate(() => this.#startHelper())
     return undefined
+  }
+
+  /** Starts the helper where it does not run. */
+  prepare(): void {
+    this.#startHelper()
   }
 
   /** Ends the helper, and with it what it runs. */

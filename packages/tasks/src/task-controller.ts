@@ -23,6 +23,7 @@ import { isAwaitingApproval } from './plan-approval/await-approval.js'
 import { checkSandbox } from './project/sandbox-choice.js'
 import { followAgentStep, startAgentStep, stopAgentStep } from './steps/agent-steps.js'
 import { checkStep } from './steps/check-step.js'
+import { fetchAhead } from './steps/fetch-ahead.js'
 import { repairStep, stopChecksStep } from './steps/repair-step.js'
 import { repositoryStep } from './steps/repository-step.js'
 import { collectStep, pushStep } from './steps/result-steps.js'
@@ -185,6 +186,9 @@ export function startTaskController(options: TaskControllerOptions): TaskControl
       }
     },
     records: options.records,
+    fetchAhead(task) {
+      void fetchAhead(task, options, lifetime.signal)
+    },
     steps: runner,
     runStep: (step, task, { reason, message: endMessage }, signal, progress) =>
       tracedStep({ task, step, spans: options.spans, clock }, async () => {

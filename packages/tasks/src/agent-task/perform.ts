@@ -119,6 +119,7 @@ async function createClaim(task: Stored<AgentTask>, ports: TaskPorts): Promise<v
   const { client } = ports
   const namespace = task.metadata.namespace ?? 'default'
   const pool = poolOf(task, namesNoPool(task) ? await ports.ensurePool() : undefined)
+  ports.fetchAhead?.(task)
   await ensurePool(client, namespace, pool)
   await append(ports, task.metadata.uid, [
     { type: 'stage', stage: 'claim', state: 'started', detail: `pool ${pool.name}` },

@@ -17,6 +17,8 @@ export interface TaskPorts {
   /** The pool of tasks that name none, made where it has to be. */
   ensurePool(): Promise<string>
   records: Pick<TaskRecords, 'events' | 'remove'>
+  /** Begins to fetch the repository of a task beside its claim. */
+  fetchAhead?(task: Stored<AgentTask>): void
   steps: StepRunner
   runStep(
     step: StepName,

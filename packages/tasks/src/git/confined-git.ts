@@ -1,21 +1,27 @@
 import type { Readable, Writable } from 'node:stream'
 import { type Confine, limitedArgv, type ProcessLimits } from './confine.js'
-import { type Git, runGit, startGit } from './git-process.js'
+import { type Git, type GitOptions, type RunningGit, runGit, startGit } from './git-process.js'
 
 /** git for one repository that holds what a sandbox sent. */
 export interface ConfinedGit {
   run: Git
   /** Starts git with pipes on standard input and output; the caller ends it. */
   start(args: readonly string[], options: { signal: AbortSignal; timeoutMs: number }): GitConversation
+  /** The same with an open file as standard output. */
+  startInto(file: number, args: readonly string[], options: { signal: AbortSignal; timeoutMs: number }): GitInput
 }
 
-/** A git that is asked and answers until it is closed. */
-export interface GitConversation {
+/** A git that waits for what it is asked until it is closed. */
+export interface GitInput {
   readonly stdin: Writable
-  readonly stdout: Readable
   /** Rejects with `GitError` when git ended by itself and not well. */
   readonly ended: Promise<void>
   close(): Promise<void>
+}
+
+/** A git that is asked and answers until it is closed. */
+export interface GitConversation extends GitInput {
+  readonly stdout: Readable
 }
 
 export interface ConfinedGitOptions {
@@ -69,22 +75,30 @@ export function createConfinedGit(options: ConfinedGitOptions): ConfinedGit {
       readable: options.readable,
       writable: [directory],
     })
+  const start = (args: readonly string[], more: Pick<GitOptions, 'signal' | 'timeoutMs' | 'stdout'>): RunningGit => {
+    const running = startGit(argvOf(args), args, { ...more, cwd: directory, env, isConversation: true })
+    running.done.catch(() => undefined) // looked at by the caller through `ended`
+    return running
+  }
   return {
     run: (args, call = {}) => runGit(argvOf(args), args, { ...call, cwd: directory, env }),
-    start(args, { signal, timeoutMs }) {
-      const running = startGit(argvOf(args), args, { cwd: directory, env, signal, timeoutMs, isConversation: true })
-      running.done.catch(() => undefined) // looked at by the caller through `ended`
-      return {
-        stdin: running.child.stdin!,
-        stdout: running.child.stdout!,
-        ended: running.done,
-        async close() {
-          running.end()
-          // What is left unread would keep the process from being seen to end.
-          running.child.stdout!.destroy()
-          await running.done.catch(() => undefined)
-        },
-      }
+    start(args, call) {
+      const running = start(args, call)
+      return { ...inputOf(running), stdout: running.child.stdout! }
+    },
+    startInto: (file, args, call) => inputOf(start(args, { ...call, stdout: file })),
+  }
+}
+
+function inputOf(running: RunningGit): GitInput {
+  return {
+    stdin: running.child.stdin!,
+    ended: running.done,
+    async close() {
+      running.end()
+      // What is left unread would keep the process from being seen to end.
+      running.child.stdout?.destroy()
+      await running.done.catch(() => undefined)
     },
   }
 }

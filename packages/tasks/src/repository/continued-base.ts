@@ -33,6 +33,8 @@ export interface ContinuedBaseRequest {
   accept(request: AcceptRequest): Promise<unknown>
   signal: AbortSignal
   onProgress?: ((line: string) => void) | undefined
+  /** Patterns of other refs that are asked for with the base. */
+  alsoRefs?: readonly string[]
 }
 
 /**
@@ -41,11 +43,12 @@ export interface ContinuedBaseRequest {
  * repository no longer has it.
  */
 export async function fetchContinuedBase(request: ContinuedBaseRequest): Promise<MirroredBase> {
-  const { git, mirrors, location, baseBranch, continues, signal, onProgress } = request
+  const { git, mirrors, location, baseBranch, continues, signal, onProgress, alsoRefs = [] } = request
+  const asked = { signal, onProgress, alsoRefs }
   const tip = continues.branch
-    ? await mirrors.fetch(location, continues.branch, { signal, onProgress }).catch(undefinedIfDeleted)
+    ? await mirrors.fetch(location, continues.branch, asked).catch(undefinedIfDeleted)
     : undefined
-  const fetched = tip ?? (await mirrors.fetch(location, baseBranch, { signal, onProgress }))
+  const fetched = tip ?? (await mirrors.fetch(location, baseBranch, asked))
   const { directory } = fetched
   const isKnown = (args: string[]): Promise<boolean> =>
     git(args, { cwd: directory, signal }).then(

@@ -7,17 +7,25 @@ import type { KeyedLock } from '../keyed-lock.js'
 import { baseRefOf } from '../sandbox/collected-work.js'
 import { TaskError } from '../task-error.js'
 import { branchMissing, readFailure } from './git-failure.js'
+import { refsIn } from './listed-refs.js'
 import { readMirrorState, writeMirrorState } from './mirror-state.js'
 import { completeCommit, defaultPartialAboveBytes, fetchIntoMirror, type MirrorCompletion } from './partial-mirror.js'
 import type { RepositoryLocation } from './repository-url.js'
 import type { ReachableRepository } from './repository-view.js'
 
 export interface Mirrors {
-  /** Fetches the repository into its bare mirror and answers where the base branch stands. */
+  /**
+   * Fetches the repository into its bare mirror and answers where the base branch stands. `alsoRefs` are patterns of other refs that
+   * are asked for with it.
+   */
   fetch(
     location: ReachableRepository,
     baseBranch: string | undefined,
-    options: { signal: AbortSignal; onProgress?: ((line: string) => void) | undefined },
+    options: {
+      signal: AbortSignal
+      onProgress?: ((line: string) => void) | undefined
+      alsoRefs?: readonly string[]
+    },
   ): Promise<MirroredBase>
   /** Fetches one commit with its history into the mirror, whose directory it answers. */
   fetchCommit(
@@ -45,6 +53,8 @@ export interface MirroredBase {
   commit: string
   /** Changes with the tags of the repository and with the end of a shallow history. */
   fingerprint: string
+  /** Ref → object, of what was asked for. */
+  refs: ReadonlyMap<string, string>
 }
 
 /** How many packs and loose objects a mirror may have before they are put together. */
@@ -79,10 +89,10 @@ export function createMirrors(options: {
 
   return {
     directoryOf,
-    fetch(location, baseBranch, { signal, onProgress }) {
+    fetch(location, baseBranch, { signal, onProgress, alsoRefs = [] }) {
       const directory = directoryOf(location)
       return lock.run(directory, async () => {
-        const remote = await findBase(git, location, baseBranch, signal)
+        const remote = await findBase(git, location, { baseBranch, alsoRefs, signal })
         await ensureBareRepository(git, directory, remote.commit, signal)
         const { branch } = remote
         const ref = branch ? `refs/heads/${branch}` : detachedRef
@@ -120,6 +130,7 @@ export function createMirrors(options: {
           ...(branch ? { branch } : {}),
           commit: state.refs[ref],
           fingerprint: `${remote.tagsKey} ${(await shallowCommits(directory)).join(' ')}`,
+          refs: remote.refs,
         }
       })
     },
@@ -187,6 +198,7 @@ const detachedRef = 'refs/corral/detached'
 interface RemoteBase {
   branch?: string
   commit: string
+  refs: ReadonlyMap<string, string>
   /** Tag → object. */
   tags: ReadonlyMap<string, string>
   tagsKey: string
@@ -196,13 +208,16 @@ interface RemoteBase {
 async function findBase(
   git: Git,
   location: ReachableRepository,
-  baseBranch: string | undefined,
-  signal: AbortSignal,
+  {
+    baseBranch,
+    alsoRefs,
+    signal,
+  }: { baseBranch: string | undefined; alsoRefs: readonly string[]; signal: AbortSignal },
 ): Promise<RemoteBase> {
   const wanted = baseBranch ? `refs/heads/${baseBranch}` : 'HEAD'
   let stdout: string
   try {
-    ;({ stdout } = await git(['ls-remote', '--symref', location.address, wanted, 'refs/tags/*'], {
+    ;({ stdout } = await git(['ls-remote', '--symref', location.address, wanted, 'refs/tags/*', ...alsoRefs], {
       signal,
       timeoutMs: 60_000,
       maxOutputBytes: 256 * 1024 * 1024,
@@ -210,16 +225,14 @@ async function findBase(
   } catch (error) {
     throw readFailure(error, location.url)
   }
-  const refs = new Map(
-    [...stdout.matchAll(/^([0-9a-f]{40,64})\t(\S+)$/gm)].map(([, oid, ref]) => [ref!, oid!] as const),
-  )
+  const refs = refsIn(stdout)
   const commit = refs.get(wanted)
   const branch = baseBranch ?? /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(stdout)?.[1]
   const tags = new Map([...refs].filter(([ref]) => ref.startsWith('refs/tags/') && !ref.endsWith('^{}')))
   const tagsKey = createHash('sha256')
     .update(JSON.stringify([...tags]))
     .digest('hex')
-  if (commit) return { ...(branch ? { branch } : {}), commit, tags, tagsKey }
+  if (commit) return { ...(branch ? { branch } : {}), commit, refs, tags, tagsKey }
   if (baseBranch) throw branchMissing(baseBranch, location.url)
   throw new TaskError('RepositoryEmpty', `${location.url} has no default branch`, {
     hint: 'An empty repository cannot be worked on: push a first commit, or name a base branch.',

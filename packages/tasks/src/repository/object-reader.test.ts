@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, it } from 'vitest'
-import type { ConfinedGit } from '../git/confined-git.js'
+import type { GitConversation } from '../git/confined-git.js'
 import { ObjectReader } from './object-reader.js'
 
 const oid = 'ab'.repeat(20)
@@ -10,12 +10,13 @@ const row = (mode: string, name: string, bytes = 20): Buffer =>
 /** Reads one object of a `git cat-file --batch` that answers these pieces. */
 async function read(...pieces: (string | Buffer)[]) {
   const stdout = new PassThrough()
-  const git: ConfinedGit = {
-    run: () => Promise.reject(new Error('not called')),
-    start: () => ({ stdin: new PassThrough(), stdout, ended: Promise.resolve(), close: async () => {} }),
+  const git: GitConversation = {
+    stdin: new PassThrough(),
+    stdout,
+    ended: Promise.resolve(),
+    close: async () => {},
   }
-  const { signal } = new AbortController()
-  const reader = new ObjectReader(git, { maxTreeBytes: 200, signal, timeoutMs: 1000 })
+  const reader = new ObjectReader(git, { maxTreeBytes: 200 })
   for (const piece of pieces) stdout.write(piece)
   stdout.end()
   return reader.tree('HEAD^{tree}')

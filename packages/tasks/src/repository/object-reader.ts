@@ -1,4 +1,4 @@
-import type { ConfinedGit, GitConversation } from '../git/confined-git.js'
+import type { GitConversation } from '../git/confined-git.js'
 
 export interface TreeEntry {
   name: string
@@ -8,15 +8,15 @@ export interface TreeEntry {
   oid: string
 }
 
-/** Reads trees of a repository one by one through `git cat-file --batch`, none larger than `maxTreeBytes`. */
+/** Reads trees of a repository one by one through `git cat-file --batch`, which it closes, none larger than `maxTreeBytes`. */
 export class ObjectReader {
   readonly #git: GitConversation
   readonly #chunks: AsyncIterator<Buffer>
   readonly #maxTreeBytes: number
   #pending: Buffer = Buffer.alloc(0)
 
-  constructor(git: ConfinedGit, options: { maxTreeBytes: number; signal: AbortSignal; timeoutMs: number }) {
-    this.#git = git.start(['cat-file', '--batch'], options)
+  constructor(git: GitConversation, options: { maxTreeBytes: number }) {
+    this.#git = git
     this.#chunks = this.#git.stdout[Symbol.asyncIterator]()
     this.#maxTreeBytes = options.maxTreeBytes
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type Git, GitError } from '../git/git.js'
 import { TaskError } from '../task-error.js'
 import { branchConflict, branchTaken, isPushDenied, pushDenied } from './git-failure.js'
+import { refsIn } from './listed-refs.js'
 import { localPathOf } from './local-repository.js'
 import { ownReceiveHooks } from './receive-hooks.js'
 import { gitDirectoryOf, type ReachableRepository } from './repository-view.js'
@@ -14,8 +15,8 @@ export interface PushCheck {
   mirror: string
   /** Where the work will go. */
   branch: string
-  /** What `listBranches` said, where it was asked before. */
-  branches?: Promise<string> | undefined
+  /** Where the refs of `branchPatterns` stand, where that was asked before. */
+  refs?: ReadonlyMap<string, string> | undefined
   /** Whether the work goes on top of the branch it starts from. */
   isBaseBranch: boolean
   /** The base, then commits of former attempts: a branch that stands at one of them holds no work of others. */
@@ -40,26 +41,26 @@ export async function checkPush(check: PushCheck): Promise<void> {
   await checkNotCheckedOut(check)
 }
 
-/** Asks where a branch stands, and what may be in its way. */
-export async function listBranches({
-  git,
-  location,
-  branch,
-  signal,
-}: Pick<PushCheck, 'git' | 'location' | 'branch' | 'signal'>): Promise<string> {
+/** A branch and what may be in its way, as patterns for `git ls-remote`. */
+export function branchPatterns(branch: string): string[] {
   const ref = `refs/heads/${branch}`
-  const args = ['ls-remote', location.address, ref, `${ref}/*`, ...parentsOf(ref)]
-  return (await git(args, { signal, timeoutMs: 60_000 })).stdout
+  return [ref, `${ref}/*`, ...parentsOf(ref)]
+}
+
+/** Asks where a branch stands, and what may be in its way. */
+async function listBranches({ git, location, branch, signal }: PushCheck): Promise<ReadonlyMap<string, string>> {
+  const { stdout } = await git(['ls-remote', location.address, ...branchPatterns(branch)], {
+    signal,
+    timeoutMs: 60_000,
+  })
+  return refsIn(stdout)
 }
 
 async function checkName(check: PushCheck): Promise<void> {
   const { git, location, mirror, branch, isBaseBranch, own, signal } = check
   const ref = `refs/heads/${branch}`
   const above = parentsOf(ref)
-  const stdout = await (check.branches ?? listBranches(check))
-  const refs = new Map(
-    [...stdout.matchAll(/^([0-9a-f]{40,64})\t(\S+)$/gm)].map(([, commit = '', name = '']) => [name, commit]),
-  )
+  const refs = check.refs ?? (await listBranches(check))
   const inTheWay = above.find((name) => refs.has(name)) ?? [...refs.keys()].find((name) => name.startsWith(`${ref}/`))
   if (inTheWay) throw branchConflict(branch, inTheWay.replace('refs/heads/', ''), location.url)
   const commit = refs.get(ref)

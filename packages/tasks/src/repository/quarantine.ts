@@ -1,13 +1,17 @@
+import { createReadStream } from 'node:fs'
 import { copyFile, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
 import type { Confine } from '../git/confine.js'
-import { type ConfinedGit, createConfinedGit } from '../git/confined-git.js'
-import { GitError, type GitOptions, lastLines } from '../git/git.js'
+import { type ConfinedGit, createConfinedGit, type GitConversation } from '../git/confined-git.js'
+import { GitError, lastLines } from '../git/git.js'
 import { maxResultBytes } from '../sandbox/collected-work.js'
 import { TaskError } from '../task-error.js'
 import { type BundleHeader, readBundleHeader } from './bundle-header.js'
 import { newPointers } from './new-pointers.js'
 import { ObjectReader } from './object-reader.js'
+import { QuarantineGits } from './quarantine-gits.js'
 import type { AcceptedResult, AcceptRequest, DiffStat } from './repository.js'
 import { writePatch } from './result-patch.js'
 import { type ReadBudget, type WalkLimits, walkChanges } from './tree-walk.js'
@@ -63,52 +67,62 @@ const timeoutMs = 300_000
  * not write, so every claim is checked: one ref, base as ancestor, sizes, paths, object integrity. Every git that looks
  * at it is confined; nothing is checked out and no hook runs.
  */
-export async function acceptResult(request: AcceptRequest & Quarantine): Promise<AcceptedResult> {
-  const { signal, bundlePath, baseCommit, claimedCommit, limits } = request
-  const { size } = await stat(bundlePath)
-  if (size > limits.bundleBytes) throw tooLarge('bundleBytes', limits, `the result is ${size} bytes`)
+export async function acceptResult(
+  request: AcceptRequest & Quarantine,
+  prepared?: PreparedQuarantine,
+): Promise<AcceptedResult> {
+  const { signal, bundlePath, claimedCommit, limits } = request
+  const { git, gits } = prepared ?? (await prepareQuarantine(request))
+  const orExplained = (error: unknown): never => {
+    throw explained(error, limits, signal)
+  }
+  try {
+    const { size } = await stat(bundlePath)
+    if (size > limits.bundleBytes) throw tooLarge('bundleBytes', limits, `the result is ${size} bytes`)
+    await unpack(gits, request).catch(orExplained)
+    await writeFile(join(quarantineOf(request.taskDirectory), resultRef), `${claimedCommit}\n`, { mode: 0o600 })
+    const checks = await Promise.allSettled([checkHistory(gits, request), measure(gits, request)])
+    for (const check of checks) if (check.status === 'rejected') orExplained(check.reason)
 
-  const directory = quarantineOf(request.taskDirectory)
-  const { confine, path } = request
+    const [numstat, patchPath] = await Promise.all([
+      numstatOf(gits, request).catch(orExplained),
+      writePatch(gits, request),
+    ])
+    const lfs = request.lfs ? await newPointers(git, request, timeoutMs) : []
+    return { commit: claimedCommit, diffStat: parseNumstat(numstat), ...(patchPath ? { patchPath } : {}), lfs }
+  } finally {
+    await gits.close()
+  }
+}
+
+/** An empty quarantine and the gits that look at what is put into it. */
+export interface PreparedQuarantine {
+  git: ConfinedGit
+  gits: QuarantineGits
+}
+
+/** Makes the quarantine of a task anew. The caller accepts a result with it, or closes its gits. */
+export async function prepareQuarantine(
+  request: Pick<AcceptRequest, 'taskDirectory' | 'baseCommit' | 'signal'> & Quarantine,
+): Promise<PreparedQuarantine> {
+  const { taskDirectory, limits, confine, path, signal } = request
+  const directory = quarantineOf(taskDirectory)
   const confined = (fileBytes: number): ConfinedGit =>
     createConfinedGit({ directory, readable: [request.mirror], limits: { ...limits, fileBytes }, confine, path })
   const git = confined(4 * limits.bundleBytes)
-  const run = (args: string[], options: GitOptions = {}): Promise<string> =>
-    git.run(args, { signal, timeoutMs, ...options }).then(
-      ({ stdout }) => stdout,
-      (error) => Promise.reject(explained(error, limits, signal)),
-    )
   await makeBareRepository(directory, request)
-  await unpack(bundlePath, claimedCommit, run)
-  await writeFile(join(directory, resultRef), `${claimedCommit}\n`, { mode: 0o600 })
-  const checks = await Promise.allSettled([
-    isAncestor(run, baseCommit, claimedCommit),
-    // Whatever the commit leads to is here or in the mirror: a hole would be found by the one who fetches the branch.
-    run(['rev-list', '--quiet', '--objects', claimedCommit, '--not', baseCommit]),
-    measure(git, run, request).catch((error) => Promise.reject(explained(error, limits, signal))),
-  ])
-  for (const check of checks) if (check.status === 'rejected') throw check.reason
-
-  const [numstat, patchPath] = await Promise.all([
-    run(['diff-tree', '-r', '--numstat', '-z', '--no-renames', baseCommit, claimedCommit], {
-      maxOutputBytes: limits.changedFiles * (limits.pathBytes + 32),
-    }),
-    writePatch(confined(limits.patchBytes), request, timeoutMs),
-  ])
-  const lfs = request.lfs ? await newPointers(git, request, timeoutMs) : []
-  return { commit: claimedCommit, diffStat: parseNumstat(numstat), ...(patchPath ? { patchPath } : {}), lfs }
+  const gits = new QuarantineGits({ git, patchGit: confined(limits.patchBytes), taskDirectory }, { signal, timeoutMs })
+  return { git, gits }
 }
 
 export function quarantineOf(taskDirectory: string): string {
   return join(taskDirectory, 'quarantine.git')
 }
 
-type Run = (args: string[], options?: GitOptions) => Promise<string>
-
 /** An empty bare repository; written by hand, since there is nothing in it that git would have to decide. */
 async function makeBareRepository(
   directory: string,
-  { mirror, baseCommit }: AcceptRequest & Quarantine,
+  { mirror, baseCommit }: Pick<AcceptRequest, 'baseCommit'> & Pick<Quarantine, 'mirror'>,
 ): Promise<void> {
   await rm(directory, { recursive: true, force: true })
   for (const name of ['objects/info', 'objects/pack', 'refs/heads'])
@@ -126,15 +140,30 @@ async function makeBareRepository(
 }
 
 /** Takes the bundle's objects in, each of them checked as `git fsck` would. */
-async function unpack(bundlePath: string, claimedCommit: string, run: Run): Promise<void> {
+async function unpack(
+  gits: QuarantineGits,
+  { bundlePath, claimedCommit }: Pick<AcceptRequest, 'bundlePath' | 'claimedCommit'>,
+): Promise<void> {
+  const packOffset = await checkedHeader(bundlePath, claimedCommit)
+  const git = await gits.take('unpack')
+  try {
+    git.stdout.resume()
+    // A git that refuses the pack closes the pipe before all of it was written; what it says of that counts.
+    await pipeline(createReadStream(bundlePath, { start: packOffset }), git.stdin).catch(() => undefined)
+    await git.ended
+  } finally {
+    await git.close()
+  }
+}
+
+/** Where the pack begins, of a bundle with nothing but the result. */
+async function checkedHeader(bundlePath: string, claimedCommit: string): Promise<number> {
   const file = await open(bundlePath, 'r')
   try {
     const header = await readBundleHeader(file)
     if (typeof header === 'string') throw rejected(header)
     checkRefs(header, claimedCommit)
-    // Reading without a position moves the place at which git goes on.
-    await file.read(Buffer.alloc(header.packOffset), 0, header.packOffset, null)
-    await run(['index-pack', '--stdin', '--fix-thin', '--fsck-objects'], { stdin: file.fd })
+    return header.packOffset
   } finally {
     await file.close()
   }
@@ -148,23 +177,60 @@ function checkRefs({ refs }: BundleHeader, claimedCommit: string): void {
   if (sent !== claimedCommit) throw rejected(`the sandbox announced ${claimedCommit} but sent ${sent}`)
 }
 
-async function isAncestor(run: Run, baseCommit: string, commit: string): Promise<void> {
+/**
+ * The result builds on the base, and whatever it leads to is here or in the mirror: a hole would be found by the one who
+ * fetches the branch.
+ */
+async function checkHistory(
+  gits: QuarantineGits,
+  { baseCommit, claimedCommit }: Pick<AcceptRequest, 'baseCommit' | 'claimedCommit'>,
+): Promise<void> {
+  const git = await gits.take('reach')
+  let isOnBase = claimedCommit === baseCommit
   try {
-    await run(['merge-base', '--is-ancestor', baseCommit, commit])
-  } catch (error) {
-    if (error instanceof TaskError && (error.cause as GitError).exitCode === 1)
-      throw rejected(`${commit} does not build on the base ${baseCommit}`, error.cause)
-    throw error
+    git.stdin.end(`${claimedCommit}\n^${baseCommit}\n`)
+    // Commits of the base that a new one builds on are the boundary.
+    for await (const line of createInterface({ input: git.stdout })) if (line === `-${baseCommit}`) isOnBase = true
+    await git.ended
+  } finally {
+    await git.close()
   }
+  if (!isOnBase) throw rejected(`${claimedCommit} does not build on the base ${baseCommit}`)
+}
+
+/** `--numstat` of the whole change. */
+async function numstatOf(
+  gits: QuarantineGits,
+  { baseCommit, claimedCommit, limits }: AcceptRequest & Pick<Quarantine, 'limits'>,
+): Promise<string> {
+  const git = await gits.take('numbers')
+  try {
+    git.stdin.end(`${claimedCommit} ${baseCommit}\n`)
+    return await textOf(git, limits.changedFiles * (limits.pathBytes + 32))
+  } finally {
+    await git.close()
+  }
+}
+
+/** What git writes until it ends; of more than `maxBytes` the beginning. */
+async function textOf(git: GitConversation, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of git.stdout as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size <= maxBytes) chunks.push(chunk)
+  }
+  await git.ended
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 /**
  * Counts what changed and how large it is, before any git makes a list or a patch of it. The same for every commit on the way:
  * one that a later one takes back is in the branch all the same, and `git log -p` there would unpack it.
  */
-async function measure(git: ConfinedGit, run: Run, request: AcceptRequest & Quarantine): Promise<void> {
-  const { limits, signal, baseCommit, claimedCommit } = request
-  const reader = new ObjectReader(git, { maxTreeBytes: limits.directoryBytes, signal, timeoutMs })
+async function measure(gits: QuarantineGits, request: AcceptRequest & Quarantine): Promise<void> {
+  const { limits, baseCommit, claimedCommit } = request
+  const reader = new ObjectReader(await gits.take('objects'), { maxTreeBytes: limits.directoryBytes })
   try {
     const compare = async (before: string | undefined, after: string, budget?: ReadBudget): Promise<Set<string>> => {
       const walked = await walkChanges(reader, before, after, limits, budget)
@@ -172,15 +238,15 @@ async function measure(git: ConfinedGit, run: Run, request: AcceptRequest & Quar
       if ('exceeded' in walked) throw tooLarge(walked.exceeded, limits, limitWords[walked.exceeded])
       return walked.blobs
     }
-    const [changed, commits] = await Promise.all([compare(baseCommit, claimedCommit), newCommits(run, request)])
-    const bytes = await sizeOf(git, changed, signal)
+    const [changed, commits] = await Promise.all([compare(baseCommit, claimedCommit), newCommits(gits, request)])
+    const bytes = await sizeOf(gits, changed)
     if (bytes > limits.changedBytes) throw tooLarge('changedBytes', limits, `the changed files are ${bytes} bytes`)
     if (commits.length === 1 && commits[0]!.parent === baseCommit) return
     const budget = { entries: limits.historyEntries }
     const brought = new Set<string>()
     for (const { commit, parent } of commits)
       for (const blob of await compare(parent, commit, budget)) brought.add(blob)
-    const all = await sizeOf(git, brought, signal)
+    const all = await sizeOf(gits, brought)
     if (all > limits.historyBytes) throw tooLarge('historyBytes', limits, `the files of its commits are ${all} bytes`)
   } finally {
     await reader.close()
@@ -189,16 +255,21 @@ async function measure(git: ConfinedGit, run: Run, request: AcceptRequest & Quar
 
 /** The commits the repository does not have yet, each with its first parent where it has one. */
 async function newCommits(
-  run: Run,
+  gits: QuarantineGits,
   { baseCommit, claimedCommit }: AcceptRequest,
 ): Promise<{ commit: string; parent: string | undefined }[]> {
-  const range = [claimedCommit, '--not', baseCommit, '--alternate-refs']
-  const lines = (await run(['rev-list', '--parents', ...range], { maxOutputBytes: 512 * mebibyte })).trim()
-  if (lines === '') return []
-  return lines.split('\n').map((line) => {
-    const [commit = '', parent] = line.split(' ')
-    return { commit, parent }
-  })
+  const git = await gits.take('commits')
+  try {
+    git.stdin.end(`${claimedCommit}\n^${baseCommit}\n`)
+    const lines = (await textOf(git, 512 * mebibyte)).trim()
+    if (lines === '') return []
+    return lines.split('\n').map((line) => {
+      const [commit = '', parent] = line.split(' ')
+      return { commit, parent }
+    })
+  } finally {
+    await git.close()
+  }
 }
 
 const limitWords: Readonly<Record<keyof WalkLimits | 'historyEntries', string>> = {
@@ -209,14 +280,12 @@ const limitWords: Readonly<Record<keyof WalkLimits | 'historyEntries', string>> 
 }
 
 /** The size of blobs together, from their headers: none is unpacked. */
-async function sizeOf(git: ConfinedGit, blobs: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
+async function sizeOf(gits: QuarantineGits, blobs: ReadonlySet<string>): Promise<number> {
   if (blobs.size === 0) return 0
-  const sizes = git.start(['cat-file', '--batch-check=%(objecttype) %(objectsize)'], { signal, timeoutMs })
+  const sizes = await gits.take('sizes')
   try {
     sizes.stdin.end(`${[...blobs].join('\n')}\n`)
-    let text = ''
-    for await (const chunk of sizes.stdout) text += String(chunk)
-    await sizes.ended
+    const text = await textOf(sizes, Number.POSITIVE_INFINITY)
     let total = 0
     for (const line of text.trim().split('\n')) {
       const size = /^blob (\d+)$/.exec(line)?.[1]

@@ -63,3 +63,5 @@ function invalid(value: string): TaskError {
     hint: 'Give an absolute path, file:///path, https://host/owner/name.git or ssh://git@host/owner/name.git.',
   })
 }
+
+export const isOnServer = (url: string): boolean => parseRepositoryUrl(url).kind === 'remote'

@@ -1,7 +1,8 @@
-import { access, copyFile, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { access, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Git, GitError } from '../git/git.js'
 import { TaskError } from '../task-error.js'
+import { FileMemory } from './file-memory.js'
 import { readFailure } from './git-failure.js'
 import { checkLocalRepository, gitDirectory, localPathOf } from './local-repository.js'
 import { ownReceiveHooks, type ReceiveHooks } from './receive-hooks.js'
@@ -99,14 +100,17 @@ async function openView(options: {
   const isLogged = settings.find(([key]) => key === 'core.logallrefupdates')?.[1] ?? String(!facts.isBare)
   if (options.purpose === 'write' && !/^(false|no|off|0)$/i.test(isLogged))
     await mkdir(join(facts.common, 'logs'), { recursive: true })
-  for (const name of sharedNames) {
+  const link = async (name: string): Promise<void> => {
     const target = join(facts.common, name)
     if (await exists(target)) await symlink(target, join(view, name))
   }
-  // A linked work tree has a HEAD of its own, from which one reads; the branch that must not be written is checked out
-  // in the main work tree, or in one of `worktrees`.
-  await copyFile(join(options.purpose === 'read' ? facts.gitDir : facts.common, 'HEAD'), join(view, 'HEAD'))
-  await writeFile(join(view, 'config'), viewConfig(settings, facts.isBare), { mode: 0o600 })
+  await Promise.all([
+    ...sharedNames.map(link),
+    // A linked work tree has a HEAD of its own, from which one reads; the branch that must not be written is checked out
+    // in the main work tree, or in one of `worktrees`.
+    copyFile(join(options.purpose === 'read' ? facts.gitDir : facts.common, 'HEAD'), join(view, 'HEAD')),
+    writeFile(join(view, 'config'), viewConfig(settings, facts.isBare), { mode: 0o600 }),
+  ])
   return view
 }
 
@@ -121,6 +125,18 @@ async function trustedFacts(git: Git, path: string, signal: AbortSignal): Promis
   await checkLocalRepository(path)
   const found = (await gitDirectory(path)) ?? path
   const cwd = basename(found) === '.git' ? dirname(found) : found
+  // A linked work tree has the configuration of another directory.
+  if (await exists(join(found, 'commondir'))) return askForFacts(git, cwd, path, signal)
+  // What git looks at. Where all of it is ours, git trusts it whatever the user's configuration says.
+  const files = ['config', 'config.worktree'].map((name) => join(found, name))
+  return knownFacts.get([cwd, join(cwd, '.git'), found, ...files], { owner: process.geteuid?.() ?? -1 }, () =>
+    askForFacts(git, cwd, path, signal),
+  )
+}
+
+const knownFacts = new FileMemory<Facts>()
+
+async function askForFacts(git: Git, cwd: string, path: string, signal: AbortSignal): Promise<Facts> {
   // `rev-parse` reads the configuration and runs nothing of it; the check of ownership comes first.
   const flags = ['--path-format=absolute', '--git-dir', '--git-common-dir', '--is-bare-repository']
   try {
@@ -141,27 +157,12 @@ function untrusted(path: string, cause: GitError): TaskError {
   })
 }
 
-interface KnownSettings {
-  stamp: string
-  settings: [string, string][]
-}
-const knownSettings = new Map<string, KnownSettings>()
-const maxKnownSettings = 500
+const knownSettings = new FileMemory<[string, string][]>()
 
 /** The kept settings of one configuration file, read again when it changed. Nothing it includes is read. */
 async function storedSettings(git: Git, path: string, signal: AbortSignal): Promise<[string, string][]> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined)
-  if (!found) return []
-  const stamp = [found.ino, found.size, found.mtimeNs, found.ctimeNs].join(' ')
-  const known = knownSettings.get(path)
-  if (known?.stamp === stamp) return known.settings
-  const settings = await readSettings(git, path, signal)
-  // A file of this very moment may be written again without another time: it is read again.
-  if (BigInt(Date.now()) * 1_000_000n - found.ctimeNs > 1_000_000_000n) {
-    if (knownSettings.size >= maxKnownSettings) knownSettings.clear()
-    knownSettings.set(path, { stamp, settings })
-  }
-  return settings
+  if (!(await exists(path))) return []
+  return knownSettings.get([path], {}, () => readSettings(git, path, signal))
 }
 
 async function readSettings(git: Git, path: string, signal: AbortSignal): Promise<[string, string][]> {

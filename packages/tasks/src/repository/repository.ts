@@ -5,16 +5,23 @@ import type { Git } from '../git/git.js'
 import { KeyedLock } from '../keyed-lock.js'
 import { TaskError } from '../task-error.js'
 import { type BaseBundle, writeBaseBundle } from './base-bundle.js'
+import { BasesAhead } from './bases-ahead.js'
 import { CommitMemory } from './commit-memory.js'
-import { type ContinuedWork, fetchContinuedBase } from './continued-base.js'
+import type { ContinuedWork } from './continued-base.js'
 import { bringLfsObjects, type LfsObject, storeLfsObjects } from './lfs-objects.js'
 import type { LfsPointer } from './lfs-pointer.js'
 import type { KeyFile } from './list-files.js'
 import { listFiles } from './list-files.js'
 import { createMirrors, shallowCommits } from './mirror.js'
 import { publishResult } from './publish.js'
-import { checkPush, listBranches } from './push-check.js'
-import { acceptResult, type QuarantineLimits, quarantineLimits } from './quarantine.js'
+import { checkPush } from './push-check.js'
+import {
+  acceptResult,
+  prepareQuarantine,
+  type Quarantine,
+  type QuarantineLimits,
+  quarantineLimits,
+} from './quarantine.js'
 import { readTextFile } from './read-text-file.js'
 import { readTextFiles } from './read-text-files.js'
 import { withMirrorRepair } from './repair-mirror.js'
@@ -22,6 +29,7 @@ import { parseRepositoryUrl, type RepositoryLocation } from './repository-url.js
 import { type ReachableRepository, withReachable } from './repository-view.js'
 import { type SignRequest, signCommits } from './sign-commits.js'
 import { type PreparedSubmodule, prepareSubmodules, type SubmoduleDepth } from './submodules.js'
+import { fetchTaskBase, type TaskBasePorts } from './task-base.js'
 
 export interface DiffStat {
   filesChanged: number
@@ -69,10 +77,14 @@ export interface AcceptedResult {
 
 /** Repositories as the task controller sees them: history goes into a sandbox and comes back as bundles. */
 export interface Repository {
+  /** Begins to fetch what `prepare` of the same request will ask for. A failure shows there. */
+  fetchAhead(request: PrepareRequest): void
   /** Fetches the base branch and writes a bundle of it. Safe to repeat: the bundle is replaced. */
   prepare(request: PrepareRequest): Promise<PreparedRepository>
   /** Checks what came out of a sandbox, without running any of it. Throws `ResultRejected`. */
   accept(request: AcceptRequest): Promise<AcceptedResult>
+  /** Gets ready to check a result while the sandbox still makes it. The mirror has the base already. */
+  expectResult(request: Pick<AcceptRequest, 'url' | 'taskDirectory' | 'baseCommit' | 'signal'>): Promise<ExpectedResult>
   /** Commits at which the history of a shallow repository ends; none for a complete one. */
   shallowCommits(url: string): Promise<string[]>
   /** Makes the commits of an accepted result anew, signed with the key of the platform's user. */
@@ -132,6 +144,14 @@ export interface AcceptRequest {
   signal: AbortSignal
 }
 
+/** A check that waits for its result. */
+export interface ExpectedResult {
+  /** As `accept` of the repository, for the task that was named; once. */
+  accept(request: AcceptRequest): Promise<AcceptedResult>
+  /** Ends what waits. Safe to repeat, and after `accept`. */
+  close(): Promise<void>
+}
+
 export interface PublishRequest {
   url: string
   taskDirectory: string
@@ -175,62 +195,31 @@ export function createRepository(options: RepositoryOptions): Repository {
     signal: AbortSignal,
     use: (repository: ReachableRepository) => Promise<T>,
   ): Promise<T> => withReachable({ git, location, purpose, directory: options.mirrorsDirectory, signal }, use)
+  const quarantine = (url: string): Quarantine => ({
+    mirror: mirrors.directoryOf(parseRepositoryUrl(url)),
+    confine,
+    limits,
+    path,
+  })
   const accept = (request: AcceptRequest): Promise<AcceptedResult> =>
-    acceptResult({ ...request, mirror: mirrors.directoryOf(parseRepositoryUrl(request.url)), confine, limits, path })
+    acceptResult({ ...request, ...quarantine(request.url) })
+  const basePorts: TaskBasePorts = {
+    git,
+    mirrors,
+    lock,
+    reach: (location, signal, use) => reach(location, 'read', signal, use),
+    accept,
+  }
+  const ahead = new BasesAhead((request) => fetchTaskBase(basePorts, request))
   const repository: Repository = {
-    async prepare({
-      url,
-      baseBranch,
-      newBranch,
-      taskDirectory,
-      baseCommit,
-      ownCommits = [],
-      continues,
-      signal,
-      onProgress,
-      ...more
-    }) {
-      checkBranchName('newBranch', newBranch)
-      checkBranchName('baseBranch', baseBranch)
-      const base = await reach(parseRepositoryUrl(url), 'read', signal, async (location) => {
-        // Beside the fetch: on a server both wait for its answer.
-        const branches =
-          newBranch === undefined ? undefined : listBranches({ git, location, branch: newBranch, signal })
-        branches?.catch(() => undefined)
-        const fetched = continues
-          ? await fetchContinuedBase({
-              ...{
-                git,
-                mirrors,
-                lock,
-                location,
-                baseBranch,
-                continues,
-                url,
-                taskDirectory,
-                accept,
-                signal,
-                onProgress,
-              },
-            })
-          : await mirrors.fetch(location, baseBranch, { signal, onProgress })
-        const start = baseCommit ?? fetched.commit
-        if (newBranch)
-          await checkPush({
-            git,
-            location,
-            mirror: fetched.directory,
-            branch: newBranch,
-            branches,
-            // The branch of a former task may have been replaced meanwhile: then it has to be looked at.
-            isBaseBranch: newBranch === fetched.branch && !continues,
-            own: [start, ...ownCommits],
-            signal,
-          })
-        const isOther = baseBranch !== undefined && !more.isBaseTrusted && !continues && isOnServer(url)
-        const trusted = isOther ? await mirrors.fetch(location, undefined, { signal, onProgress }) : fetched
-        return { ...fetched, trusted, isPartial: await mirrors.complete(location, start, { signal, onProgress }) }
-      })
+    fetchAhead(request) {
+      checkBranchNames(request)
+      ahead.begin(request)
+    },
+    async prepare(request) {
+      const { url, taskDirectory, baseCommit, continues, signal, onProgress, ...more } = request
+      checkBranchNames(request)
+      const base = (await ahead.take(request)) ?? (await fetchTaskBase(basePorts, request))
       const commit = baseCommit ?? base.commit
       const isElsewhere = base.trusted.branch !== base.branch
       const filesFrom = continues ? continues.result?.baseCommit : isElsewhere ? base.trusted.commit : commit
@@ -308,6 +297,14 @@ export function createRepository(options: RepositoryOptions): Repository {
       return shallowCommits(mirrors.directoryOf(parseRepositoryUrl(url)))
     },
     accept,
+    async expectResult(expected) {
+      const prepared = await prepareQuarantine({ ...expected, ...quarantine(expected.url) })
+      await prepared.gits.startAhead()
+      return {
+        accept: (request) => acceptResult({ ...request, ...quarantine(request.url) }, prepared),
+        close: () => prepared.gits.close(),
+      }
+    },
     sign: (request) => signCommits({ ...request, git }),
     async isBranchAt({ url, branch, commit, signal }) {
       checkBranchName('newBranch', branch)
@@ -387,7 +384,10 @@ async function readEnvironmentFile(
   )
 }
 
-const isOnServer = (url: string): boolean => parseRepositoryUrl(url).kind === 'remote'
+function checkBranchNames({ newBranch, baseBranch }: Pick<PrepareRequest, 'newBranch' | 'baseBranch'>): void {
+  checkBranchName('newBranch', newBranch)
+  checkBranchName('baseBranch', baseBranch)
+}
 
 /** An AgentTask that came past the task API may name anything; git would take some of it for an option or a refspec. */
 function checkBranchName(field: string, name: string | undefined): void {

@@ -83,7 +83,11 @@ begin() { # objects of the agent's repository, or nothing
 
 # Every object of a commit beyond the base can be read.
 is_readable() { ours rev-list --objects --quiet "$1" --not "$BASE_COMMIT" 2>/dev/null; }
-usable() { [ -n "$1" ] && { grep -qxF -- "$1" "$WORK/usable" 2>/dev/null || is_readable "$1"; }; }
+usable() {
+  # The base was found to be readable before anything else.
+  if [ -n "\${IS_AT_BASE:-}" ] && [ "$1" = "$BASE_COMMIT" ]; then return 0; fi
+  [ -n "$1" ] && { grep -qxF -- "$1" "$WORK/usable" 2>/dev/null || is_readable "$1"; }
+}
 is_ancestor() { [ "$1" = "$2" ] || ours merge-base --is-ancestor "$1" "$2" 2>/dev/null; }
 # It has commits that the base has not.
 has_work() {
@@ -129,7 +133,15 @@ commit_tree() { # tree, message; then parents
   shift 2
   printf '%s' "$text" | ours commit-tree "$tree" "$@" -F -
 }
-tree_of() { ours rev-parse --verify "$1^{tree}"; }
+tree_of() {
+  if [ -n "\${BASE_TREE:-}" ] && [ "$1" = "$BASE_COMMIT" ]; then printf '%s\\n' "$BASE_TREE"
+  else ours rev-parse --verify "$1^{tree}"; fi
+}
+# The base is there, with its tree.
+find_base() {
+  BASE_TREE=$(printf '%s^{tree}\\n' "$BASE_COMMIT" | ours cat-file --batch-check='%(objectname) %(objecttype)')
+  case "$BASE_TREE" in *' tree') BASE_TREE=\${BASE_TREE% tree} ;; *) BASE_TREE= && return 1 ;; esac
+}
 
 # $1: the function that runs git on the index, $2: the commit the work tree was checked out from.
 make_result() {
@@ -195,6 +207,7 @@ finish() {
   pack_left_out
   changed=no
   if [ "$RESULT" != "$BASE_COMMIT" ]; then
+    ours diff-tree -r --no-renames --diff-filter=AM "$BASE_COMMIT" "$RESULT" > "$WORK/added"
     large_files
     generated_files
     conflict_markers
@@ -204,7 +217,7 @@ finish() {
       size=$(ours rev-list --objects --disk-usage "$RESULT" --not "$BASE_COMMIT")
       if [ "\${size:-0}" -gt $((ROOM * 2)) ]; then echo 'error: there is no room left for the commits' >&2; return 1; fi
     fi
-    ours update-ref "$RESULT_REF" "$RESULT"
+    printf '%s\\n' "$RESULT" > "$G/$RESULT_REF"
     ours bundle create --quiet "$WORK/out.bundle" "$BASE_COMMIT..$RESULT_REF" || return 1
   fi
   kept=no
@@ -252,8 +265,7 @@ keep_lfs_object() { # oid
   done
 }
 large_files() {
-  ours diff-tree -r --no-renames --diff-filter=AM "$BASE_COMMIT" "$RESULT" |
-    sed "/^:[0-7]* 160000 /d; s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) [A-Z]*$tab/\\1 /" |
+  sed "/^:[0-7]* 160000 /d; s/^:[0-7]* [0-7]* [0-9a-f]* \\([0-9a-f]*\\) [A-Z]*$tab/\\1 /" "$WORK/added" |
     ours cat-file --batch-check='%(objectsize) %(rest)' 2>/dev/null |
     awk -v limit="\${LARGE_FILE_BYTES:-10485760}" '$1 + 0 > limit + 0 && ++count <= 20' > "$WORK/large"
   while read -r size path; do warn LargeFile "$path"; done < "$WORK/large"
@@ -317,11 +329,11 @@ try() {
   : > "$WORK/warnings"
   rm -f -- "$WORK/left-out"
   INDEX="$WORK/index"
-  GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME= IS_AT_BASE=
+  GITDIR="$REPO/.git" STASHES= HEAD_COMMIT= TIP_NAME= IS_AT_BASE= BASE_TREE=
   if [ ! -d "$REPO" ]; then echo 'fatal: the work tree is gone' >&2; return 1; fi
   # Beside a working agent nothing of its is touched.
   if [ -z "\${LAST_STATE:-}" ]; then
-    chmod u+rwx -- "$REPO" 2>/dev/null
+    if [ ! -r "$REPO" ] || [ ! -w "$REPO" ] || [ ! -x "$REPO" ]; then chmod u+rwx -- "$REPO" 2>/dev/null; fi
     # Closed, not damaged: with its permissions back the history is there.
     find "$REPO/.git" \\( -type d ! -perm -700 -o -type f ! -perm -400 \\) -exec chmod u+rwX -- {} \\; 2>/dev/null
   fi
@@ -338,13 +350,14 @@ try() {
   case "$1" in
     1)
       cd -- "$REPO" || return 1
-      GITDIR=$(within_time git rev-parse --absolute-git-dir)
+      GITDIR=$(within_time git rev-parse --absolute-git-dir --git-path objects)
       case $? in 0) ;; 124) echo "error: $waits" >&2; return 1 ;; *) return 1 ;; esac
       if is_waiting; then echo "error: $waits" >&2; return 1; fi
-      objects=$(git rev-parse --git-path objects) && objects=$(cd -- "$objects" && pwd) || return 1
+      objects=\${GITDIR##*"$nl"} GITDIR=\${GITDIR%%"$nl"*}
+      objects=$(cd -- "$objects" && pwd) || return 1
       begin "$objects" || return 1
       ends_of_history
-      ours cat-file -e "$BASE_COMMIT^{tree}" || return 1
+      find_base || return 1
       list_links && read_refs && choose_tip || return 1
       index_of_theirs || return 1
       if [ -n "\${LAST_STATE:-}" ] && unchanged; then return 0; fi
@@ -415,7 +428,7 @@ export const collectScript: string = `${functions}for way in $WAYS; do
   if (try "$way") 2> "$WORK/errors.$way"; then
     cat "$WORK/answer"
     if [ -f "$WORK/lfs" ]; then sort -u "$WORK/lfs" | sed 's/^/lfs=/'; fi
-    sort -u "$WORK/warnings" | sed 's/^/warning=/' | head -c 49152
+    if [ -s "$WORK/warnings" ]; then sort -u "$WORK/warnings" | sed 's/^/warning=/' | head -c 49152; fi
     exit 0
   fi
 done

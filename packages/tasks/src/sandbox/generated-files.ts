@@ -1,9 +1,9 @@
 /**
  * Names what a result adds and tools make: directories of dependencies, build products and caches that the base does not
- * have, each once, and compiled files. Needs `ours`, `warn`, BASE_COMMIT and RESULT of `collectScript`.
+ * have, each once, and compiled files. Needs `ours`, `warn`, WORK, its list `added` and BASE_COMMIT of `collectScript`.
  */
 export const generatedFiles: string = `generated_files() {
-  ours diff-tree -r --no-renames --diff-filter=A --name-only "$BASE_COMMIT" "$RESULT" |
+  sed -n "s/^[^$tab]* A$tab//p" "$WORK/added" |
     awk -F / '
       {
         path = ""

@@ -23,6 +23,8 @@ export interface RunCommandOptions {
   timeoutCode?: string
   onOutput?: (stream: 'stdout' | 'stderr', data: Uint8Array) => Promise<void>
   maxOutputBytes?: number
+  /** Called once the command runs, or was joined; a second time where it runs again. */
+  onStarted?: (() => void) | undefined
   /** The command may run again when its exit code is lost because the sandbox restarted. */
   isRepeatable?: boolean
 }
@@ -64,6 +66,7 @@ async function runOnce(
       if (isOpened) return undefined
       const response = await daemon.openProcess(id, request, { signal: opening })
       isOpened = true
+      options.onStarted?.()
       return response
     }
     for await (const event of outputOf(daemon, id, request, open, signal)) {

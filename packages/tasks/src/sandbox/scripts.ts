@@ -34,6 +34,25 @@ const writeIdentity = `write_identity() { # file, section, name, email
 }`
 
 /**
+ * Whether a configuration file has one user, as `write_identity` wrote it, no committer and no other file: then there is nothing to
+ * set, which takes a process for each value.
+ */
+export const hasIdentity: string = `has_identity() ( # file, name, email
+  tab=$(printf '\\t') section= users=0 name= email=
+  while IFS= read -r line; do
+    case "$line" in
+      '[user]') section=user users=$((users + 1)) ;;
+      *'['*[Uu][Ss][Ee][Rr]* | *'['*[Cc][Oo][Mm][Mm][Ii][Tt][Tt][Ee][Rr]* | *'['*[Ii][Nn][Cc][Ll][Uu][Dd][Ee]*) exit 1 ;;
+      '['*) section= ;;
+      "\${tab}name = \\"$2\\"") if [ "$section" = user ]; then name=\${name}yes; fi ;;
+      "\${tab}email = \\"$3\\"") if [ "$section" = user ]; then email=\${email}yes; fi ;;
+      *) if [ "$section" = user ]; then exit 1; fi ;;
+    esac
+  done < "$1"
+  [ "$users $name $email" = '1 yes yes' ]
+)`
+
+/**
  * In: BUNDLE BASE_COMMIT BASE_REF BASE_BRANCH (empty for a detached HEAD) NEW_BRANCH REPO MARKER SHALLOW (commits at
  * which a shallow history ends) PARTIAL (yes where the pack has contents of files only for the base) USES_LFS (yes where its
  * attributes name Git LFS) LFS_FILTER (`lfsFilterScript` as a file; empty where contents of Git LFS files were not asked for)
@@ -115,12 +134,13 @@ mv -- "$MARKER.new" "$MARKER"
 export const checkoutOntoScript: string = `set -eu
 ${placePack}
 ${writeIdentity}
+${hasIdentity}
 ${configureLfs}
 ${noteRefs}
 if [ -f "$MARKER" ]; then exit 0; fi
 cd -- "$REPO"
-rm -f .git/index.lock .git/HEAD.lock .git/config.lock .git/shallow
-rm -rf .git/rebase-merge .git/rebase-apply .git/MERGE_HEAD .git/CHERRY_PICK_HEAD
+rm -rf .git/index.lock .git/HEAD.lock .git/config.lock .git/shallow \\
+  .git/rebase-merge .git/rebase-apply .git/MERGE_HEAD .git/CHERRY_PICK_HEAD
 if [ -n "$SHALLOW" ]; then printf '%s\\n' "$SHALLOW" > .git/shallow; fi
 place_pack .git
 if [ "\${PARTIAL:-}" = yes ]; then
@@ -140,9 +160,11 @@ rm -rf .git/logs
 if [ -n "$BASE_BRANCH" ] && [ "$BASE_BRANCH" != "$NEW_BRANCH" ]; then git update-ref "refs/heads/$BASE_BRANCH" "$BASE_COMMIT"; fi
 ${quietGit} checkout --quiet --force --no-track -B "$NEW_BRANCH" "$BASE_COMMIT" --
 # Replaced, not appended: git refuses to set a value that is there twice, which the agent may want to.
-git config user.name "$AUTHOR_NAME"
-git config user.email "$AUTHOR_EMAIL"
-if grep -q committer .git/config; then git config --remove-section committer || true; fi
+if ! has_identity .git/config "$AUTHOR_NAME" "$AUTHOR_EMAIL"; then
+  git config user.name "$AUTHOR_NAME"
+  git config user.email "$AUTHOR_EMAIL"
+  if grep -q committer .git/config; then git config --remove-section committer || true; fi
+fi
 if [ -n "\${COMMITTER_NAME:-}" ]; then write_identity .git/config committer "$COMMITTER_NAME" "$COMMITTER_EMAIL"; fi
 if [ -e "$HOME/.gitconfig" ]; then
   git config --global user.name "$AUTHOR_NAME"

@@ -37,14 +37,21 @@ const timeoutMs = 10 * 60_000
 export async function collectWork(
   context: StepContext,
   baseCommit: string,
-  firstTimeoutMs: number = timeoutMs,
+  {
+    firstTimeoutMs = timeoutMs,
+    onStarted,
+  }: { firstTimeoutMs?: number | undefined; onStarted?: (() => void) | undefined } = {},
 ): Promise<CollectedWork> {
   const { task, signal } = context
   const { daemon } = await context.openSandbox()
   const summary = await agentSummary(context.eventLog, task.metadata.uid, signal)
   const request = await collectRequest(context, baseCommit, collectName, summary)
   if (request.lfsFilter) await daemon.writeFile(request.lfsFilter, lfsFilterScript, { mkdirs: true, signal })
-  const first = await tryWays(daemon, `${task.metadata.uid}.collect`, request, { signal, timeoutMs: firstTimeoutMs })
+  const first = await tryWays(daemon, `${task.metadata.uid}.collect`, request, {
+    signal,
+    timeoutMs: firstTimeoutMs,
+    onStarted,
+  })
   if ('commit' in first) return first
   const baseBundle = await bringBase(context, daemon, request)
   const again: CollectRequest = { ...request, ways: [2, 3, 4], baseBundle, failure: first.failure }
@@ -144,6 +151,8 @@ export function isEvictedForDisk(status: AgentTaskStatus | undefined): boolean {
 interface WithinTime {
   signal: AbortSignal
   timeoutMs: number
+  /** Called once the script runs. */
+  onStarted?: (() => void) | undefined
 }
 
 /** No way worked; what was said about that. */
@@ -194,7 +203,7 @@ async function collectOnDisk(
   daemon: DaemonClient,
   id: string,
   request: CollectRequest,
-  { signal, timeoutMs: limitMs }: WithinTime,
+  { signal, timeoutMs: limitMs, onStarted }: WithinTime,
 ): Promise<CommandResult> {
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? id : `${id}.${number}-disk`
@@ -204,7 +213,7 @@ async function collectOnDisk(
       name,
       // In memory: it may end with the daemon, since it is safe to repeat, and starts sooner.
       { argv: ['/bin/sh', '-c', collectScript], env: collectEnvironment(request), keep: 'memory' },
-      { signal, isRepeatable: true, timeoutMs: limitMs, timeoutCode: 'ResultFailed' },
+      { signal, isRepeatable: true, timeoutMs: limitMs, timeoutCode: 'ResultFailed', onStarted },
     )
     if (!isDiskFullText(result.tail)) return result
     if (!before?.exit || number === maxFullDisks)

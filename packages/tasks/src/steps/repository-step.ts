@@ -33,6 +33,7 @@ import { branchOf } from '../task-state/branch-of.js'
 import { checkOutSubmodules } from './check-out-submodules.js'
 import { checkpointParts } from './checkpoints.js'
 import { continuedWork } from './continued-work.js'
+import { whereFrom } from './fetch-ahead.js'
 import { goOnInPlace } from './in-place.js'
 import { placeLfsObjects } from './lfs-step.js'
 import { progressEvents } from './progress-events.js'
@@ -53,9 +54,7 @@ const bringIn: Step = async (context) => {
   let found: DeclaredEnvironment | undefined
   let checkouts: BuiltSnapshot[] = []
   const request: PrepareRequest = {
-    url: task.spec.repository.url,
-    ...(task.spec.baseBranch ? { baseBranch: task.spec.baseBranch } : {}),
-    newBranch: branchOf(task),
+    ...whereFrom(task),
     submodules: task.spec.repository.submodules,
     lfs: task.spec.repository.lfs,
     environmentFile: task.spec.environmentFile,
@@ -71,23 +70,33 @@ const bringIn: Step = async (context) => {
       return checkouts.map(({ commit }) => commit)
     },
   }
+  // The way into the sandbox opens beside the fetch.
+  const looking = lookInside(context)
+  looking.catch(() => undefined) // looked at below
   let prepared = await context.repository.prepare(request)
   const declared = await withSandbox(found ?? (await declaredEnvironment(context, prepared)), context)
   const { daemon } = await context.openSandbox()
-  const checkout = checkouts.find(({ commit }) => commit === prepared.since)
-  const attaching = checkout && attachCheckout(context, daemon, checkout.name)
-  attaching?.catch(() => undefined) // looked at below
   const workspace = await context.findWorkspace()
+  const { isCheckedOut, hasBegun } = await looking
+  const checkout = checkouts.find(({ commit }) => commit === prepared.since)
+  const attaching = checkout && attachCheckout(context, checkout.name, { hasBegun })
+  attaching?.catch(() => undefined) // looked at below
+  // A checkout is attached as the repository alone: what is beyond it goes beside it meanwhile.
+  let sending = checkout && !isCheckedOut ? sendBundle(context, prepared) : undefined
+  sending?.catch(() => undefined) // looked at below
   const environment = await withSnapshot(context, await withTools(declared, daemon, context, prepared.commit), prepared)
-  const isCheckedOut = await daemon.statFile(checkedOutMarker(workspace.scratch, task.metadata.uid), { signal })
   // Everything is sent after all.
-  if (prepared.since !== undefined && !(await attaching))
+  if (prepared.since !== undefined && !(await attaching)) {
+    await sending
+    sending = undefined
     prepared = await context.repository.prepare({ ...request, have: undefined })
+  }
   if (prepared.since === undefined) await record.keepFile('bundle-in', prepared.bundlePath)
   if (!isCheckedOut) {
     await checkOut(context, prepared, {
       isOntoSnapshot: prepared.since !== undefined || environment.status.environment?.snapshot !== undefined,
       work: await bringFormerWork(context, daemon, workspace),
+      sending,
     })
     await requestCheckout(context, prepared, environment.status.environment)
   }
@@ -128,6 +137,18 @@ const bringIn: Step = async (context) => {
   }
 }
 
+/** How far an earlier run of this step has come. */
+async function lookInside(context: StepContext): Promise<{ isCheckedOut: boolean; hasBegun: boolean }> {
+  const { signal } = context
+  const { uid } = context.task.metadata
+  const { daemon } = await context.openSandbox()
+  const [process, marker] = await Promise.all([
+    daemon.findProcess(checkoutProcess(uid), { signal }),
+    context.findWorkspace().then(({ scratch }) => daemon.statFile(checkedOutMarker(scratch, uid), { signal })),
+  ])
+  return { isCheckedOut: marker !== undefined, hasBegun: process !== undefined }
+}
+
 /**
  * Work of the task this one repeats, or of its own before its sandbox was given back, for an agent that goes on from it. It was accepted once, or goes where it came from: into a sandbox.
  */
@@ -151,21 +172,41 @@ async function bringFormerWork(
   return { WORK_BUNDLE: path, WORK_REF: resultRef }
 }
 
-/** Carries the bundle in and checks it out: in an empty directory, or on the tree of a snapshot. A marker tells that it is done. */
-export async function checkOut(
-  context: SandboxContext,
-  prepared: PreparedRepository,
-  { isOntoSnapshot, work }: { isOntoSnapshot: boolean; work: { WORK_BUNDLE: string; WORK_REF: string } },
-): Promise<void> {
-  const { task, signal } = context
+interface SentBundle {
+  bundle: string
+  packIndex: string
+}
+
+async function sendBundle(context: SandboxContext, prepared: PreparedRepository): Promise<SentBundle> {
+  const { signal } = context
   const { daemon } = await context.openSandbox()
-  const workspace = await context.findWorkspace()
-  const bundle = `${workspace.scratch}/in.bundle`
-  const packIndex = `${workspace.scratch}/in.idx`
+  const { scratch } = await context.findWorkspace()
+  const bundle = `${scratch}/in.bundle`
+  const packIndex = `${scratch}/in.idx`
   await Promise.all([
     daemon.writeFile(bundle, createReadStream(prepared.bundlePath), { mkdirs: true, signal }),
     daemon.writeFile(packIndex, createReadStream(prepared.pack.indexPath), { mkdirs: true, signal }),
   ])
+  return { bundle, packIndex }
+}
+
+interface CheckOutOptions {
+  isOntoSnapshot: boolean
+  work: { WORK_BUNDLE: string; WORK_REF: string }
+  /** The bundle, where it is on its way already. */
+  sending?: Promise<SentBundle> | undefined
+}
+
+/** Carries the bundle in and checks it out: in an empty directory, or on the tree of a snapshot. A marker tells that it is done. */
+export async function checkOut(
+  context: SandboxContext,
+  prepared: PreparedRepository,
+  { isOntoSnapshot, work, sending }: CheckOutOptions,
+): Promise<void> {
+  const { task, signal } = context
+  const { daemon } = await context.openSandbox()
+  const workspace = await context.findWorkspace()
+  const { bundle, packIndex } = await (sending ?? sendBundle(context, prepared))
   const { author, committer } = identitiesOf(task)
   const isOther = author.name !== committer.name || author.email !== committer.email
   const lfs = await placeLfsObjects(context, daemon, workspace, prepared.lfs)

@@ -1,10 +1,11 @@
 import { mergeWarnings, type TaskEventBody, type TaskWarning } from '@corral/protocol'
 import { type AgentTaskStatus, errorCode } from '@corral/resources'
 import { quarantineLimits } from '../repository/quarantine.js'
+import type { ExpectedResult } from '../repository/repository.js'
 import { type CollectedWork, scratchFiles } from '../sandbox/collected-work.js'
 import { TaskError } from '../task-error.js'
 import { branchOf } from '../task-state/branch-of.js'
-import { type AcceptedBundle, acceptBundle, baseCommitOf } from './accepted-bundle.js'
+import { type AcceptedBundle, acceptBundle, baseCommitOf, expectBundle } from './accepted-bundle.js'
 import { removeCheckpoint } from './checkpoints.js'
 import {
   archiveName,
@@ -67,8 +68,28 @@ async function collectOrKeep(context: StepContext, limits: CollectLimits): Promi
   }
 }
 
-async function collect(context: StepContext, { keptBytes, repositoryMs }: CollectLimits): Promise<StepOutcome> {
-  const collected = await collectWork(context, baseCommitOf(context), repositoryMs)
+/** The gits that check the result start while the sandbox makes it, and hold up nothing before. */
+async function collect(context: StepContext, limits: CollectLimits): Promise<StepOutcome> {
+  let expecting: Promise<ExpectedResult | undefined> | undefined
+  const expect = (): void => {
+    expecting ??= expectBundle(context)
+  }
+  try {
+    return await collectExpected(context, limits, { expect, expected: async () => expecting })
+  } finally {
+    await (await expecting)?.close()
+  }
+}
+
+async function collectExpected(
+  context: StepContext,
+  { keptBytes, repositoryMs }: CollectLimits,
+  { expect, expected }: { expect: () => void; expected: () => Promise<ExpectedResult | undefined> },
+): Promise<StepOutcome> {
+  const collected = await collectWork(context, baseCommitOf(context), {
+    firstTimeoutMs: repositoryMs,
+    onStarted: expect,
+  })
   const beside = collected.kept ? await takeBeside(context, keptBytes) : []
   const isLeftThere = !(await takeLeftOut(context, collected, keptBytes))
   const { repository } = await context.findWorkspace()
@@ -91,7 +112,7 @@ async function collect(context: StepContext, { keptBytes, repositoryMs }: Collec
       events: [...warningEvents(found), { type: 'stage', stage: 'result', state: 'finished', detail: 'no changes' }],
     }
   }
-  const accepted = await takeBundle(context, collected)
+  const accepted = await takeBundle(context, collected, await expected())
     .then((bundle) => ({ ...bundle, isLeftOutTaken: true }))
     .catch((error: unknown) => acceptFiles(context, error, keptBytes))
   const all = withoutLeftOut([...found, ...accepted.warnings])
@@ -112,13 +133,17 @@ async function collect(context: StepContext, { keptBytes, repositoryMs }: Collec
   }
 }
 
-async function takeBundle(context: StepContext, { commit }: CollectedWork): Promise<AcceptedBundle> {
+async function takeBundle(
+  context: StepContext,
+  { commit }: CollectedWork,
+  expected?: ExpectedResult,
+): Promise<AcceptedBundle> {
   const { signal, record } = context
   const { daemon } = await context.openSandbox()
   const { scratch } = await context.findWorkspace()
   const bundle = daemon.readFileStream(scratchFiles.resultBundle(scratch, collectName), { signal })
   await record.write('bundle-out', bounded(bundle, quarantineLimits.bundleBytes), { signal })
-  return acceptBundle(context, commit)
+  return acceptBundle(context, commit, expected)
 }
 
 /** Limits that a result may keep to without its largest files. */

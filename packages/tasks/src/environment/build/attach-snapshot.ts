@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { KubeClient } from '@corral/kube'
 import {
   type AgentTask,
+  isNotFound,
   type Pod,
   Pods,
   SandboxClaims,
@@ -35,13 +36,16 @@ export async function attachSnapshot(
 ): Promise<boolean> {
   const { namespace = 'default' } = task.metadata
   const name = claimNameOf(task)
-  if ((await attachedSnapshot(client, task)) !== snapshot)
+  const annotations = { [snapshotAnnotation]: snapshot }
+  const podName = task.status?.sandbox?.podName
+  if ((await attachedSnapshot(client, task)) !== snapshot) {
     await client.patch(
       SandboxClaims,
       { namespace, name },
-      { type: 'merge', body: { spec: { additionalPodMetadata: { annotations: { [snapshotAnnotation]: snapshot } } } } },
+      { type: 'merge', body: { spec: { additionalPodMetadata: { annotations } } } },
     )
-  const podName = task.status?.sandbox?.podName
+    if (podName) await tellPod(client, { namespace, name: podName }, annotations)
+  }
   const began = Date.now()
   let word = 'the node does not say'
   while (Date.now() - began < attachMs) {
@@ -58,6 +62,18 @@ export async function attachSnapshot(
     await setTimeout(Date.now() - began < 1_000 ? firstLooksMs : laterLooksMs, undefined, { signal })
   }
   throw new TaskError('InternalError', `the snapshot ${snapshot} was not attached within ${attachMs / 1000} s: ${word}`)
+}
+
+/** What the claim says reaches the pod by itself, after two controllers have looked: the node can begin before that. */
+async function tellPod(
+  client: Client,
+  pod: { namespace: string; name: string },
+  annotations: Record<string, string>,
+): Promise<void> {
+  await client.patch(Pods, pod, { type: 'merge', body: { metadata: { annotations } } }).catch((error: unknown) => {
+    // The loop that waits for it says so.
+    if (!isNotFound(error)) throw error
+  })
 }
 
 const conditionOf = (pod: Pod) => pod.status?.conditions?.find(({ type }) => type === snapshotCondition)

@@ -1,7 +1,6 @@
-import type { DaemonClient } from '@corral/protocol'
 import { expect, it } from 'vitest'
 import type { SandboxContext } from '../sandbox-context.js'
-import { attachCheckout, checkoutKey, checkoutProcess, usableCheckouts } from './checkout-snapshot.js'
+import { attachCheckout, checkoutKey, usableCheckouts } from './checkout-snapshot.js'
 import type { BuiltSnapshot } from './choose-snapshot.js'
 
 const spec = { repository: { url: '/srv/app' }, prompt: 'p', agent: { name: 'command' } }
@@ -59,7 +58,6 @@ it.each<{ when: string; attached?: string; hasBegun: boolean; told: string[] }>(
   { when: 'an earlier run began to check everything out', hasBegun: true, told: [] },
 ])('when $when, the task has $told attached', async ({ hasBegun, told, ...facts }) => {
   const { context, told: attached } = contextOf(facts)
-  const findProcess = async (id: string) => (hasBegun && id === checkoutProcess('u1') ? {} : undefined)
-  const isAttached = await attachCheckout(context, { findProcess } as unknown as DaemonClient, 'new')
+  const isAttached = await attachCheckout(context, 'new', { hasBegun })
   expect({ isAttached, attached }).toEqual({ isAttached: told.length > 0, attached: told })
 })

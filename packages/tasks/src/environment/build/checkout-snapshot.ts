@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
-import type { DaemonClient } from '@corral/protocol'
 import type { AgentTask, AgentTaskStatus } from '@corral/resources'
 import type { PreparedRepository } from '../../repository/repository.js'
 import type { SandboxContext } from '../sandbox-context.js'
@@ -46,18 +45,18 @@ export async function usableCheckouts(
 export const checkoutProcess = (uid: string): string => `${uid}.checkout`
 
 /**
- * Gives a checkout to the task's sandbox. False where it went away meanwhile, or where an earlier run of the step began to check
+ * Gives a checkout to the task's sandbox. False where it went away meanwhile, or where an earlier run of the step has begun to check
  * everything out: a repeat joins that process, which must not find another tree in the place of its own.
  */
 export async function attachCheckout(
   context: SandboxContext,
-  daemon: DaemonClient,
   snapshot: string,
+  { hasBegun }: { hasBegun: boolean },
 ): Promise<boolean> {
-  const { environments, task, signal } = context
+  const { environments } = context
   if (!environments) return false
   const isNew = (await environments.attached(context)) === undefined
-  if (isNew && (await daemon.findProcess(checkoutProcess(task.metadata.uid), { signal }))) return false
+  if (isNew && hasBegun) return false
   return environments.attach(context, snapshot)
 }
 
