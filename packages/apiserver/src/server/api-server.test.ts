@@ -72,6 +72,6 @@ it.each([MERGE, APPLY, 'application/strategic-merge-patch+json', 'application/js
       status: 400,
       value: { reason: 'BadRequest', message: 'the object is nested too deeply' },
     })
-    expect((await api.call('GET', `${configMaps}/flat`)).value.data).toEqual(configMap('flat').data)
+    expect((await api.call('GET', `${configMaps}/flat`)).value).not.toHaveProperty('data')
   },
 )
