@@ -388,7 +388,7 @@ export const oddBehaviours: readonly Behaviour[] = [
   {
     when: 'a nested repository has branches, a stash, a tag and a detached HEAD, others have other hashes or a part of a history',
     isCore: true,
-    agent: `mkdir lib; cd lib; git init -q -b main; echo a > a; ${commit('one')}; git checkout -q -b other; echo b > b; ${commit('two')}; git checkout -q main; echo s > s; git stash -qu; git checkout -q --detach; echo t > t; ${commit('three')}; git tag aside; echo d > d; ${commit('four')}; cd ..; git init -q ../away; (cd ../away; echo a > a; ${commit('one')}; echo b > b; ${commit('two')}); git clone -q --depth=1 "file://$(cd ../away; pwd)" part; (cd part; echo p > p; ${commit('five')}); git init -q --object-format=sha256 hashes; (cd hashes; echo h > h; ${commit('six')})`,
+    agent: `mkdir lib; cd lib; git init -q -b main; echo a > a; ${commit('one')}; git checkout -q -b other; echo b > b; ${commit('two')}; git checkout -q main; echo s > s; git stash -qu; git checkout -q --detach; echo t > t; ${commit('three')}; git tag aside; echo d > d; ${commit('four')}; cd ..; git init -q ../away; (cd ../away; echo away > a; ${commit('first')}; echo b > b; ${commit('second')}); git clone -q --depth=1 "file://$(cd ../away; pwd)" part; (cd part; echo p > p; ${commit('five')}); git init -q --object-format=sha256 hashes; (cd hashes; echo h > h; ${commit('six')})`,
     tree: 'disk',
     kept: ['head', 'branches/main', 'branches/other', 'stash/0', 'tags/aside']
       .map((name) => `nested/lib+${name}`)
@@ -622,6 +622,7 @@ export const oddBehaviours: readonly Behaviour[] = [
     agent: `git worktree add -q ../wt -b wt; cd ../wt; echo l > loose.txt; git init -q one; cd one; echo 1 > 1.txt; ${commit('in')}; cd ..; git init -q two; echo 2 > two/2.txt`,
     tree: { disk: '../wt' },
     added: 1,
+    kept: ['nested/one@wt+branches/master'],
     warns: ['NestedRepository', 'NestedRepository', 'WorkOnOtherBranch'],
   },
   {
