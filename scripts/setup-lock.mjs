@@ -6,7 +6,7 @@ const lookMs = 100
 const emptyMs = 10_000
 
 /** Runs `work` while holding the lock file; waits for a process that holds it, and takes over the lock of one that ended. */
-export function withSetupLock(path, { work, onWait }) {
+export async function withSetupLock(path, { work, onWait }) {
   let isTold = false
   while (!take(path)) {
     const holder = holderOf(path)
@@ -18,7 +18,7 @@ export function withSetupLock(path, { work, onWait }) {
   const release = () => rmSync(path, { force: true })
   process.once('exit', release) // A set-up that fails ends the process.
   try {
-    return work()
+    return await work()
   } finally {
     process.off('exit', release)
     release()

@@ -17,6 +17,8 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { missingPackages } from './installed-packages.mjs'
+import { runToEnd } from './run-to-end.mjs'
 import { withSetupLock } from './setup-lock.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -24,21 +26,21 @@ const isQuiet = process.argv.includes('--quiet')
 const say = (text) => process.stderr.write(`setup: ${text}\n`)
 const note = (text) => isQuiet || say(text)
 
-withSetupLock(join(root, '.setup-lock'), {
+await withSetupLock(join(root, '.setup-lock'), {
   work: main,
   onWait: (pid) => say(`waiting for the set-up that runs already (process ${pid})`),
 })
 
-function main() {
+async function main() {
   const ready = join(root, 'node_modules', '.corral-ready')
   rmSync(`${ready}.new`, { force: true })
   checkNode()
   if (!hasProgram('git')) fail('git is missing. Install it first, for example: apt-get install git')
-  installDependencies()
+  await installDependencies()
   // As old as what is built from here on: a file that changes meanwhile is newer, and the launcher comes again.
   writeFileSync(`${ready}.new`, '')
   installSystemPackages()
-  build()
+  await build()
   buildSupervisor()
   renameSync(`${ready}.new`, ready)
   if (!isQuiet) summarise()
@@ -50,7 +52,7 @@ function checkNode() {
     fail(`Node ${process.versions.node} is too old: Corral needs 20.19 or newer`)
 }
 
-function installDependencies() {
+async function installDependencies() {
   const stampFile = join(root, 'node_modules', '.corral-dependencies')
   const wanted = hash([
     readFileSync(join(root, 'package-lock.json')),
@@ -58,18 +60,24 @@ function installDependencies() {
     process.platform,
     process.arch,
   ])
-  if (read(stampFile) === wanted) return
+  if (read(stampFile) === wanted && missingPackages(root).length === 0) return
+  rmSync(stampFile, { force: true })
   say('installing dependencies (npm ci)')
-  run('npm', ['ci', '--no-audit', '--no-fund'])
+  await run('npm', ['ci', '--no-audit', '--no-fund'])
+  const missing = missingPackages(root)
+  if (missing.length > 0)
+    fail(
+      `npm ci left out ${missing.length} packages, ${missing[0]} among them. Does another npm work in this clone? Try again`,
+    )
   writeFileSync(stampFile, wanted)
 }
 
-function build() {
+async function build() {
   const stampFile = join(root, 'node_modules', '.corral-build')
   const wanted = hash(sourceFingerprint())
   if (read(stampFile) === wanted && existsSync(join(root, 'packages/cli/dist/bundle/corral.js'))) return
   say('building')
-  run('npm', ['run', '--silent', 'build'])
+  await run('npm', ['run', '--silent', 'build'])
   writeFileSync(stampFile, wanted)
 }
 
@@ -161,12 +169,10 @@ function summarise() {
   say(`ready: ${works.join(', ')}${without.length > 0 ? `. Without: ${without.join('; ')}` : ''}`)
 }
 
-function run(program, args) {
-  const result = spawnSync(program, args, {
-    cwd: root,
-    stdio: isQuiet ? ['ignore', 'ignore', 'inherit'] : ['ignore', 2, 2],
-  })
-  if (result.status !== 0) fail(`${program} ${args.join(' ')} failed`)
+async function run(program, args) {
+  const stdio = isQuiet ? ['ignore', 'ignore', 'inherit'] : ['ignore', 2, 2]
+  const code = await runToEnd(program, args, { cwd: root, stdio })
+  if (code !== 0) fail(`${program} ${args.join(' ')} failed`)
 }
 
 function hasProgram(name) {

@@ -619,10 +619,10 @@ export const oddBehaviours: readonly Behaviour[] = [
   {
     when: 'repositories lie in a work tree of its own, one with commits and one without',
     isCore: true,
-    agent: `git worktree add -q ../wt -b wt; cd ../wt; echo l > loose.txt; git init -q one; cd one; echo 1 > 1.txt; ${commit('in')}; cd ..; git init -q two; echo 2 > two/2.txt`,
+    agent: `git worktree add -q ../wt -b wt; cd ../wt; echo l > loose.txt; git init -q -b inner one; cd one; echo 1 > 1.txt; ${commit('in')}; cd ..; git init -q two; echo 2 > two/2.txt`,
     tree: { disk: '../wt' },
     added: 1,
-    kept: ['nested/one@wt+branches/master'],
+    kept: ['nested/one@wt+branches/inner'],
     warns: ['NestedRepository', 'NestedRepository', 'WorkOnOtherBranch'],
   },
   {
