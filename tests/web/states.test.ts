@@ -215,6 +215,26 @@ describe.skipIf(!chromiumPath)('every state of a page', () => {
     })
   })
 
+  it('late: what is drawn after its entry does not push the end of the feed out of sight', async () => {
+    const { page, context } = await openScripted(browser, examplePlatform, { now: exampleNow, width: 390 })
+    let isDrawn = (): void => undefined
+    const drawn = new Promise<void>((resolve) => {
+      isDrawn = resolve
+    })
+    await context.route('**/markdown-text-*', async (route) => {
+      await drawn
+      await route.fallback()
+    })
+    await page.goto(`${scriptedOrigin}/tasks/task-plan42`)
+    await page.locator('.plan-card').waitFor()
+    isDrawn()
+    await page.locator('.plan-card li').first().waitFor()
+    const below = (): Promise<number> =>
+      page.locator('.feed').evaluate((feed) => feed.scrollHeight - feed.scrollTop - feed.clientHeight)
+    await expect.poll(below).toBeLessThan(2)
+    await context.close()
+  })
+
   it('hostile: the YAML of an object stays text', async () => {
     await shown(hostilePlatform, '/sandboxes', async ({ page }) => {
       await page.getByRole('button', { name: 'YAML' }).first().click()

@@ -55,7 +55,10 @@ describe.skipIf(!canMount)('on a read-only file system', () => {
     },
     { what: 'an archive', run: () => client.putTar(`${directory}/a/b`, Buffer.alloc(1024)) },
   ])('$what is refused as read-only, not as missing', async ({ run }) => {
-    await expect(run()).rejects.toMatchObject({ code: 'PermissionDenied', message: expect.stringContaining('read-only file system') })
+    await expect(run()).rejects.toMatchObject({
+      code: 'PermissionDenied',
+      message: expect.stringContaining('read-only file system'),
+    })
   })
 
   it('a directory under something that takes none is still missing', async () => {

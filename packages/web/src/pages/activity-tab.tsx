@@ -42,6 +42,19 @@ export function Activity(props: {
     const element = box.current
     if (element && follows) element.scrollTop = element.scrollHeight
   })
+  const content = useRef<HTMLDivElement>(null)
+  const isFollowing = useRef(follows)
+  isFollowing.current = follows
+  useEffect(() => {
+    const element = box.current
+    if (!element || !content.current) return
+    // What is drawn later than its entry (Markdown, whose parser may still be on its way) moves the end as well.
+    const observer = new ResizeObserver(() => {
+      if (isFollowing.current) element.scrollTop = element.scrollHeight
+    })
+    for (const each of [element, content.current]) observer.observe(each)
+    return () => observer.disconnect()
+  }, [])
   useEffect(() => {
     setFollows(true)
     setShown(pageEntries)
@@ -70,7 +83,7 @@ export function Activity(props: {
     <div class="activity">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must reach that */}
       <section class="feed" ref={box} onScroll={onScroll} aria-label="Activity" tabIndex={0}>
-        <div class="feed-inner">
+        <div class="feed-inner" ref={content}>
           {task.continues && from === 0 && (
             <p class="thread-line">
               Goes on from <a href={`/tasks/${encodeURIComponent(task.continues)}`}>{titleFor(task.continues)}</a>
