@@ -222,6 +222,16 @@ describe.skipIf(!existsSync(helper))('the helper', () => {
     )
   })
 
+  it('rests while the reader of a command holds it up', async () => {
+    const held = await run(['yes'])
+    // A window's worth is held: nothing more is read, and what is on the way fills up.
+    while (held.record().output_bytes < 2 * 1024 * 1024) await held.changed.wait(1_000)
+    const before = ticksOf(pid)
+    await ended(await run(['sleep', '0.5']))
+    expect(ticksOf(pid) - before).toBeLessThan(5)
+    held.kill('SIGKILL', true)
+  })
+
   it('ends with its daemon, and what it runs too', async () => {
     const handle = await run(['sleep', '300'])
     await processes.detach()
@@ -260,6 +270,13 @@ describe('the helper of a sandbox', () => {
     expect(findSpawnHelper(join(path, 'nothing'))).toBeUndefined()
   })
 })
+
+/** Processor time, in hundredths of a second. */
+function ticksOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return Number(fields[11]) + Number(fields[12])
+}
 
 function isRunning(pid: string): boolean {
   try {

@@ -1,4 +1,10 @@
-import { CorralError, encodeOutputFrame, outputContentType, type ProcessExitRecord } from '@corral/protocol'
+import {
+  CorralError,
+  encodeOutputFrame,
+  encodeOutputHeader,
+  outputContentType,
+  type ProcessExitRecord,
+} from '@corral/protocol'
 import type { OutputChunk } from './output-log.js'
 import type { ProcessHandle } from './process-handle.js'
 import { pullStream } from './pull-stream.js'
@@ -7,8 +13,8 @@ const heartbeatMs = 10_000
 const shortBytes = 16 * 1024
 
 export interface FrameReader {
-  /** The next frame as bytes, with the last one behind it where both are there; undefined at the end. */
-  next(): Promise<Uint8Array | undefined>
+  /** The next frame as pieces, with the last one behind it where both are there; undefined at the end. */
+  next(): Promise<readonly Uint8Array[] | undefined>
   dispose(): Promise<void>
 }
 
@@ -38,7 +44,7 @@ export async function outputFrames(
     isDone = true
     return encodeOutputFrame({ type: 'exit', offset: sentTo, exit })
   }
-  const next = async (): Promise<Uint8Array | undefined> => {
+  const next = async (): Promise<readonly Uint8Array[] | undefined> => {
     while (!isDone && !closed.aborted) {
       // Read before the cursor: output that was there when the end was seen is sent before the end.
       const { exit, output_bytes } = handle.record()
@@ -48,20 +54,20 @@ export async function outputFrames(
         const gap = { type: 'gap', offset: sentTo, bytes: chunk.offset - sentTo } as const
         behindGap = chunk
         sentTo = chunk.offset
-        return encodeOutputFrame(gap)
+        return [encodeOutputFrame(gap)]
       }
       if (chunk) {
         sentTo = chunk.offset + chunk.data.length
-        const data = encodeOutputFrame({ type: 'data', ...chunk })
-        // A short command's output and end go in one piece: each costs every hop to the reader as much as the other.
-        return exit && sentTo === output_bytes && data.length <= shortBytes ? Buffer.concat([data, end(exit)]) : data
+        const data = [encodeOutputHeader({ type: 'data', ...chunk }), chunk.data]
+        // A short command's output and end go together: each costs every hop to the reader as much as the other.
+        return exit && sentTo === output_bytes && chunk.data.length <= shortBytes ? [...data, end(exit)] : data
       }
-      if (exit) return end(exit)
+      if (exit) return [end(exit)]
       if (!follow) return undefined
       const waited = performance.now()
       await handle.changed.wait(heartbeatMs, closed)
       if (performance.now() - waited >= heartbeatMs - 50) {
-        return encodeOutputFrame({ type: 'heartbeat', offset: sentTo })
+        return [encodeOutputFrame({ type: 'heartbeat', offset: sentTo })]
       }
     }
     return undefined
@@ -83,7 +89,10 @@ export async function outputResponse(
   const { next, dispose } = await outputFrames(handle, offset, follow, signal)
   let isFresh = follow
   const first = async (): Promise<Uint8Array | undefined> => {
-    if (!isFresh) return next()
+    if (!isFresh) {
+      const pieces = await next()
+      return pieces && Buffer.concat(pieces)
+    }
     // The first frame at once: some servers send nothing, not even the status, before there is a body.
     isFresh = false
     return encodeOutputFrame({ type: 'heartbeat', offset })

@@ -43,7 +43,7 @@ export function serveProcessLine(line: Duplex, open: OpenProcess): void {
     try {
       command.handle = await open(id, request, boot)
     } catch (error) {
-      return send(line, encodeOutputFrame({ type: 'failure', offset: 0, ...failureOf(error) }))
+      return send(line, [encodeOutputFrame({ type: 'failure', offset: 0, ...failureOf(error) })])
     }
     const frames = await outputFrames(command.handle, 0, true, gone.signal)
     let isSilent = true
@@ -70,8 +70,13 @@ export function serveProcessLine(line: Duplex, open: OpenProcess): void {
   })
 }
 
-async function send(line: Duplex, bytes: Uint8Array): Promise<void> {
-  if (line.write(bytes) || line.destroyed) return
+/** All pieces in one write, none of them copied. */
+async function send(line: Duplex, pieces: readonly Uint8Array[]): Promise<void> {
+  line.cork()
+  let hasRoom = true
+  for (const piece of pieces) hasRoom = line.write(piece)
+  line.uncork()
+  if (hasRoom || line.destroyed) return
   await new Promise<void>((resolve) => {
     const done = (): void => {
       line.off('drain', done).off('close', done)

@@ -92,10 +92,17 @@ export class SpawnLanes {
     helper.once('error', isGone).once('exit', isGone)
     helper.unref()
     if (helper.pid === undefined) return
+    let isEnding = false
     for (const socket of helper.stdio.slice(3)) {
-      const lane = new Lane(socket as Socket, () => {
-        if (this.#helper === helper) this.#free.push(lane)
-      })
+      const onFree = (): void => {
+        if (this.#helper === helper && !isEnding) this.#free.push(lane)
+      }
+      // It ends as a whole: the lanes that are still open take a command that it will never read.
+      const onClosed = (): void => {
+        isEnding = true
+        if (this.#helper === helper) this.#free = []
+      }
+      const lane = new Lane(socket as Socket, onFree, onClosed)
       this.#free.push(lane)
     }
   }
@@ -108,13 +115,16 @@ class Lane {
   #pending: Buffer = Buffer.alloc(0)
   #command: LaneChild | undefined
 
-  constructor(socket: Socket, onFree: () => void) {
+  constructor(socket: Socket, onFree: () => void, onClosed: () => void) {
     this.#socket = socket
     this.#onFree = onFree
     socket.unref()
     socket.on('error', () => undefined)
     socket.on('data', (chunk: Buffer) => this.#take(chunk))
-    socket.once('close', () => this.#command?.lose())
+    socket.once('close', () => {
+      onClosed()
+      this.#command?.lose()
+    })
   }
 
   /** Undefined where the helper was gone before it could read the command: that has not been started. */

@@ -20,14 +20,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_LANES = 16, FIRST_LANE = 3, OUT_HIGH = 256 * 1024, READ_SIZE = 32 * 1024, DRAIN_MS = 1000, HOLD_US = 300,
-       HOLD_BYTES = 4096 };
+/* A full frame is 64 KiB, what Node reads at once. */
+enum { MAX_LANES = 16, FIRST_LANE = 3, OUT_HIGH = 256 * 1024, READ_SIZE = 64 * 1024 - FRAME_HEADER, DRAIN_MS = 1000,
+       HOLD_US = 300, HOLD_BYTES = 4096, BULK_BYTES = 128 * 1024, BULK_PIPE = 256 * 1024, GATHER_US = 300 };
 
 struct lane {
   struct connection c;
   /* Until then what a command says first is kept back, so that a short one's output and end go in one message. */
   int64_t hold_until_us;
   bool has_spoken;
+  /* One that says much is read a pipe full at a time: each small write of its would otherwise be a frame of its own. */
+  size_t said;
+  int64_t gather_until_us;
 };
 
 static struct lane lanes[MAX_LANES];
@@ -54,7 +58,8 @@ static void begin(struct lane *lane, char *payload, size_t size) {
   }
   c->exited = c->exit_sent = false;
   lane->has_spoken = false;
-  lane->hold_until_us = 0;
+  lane->said = 0;
+  lane->hold_until_us = lane->gather_until_us = 0;
   int problem = start_process(c, &spec, spec.environment, spec.directory, &what);
   uint32_t pid = (uint32_t)c->pid;
   if (!problem) send_frame(c, FRAME_STARTED, &pid, sizeof pid);
@@ -90,7 +95,10 @@ static void read_output(struct lane *lane, int *fd, int type) {
   while (*fd >= 0 && buffer_used(&c->out) < OUT_HIGH) {
     char *space = buffer_space(&c->out, FRAME_HEADER + READ_SIZE);
     ssize_t got = read(*fd, space + FRAME_HEADER, READ_SIZE);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+      if (lane->said >= BULK_BYTES) lane->gather_until_us = now_us() + GATHER_US;
+      return;
+    }
     if (got <= 0) {
       close_output(fd);
       return;
@@ -98,6 +106,10 @@ static void read_output(struct lane *lane, int *fd, int type) {
     char header[FRAME_HEADER] = {(char)type, (char)got, (char)(got >> 8), (char)(got >> 16), (char)(got >> 24)};
     memcpy(space, header, sizeof header);
     c->out.end += FRAME_HEADER + (size_t)got;
+    bool was_bulk = lane->said >= BULK_BYTES;
+    lane->said += (size_t)got;
+    /* Refused where the user's pipes hold much already: then it stays as it was. */
+    if (!was_bulk && lane->said >= BULK_BYTES) fcntl(*fd, F_SETPIPE_SZ, BULK_PIPE);
     if (lane->has_spoken) continue;
     lane->has_spoken = true;
     lane->hold_until_us = now_us() + HOLD_US;
@@ -149,12 +161,16 @@ static void step(struct lane *lane, short events) {
   } else if (events & (POLLHUP | POLLERR)) c->hung_up = true;
   read_frames(lane);
   if (c->stage == RUNS_PROCESS) {
-    read_output(lane, &c->child_out, FRAME_STDOUT);
-    read_output(lane, &c->child_err, FRAME_STDERR);
+    if (lane->gather_until_us <= now_us()) {
+      lane->gather_until_us = 0;
+      read_output(lane, &c->child_out, FRAME_STDOUT);
+      read_output(lane, &c->child_err, FRAME_STDERR);
+    }
     report_exit(lane);
   }
-  bool is_held = lane->hold_until_us > now_us() && buffer_used(&c->out) < HOLD_BYTES;
-  if (!is_held && buffer_used(&c->out) && buffer_drain(&c->out, c->fd) < 0) c->hung_up = true;
+  /* Over for good: what the reader does not take after that waits for room, not for a time that has passed. */
+  if (lane->hold_until_us && (lane->hold_until_us <= now_us() || buffer_used(&c->out) >= HOLD_BYTES)) lane->hold_until_us = 0;
+  if (!lane->hold_until_us && buffer_used(&c->out) && buffer_drain(&c->out, c->fd) < 0) c->hung_up = true;
 }
 
 /* Microseconds until a lane wants another look without an event; -1 for never. */
@@ -165,6 +181,7 @@ static int64_t nearest_us(int count) {
     if (c->fd < 0) continue;
     int64_t left = -1;
     if (lanes[i].hold_until_us && buffer_used(&c->out)) left = lanes[i].hold_until_us - now_us();
+    else if (lanes[i].gather_until_us && c->stage == RUNS_PROCESS) left = lanes[i].gather_until_us - now_us();
     else if (c->stage == RUNS_PROCESS && c->exited && buffer_used(&c->out) < OUT_HIGH)
       left = (c->drain_until_ms - now_ms()) * 1000;
     else continue;
@@ -202,11 +219,11 @@ int spawn_main(int argc, char **argv) {
     polled[0] = (struct pollfd){.fd = deaths, .events = POLLIN};
     for (int i = 0; i < count; i++) {
       struct connection *c = &lanes[i].c;
-      bool has_room = buffer_used(&c->out) < OUT_HIGH, is_held = lanes[i].hold_until_us > now_us();
-      short wants = (short)(POLLIN | (buffer_used(&c->out) && !is_held ? POLLOUT : 0));
+      bool reads = c->fd >= 0 && buffer_used(&c->out) < OUT_HIGH && !lanes[i].gather_until_us;
+      short wants = (short)(POLLIN | (buffer_used(&c->out) && !lanes[i].hold_until_us ? POLLOUT : 0));
       polled[1 + 3 * i] = (struct pollfd){.fd = c->fd, .events = wants};
-      polled[2 + 3 * i] = (struct pollfd){.fd = c->fd >= 0 && has_room ? c->child_out : -1, .events = POLLIN};
-      polled[3 + 3 * i] = (struct pollfd){.fd = c->fd >= 0 && has_room ? c->child_err : -1, .events = POLLIN};
+      polled[2 + 3 * i] = (struct pollfd){.fd = reads ? c->child_out : -1, .events = POLLIN};
+      polled[3 + 3 * i] = (struct pollfd){.fd = reads ? c->child_err : -1, .events = POLLIN};
     }
     int64_t left = nearest_us(count);
     struct timespec limit = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};

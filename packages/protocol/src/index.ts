@@ -137,6 +137,7 @@ export { type GroupView, groupViewSchema } from './group-view.js'
 export { issueWords } from './issue-words.js'
 export {
   encodeOutputFrame,
+  encodeOutputHeader,
   maxOutputPayloadBytes,
   OutputDecoder,
   OutputFormatError,

@@ -52,13 +52,22 @@ export function encodeOutputFrame(frame: OutputFrame): Uint8Array {
   }
 }
 
+/** What comes before the bytes of a frame of output: for a sender that can pass them on without copying them behind it. */
+export function encodeOutputHeader({ stream, offset, data }: OutputFrame & { type: 'data' }): Uint8Array {
+  return encodeHeader(new Uint8Array(outputHeaderBytes), kinds[stream], offset, data.length)
+}
+
 function encode(kind: number, offset: number, payload: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(outputHeaderBytes + payload.length)
+  const bytes = encodeHeader(new Uint8Array(outputHeaderBytes + payload.length), kind, offset, payload.length)
+  bytes.set(payload, outputHeaderBytes)
+  return bytes
+}
+
+function encodeHeader(bytes: Uint8Array, kind: number, offset: number, length: number): Uint8Array {
   const view = new DataView(bytes.buffer)
   view.setUint8(0, kind)
-  view.setUint32(4, payload.length)
+  view.setUint32(4, length)
   view.setBigUint64(8, BigInt(offset))
-  bytes.set(payload, outputHeaderBytes)
   return bytes
 }
 
