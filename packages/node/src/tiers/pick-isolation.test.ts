@@ -110,7 +110,7 @@ describe.skipIf(!canIsolate)('tiers (bubblewrap and a C compiler installed)', ()
   })
 
   it('keeps pods without a main until the time it was told, not longer', async () => {
-    const bench = openWorkbench('bubblewrap + compiled supervisor', { idleShutdownMs: 100 })
+    const bench = openWorkbench('bubblewrap + compiled supervisor', { idleShutdownMs: 1 })
     onTestFinished(() => bench[Symbol.asyncDispose]())
     const pod = bench.pod()
     await bench.isolation.preparePod(pod)

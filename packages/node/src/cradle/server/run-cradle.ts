@@ -13,6 +13,8 @@ import { StateFiles } from './state-files.js'
 import { sweep } from './sweep.js'
 
 const lookoutMs = 1_000
+/** What the main that started it has at least to connect, however busy the machine is. */
+const firstMainMs = 60_000
 /** Node's timers hold no more than this. */
 const longestTimerMs = 2 ** 31 - 1
 const childrenEndMs = 1_000
@@ -76,8 +78,8 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
       process.exit(0)
     }
   }
-  const awaitMain = (): void => {
-    const idleMs = Math.max(config.idleShutdownMs, keepUntilMs - Date.now())
+  const awaitMain = (leastMs = 0): void => {
+    const idleMs = Math.max(config.idleShutdownMs, keepUntilMs - Date.now(), leastMs)
     idleTimer = setTimeout(() => void end(), Math.min(idleMs, longestTimerMs))
     // Without its socket, or the data directory, no main can reach this cradle again.
     lookout = setInterval(() => {
@@ -107,6 +109,6 @@ export async function runCradle(config: CradleConfig, strategy: CellStrategy): P
   process.on('SIGHUP', () => {})
   rmSync(cradleSocketName, { force: true })
   await server.listen(cradleSocketName)
-  awaitMain()
+  awaitMain(firstMainMs)
   process.stdout.write(cradleLines.ready)
 }
