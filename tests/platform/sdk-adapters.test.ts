@@ -199,6 +199,13 @@ describe('code written for E2B', () => {
     expect(await Sandbox.kill(sandbox.sandboxId, { client })).toBe(false)
     await expect(Sandbox.connect(sandbox.sandboxId, { client })).rejects.toBeInstanceOf(NotFoundError)
   })
+
+  it('finds a sandbox that it killed gone, and not a client closed that it never saw', async () => {
+    const own = await Sandbox.create({ cluster: { kubeconfigPath: platform.kubeconfig, namespace: 'corral' } })
+    expect(await own.kill()).toBe(true)
+    for (const call of [() => own.getInfo(), () => own.setTimeout(1000), () => own.resume()])
+      await expect(call()).rejects.toBeInstanceOf(NotFoundError)
+  })
 })
 
 describe('tools of the AI SDK', () => {

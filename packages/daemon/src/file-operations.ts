@@ -62,10 +62,14 @@ async function copy(from: string, to: string, recursive: boolean, overwrite: boo
     }
   } catch (error) {
     if (isErrno(error, 'EEXIST')) throw taken(to)
+    if (specialFiles.some((code) => isErrno(error, code)))
+      throw new CorralError('Invalid', `"${from}" is or has in it a pipe, socket or device, which cannot be copied`)
     if (isErrno(error, 'ERR_FS_CP_EINVAL')) throw new CorralError('Invalid', `"${to}" lies inside "${from}"`)
     throw error
   }
 }
+
+const specialFiles = ['ERR_FS_CP_FIFO_PIPE', 'ERR_FS_CP_SOCKET', 'ERR_FS_CP_UNKNOWN']
 
 async function requireFree(path: string): Promise<void> {
   if (await lstat(path).catch(() => undefined)) throw taken(path)

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,6 +35,19 @@ afterEach(async () => {
 const at = (name: string) => join(directory, name)
 
 describe('files', () => {
+  it.each([{ from: 'tree/pipe' }, { from: 'tree' }])(
+    'copying "$from" with a named pipe in it is refused in words, not with an internal error',
+    async ({ from }) => {
+      await mkdir(at('tree'))
+      execFileSync('sh', ['-c', 'mkfifo "$0"', at('tree/pipe')])
+      const copying = client.fileOperation({ operation: 'copy', from: at(from), to: at('to'), recursive: true })
+      await expect(copying).rejects.toMatchObject({
+        code: 'Invalid',
+        message: expect.stringContaining(`"${at(from)}" is`),
+      })
+    },
+  )
+
   it.each(['plain.txt', 'with space.txt', 'ümlaut%20#?&.txt', "quote's.txt", 'new\nline'])(
     'writes and reads %j byte for byte',
     async (name) => {

@@ -2,6 +2,7 @@ import type { KubeClient } from '@corral/kube'
 import { type Condition, type KubeObject, type Sandbox, SandboxClaimBuilder, type Stored } from '@corral/resources'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { AgentSandboxClient } from './agent-sandbox-client.js'
+import { SandboxError } from './sandbox-error.js'
 import { TestCluster } from './test-cluster.test-suite.js'
 
 const sandboxPath = '/apis/agents.x-k8s.io/v1beta1/namespaces/default/sandboxes'
@@ -23,6 +24,16 @@ function condition(type: string, status: 'True' | 'False', reason: string, obser
   return { type, status, reason, message: `because of ${reason}`, lastTransitionTime, observedGeneration }
 }
 const sandbox = (name: string): Sandbox => ({ metadata: { name }, spec: { podTemplate } })
+
+it('deleting a sandbox after its client was closed says so, and not that the connection was lost', async () => {
+  const closed = new AgentSandboxClient({ kubeconfigPath: '/nowhere', namespace: 'default' })
+  const object = { metadata: { name: 'box', namespace: 'default' }, spec: { podTemplate } } as Stored<Sandbox>
+  const owned = closed.sandboxes.owned(object, 'box', async () => {
+    throw new SandboxError('ConnectionLost', 'the client is closed')
+  })
+  await closed.close()
+  await expect(owned.delete()).rejects.toMatchObject({ code: 'Aborted', message: 'this client was closed' })
+})
 
 describe('S2-I4 S2-I9 S2-I10 S2-D1 S2-P2 S2-U1: the collections', () => {
   it('create, get, find, list, update, patch, apply and delete objects of a kind', async () => {

@@ -130,7 +130,9 @@ export class SandboxCollection {
     const claim = await translated(() => kube.get(SandboxClaims, ref, signal ? { signal } : {}), signal)
     const pool = claim.spec.warmPoolRef?.name
     if (request.pool !== undefined && pool !== request.pool) {
-      throw new SandboxError('Conflict', `claim "${name}" is on pool "${pool}", not on "${request.pool}"`)
+      throw new SandboxError('Conflict', `claim "${name}" is on pool "${pool}", not on "${request.pool}"`, {
+        hint: `Name pool "${pool}", or another claim.`,
+      })
     }
     const { name: sandbox } = await waitForClaim(kube, ref, request, claim)
     const object = await this.objects.get(sandbox, { namespace: ref.namespace, ...(signal ? { signal } : {}) })
@@ -211,6 +213,8 @@ export class SandboxCollection {
   ): OwnedSandbox {
     const { cleanup } = this.#options
     const tracked = async (signal?: AbortSignal): Promise<void> => {
+      // Where the client was closed: that is why, and not a connection that one could try again.
+      await this.#kube()
       await remove(signal)
       cleanup?.forget(handle)
     }

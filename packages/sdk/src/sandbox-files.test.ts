@@ -175,3 +175,16 @@ it('an upload that is refused before it begins leaves no tar behind that waits f
   await expect.poll(children).toBeLessThanOrEqual(before)
   rmSync(place, { recursive: true, force: true })
 })
+
+it('a listing that is read twice was empty the second time', async () => {
+  async function* list() {
+    yield { name: 'a', path: 'a' }
+  }
+  const link = { open: async () => ({}), runtime: async () => ({ files: { list } }) }
+  const listing = new SandboxFiles(link as unknown as SandboxLink).list('/anywhere')
+  expect(await listing).toHaveLength(1)
+  expect(await listing).toHaveLength(1)
+  const names: string[] = []
+  for await (const { name } of listing) names.push(name)
+  expect(names).toEqual(['a'])
+})

@@ -63,7 +63,7 @@ export class SandboxFiles {
 
   /** Entries of a directory; with `recursive` all below it, with `glob` those whose path relative to it fits. */
   list(path: string, options: FileCall & { recursive?: boolean; glob?: string } = {}): FileListing {
-    return new FileListing(this.#stream(options, (files) => files.list(path, options)))
+    return new FileListing(() => this.#stream(options, (files) => files.list(path, options)))
   }
 
   /** With missing parents; a directory that is there is fine. */
@@ -153,16 +153,16 @@ export class SandboxFiles {
   }
 }
 
-/** Entries as they come, or with `await` all of them. */
+/** Entries as they come, or with `await` all of them. Each time it is read the directory is asked. */
 export class FileListing implements AsyncIterable<FileEntry>, PromiseLike<FileEntry[]> {
-  readonly #entries: AsyncIterable<FileEntry>
+  readonly #open: () => AsyncIterable<FileEntry>
 
-  constructor(entries: AsyncIterable<FileEntry>) {
-    this.#entries = entries
+  constructor(open: () => AsyncIterable<FileEntry>) {
+    this.#open = open
   }
 
   [Symbol.asyncIterator](): AsyncIterator<FileEntry> {
-    return this.#entries[Symbol.asyncIterator]()
+    return this.#open()[Symbol.asyncIterator]()
   }
 
   // biome-ignore lint/suspicious/noThenProperty: awaiting the listing gives the whole of it.
@@ -172,7 +172,7 @@ export class FileListing implements AsyncIterable<FileEntry>, PromiseLike<FileEn
   ): Promise<A | B> {
     const all = (async () => {
       const entries: FileEntry[] = []
-      for await (const entry of this.#entries) entries.push(entry)
+      for await (const entry of this.#open()) entries.push(entry)
       return entries.sort((a, b) => (a.path < b.path ? -1 : 1))
     })()
     return all.then(onFulfilled, onRejected)

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { SandboxError, translated } from './sandbox-error.js'
+import { SandboxError, toSandboxError, translated } from './sandbox-error.js'
 import type { SandboxFiles } from './sandbox-files.js'
 import type { SandboxProcess } from './sandbox-process.js'
 
@@ -33,6 +34,8 @@ export interface PullOptions {
 
 type Exec = (argv: readonly string[], options: { cwd?: string; signal?: AbortSignal | undefined }) => SandboxProcess
 
+const removeTimeoutMs = 5_000
+
 /** Repositories in and commits out, as bundles: the sandbox needs neither network nor credentials. */
 export class SandboxGit {
   readonly #files: SandboxFiles
@@ -56,11 +59,20 @@ export class SandboxGit {
         await git(['-C', mirror, 'update-ref', 'refs/corral/pushed', commit], { signal })
         await git(['-C', mirror, 'bundle', 'create', '--quiet', bundle, 'refs/corral/pushed'], { signal })
         const branch = await branchName(mirror, ref, signal)
-        const inside = `/tmp/.corral-${commit}.bundle`
-        await this.#files.write(inside, createReadStream(bundle) as AsyncIterable<Uint8Array>, { signal })
-        const script = `set -e; git init --quiet -- "$1"; cd -- "$1"; git fetch --quiet "$2" refs/corral/pushed
-git checkout --quiet -B "$3" "$4"; rm -f -- "$2"`
-        await this.#exec(['/bin/sh', '-c', script, 'sh', directory, inside, branch, commit], { signal }).ok()
+        const inside = `/tmp/.corral-in-${randomUUID()}.bundle`
+        // Commits whose parents the repository does not have: without this list the sandbox's git asks for them.
+        const shallow = await readFile(join(mirror, 'shallow')).catch(() => new Uint8Array(0))
+        const script = `set -e; git init --quiet -- "$1"; cd -- "$1"
+if [ -s "$2.shallow" ]; then s=$(git rev-parse --git-path shallow); touch "$s"; sort -u -o "$s" "$s" "$2.shallow"; fi
+git fetch --quiet "$2" refs/corral/pushed; git checkout --quiet -B "$3" "$4"`
+        try {
+          await this.#files.write(inside, createReadStream(bundle) as AsyncIterable<Uint8Array>, { signal })
+          if (shallow.length > 0) await this.#files.write(`${inside}.shallow`, shallow, { signal })
+          await this.#run(script, [directory, inside, branch, commit], signal)
+        } finally {
+          await this.#removeInside(inside)
+          if (shallow.length > 0) await this.#removeInside(`${inside}.shallow`)
+        }
         return commit
       })
     }, signal)
@@ -76,22 +88,38 @@ git checkout --quiet -B "$3" "$4"; rm -f -- "$2"`
       })
       return withTemporary(async (temporary) => {
         const bundle = join(temporary, 'out.bundle')
-        const inside = `/tmp/.corral-out-${Date.now()}.bundle`
-        const script = `set -e; cd -- "$1"; git update-ref refs/corral/pulled "$2^{commit}"
-git bundle create --quiet "$3" refs/corral/pulled; git update-ref -d refs/corral/pulled`
-        await this.#exec(['/bin/sh', '-c', script, 'sh', directory, ref, inside], { signal }).ok()
+        const id = randomUUID()
+        const [inside, carried] = [`/tmp/.corral-out-${id}.bundle`, `refs/corral/pulled-${id}`]
+        const script = `set -e; cd -- "$1"; git update-ref "$4" "$2^{commit}"; trap 'git update-ref -d "$4"' EXIT
+git bundle create --quiet "$3" "$4"`
         try {
+          await this.#run(script, [directory, ref, inside, carried], signal)
           await pipeline(Readable.from(this.#files.readStream(inside, { signal })), createWriteStream(bundle))
         } finally {
-          // A bundle that stays in the sandbox's /tmp ends with it.
-          await this.#files.remove(inside).catch(() => {})
+          await this.#removeInside(inside)
         }
         const guard = ['-c', 'fetch.fsckObjects=true', '-c', 'core.hooksPath=/dev/null']
-        const spec = `+refs/corral/pulled:${as}`
+        const spec = `+${carried}:${as}`
         await git([...guard, '-C', repository, 'fetch', '--quiet', '--no-tags', bundle, spec], { signal })
         return (await git(['-C', repository, 'rev-parse', '--verify', as], { signal })).trim()
       })
     }, signal)
+  }
+
+  /** A script on the work tree that its first argument names; a failure is told in git's words. */
+  async #run(script: string, args: readonly [string, ...string[]], signal: AbortSignal | undefined): Promise<void> {
+    try {
+      await this.#exec(['/bin/sh', '-c', script, 'sh', ...args], { signal }).ok()
+    } catch (cause) {
+      const { code, details } = toSandboxError(cause)
+      if (code !== 'CommandFailed') throw cause
+      throw new SandboxError(code, `git in "${args[0]}" of the sandbox: ${details.stderr}`, { cause, details })
+    }
+  }
+
+  /** One that stays in the sandbox's /tmp ends with it: a sandbox that does not answer is not waited for. */
+  async #removeInside(path: string): Promise<void> {
+    await this.#files.remove(path, { signal: AbortSignal.timeout(removeTimeoutMs) }).catch(() => {})
   }
 }
 
@@ -126,10 +154,22 @@ async function withTemporary<T>(use: (directory: string) => Promise<T>): Promise
   }
 }
 
+/** What git tells its hooks about the repository at hand: a program that runs in a hook means the one it names. */
+const noRepository = {
+  GIT_DIR: undefined,
+  GIT_WORK_TREE: undefined,
+  GIT_INDEX_FILE: undefined,
+  GIT_PREFIX: undefined,
+  GIT_COMMON_DIR: undefined,
+  GIT_NAMESPACE: undefined,
+  GIT_OBJECT_DIRECTORY: undefined,
+  GIT_ALTERNATE_OBJECT_DIRECTORIES: undefined,
+}
+
 async function git(args: readonly string[], options: { signal?: AbortSignal | undefined }): Promise<string> {
   const child = spawn('git', args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, GIT_TERMINAL_PROMPT: '0' },
+    env: { ...process.env, ...noRepository, GIT_TERMINAL_PROMPT: '0' },
     ...(options.signal ? { signal: options.signal } : {}),
   })
   let out = ''
@@ -141,6 +181,8 @@ async function git(args: readonly string[], options: { signal?: AbortSignal | un
     err = (err + chunk.toString()).slice(-2048)
   })
   const [code] = (await once(child, 'close')) as [number | null]
-  if (code !== 0) throw new SandboxError('CommandFailed', `git ${args[0] === '-C' ? args[2] : args[0]}: ${err.trim()}`)
+  const isValue = (at: number) => ['-C', '-c'].includes(args[at - 1] ?? '')
+  const verb = args.find((argument, at) => !argument.startsWith('-') && !isValue(at))
+  if (code !== 0) throw new SandboxError('CommandFailed', `git ${verb}: ${err.trim()}`)
   return out
 }

@@ -4,11 +4,14 @@ import { type HandleParts, SandboxHandle } from './sandbox-handle.js'
 import { Telemetry } from './telemetry.js'
 
 /** A sandbox that writes down what is started in it. */
-function recordingSandbox(): { sandbox: SandboxHandle; started: string[] } {
+function recordingSandbox(): { sandbox: SandboxHandle; started: string[]; typed: string[] } {
   const started: string[] = []
+  const typed: string[] = []
+  const write = async (data: Uint8Array): Promise<void> => void typed.push(Buffer.from(data).toString())
+  const end = async (): Promise<void> => void typed.push('end of file')
   const note = (argv: readonly string[]): RuntimeProcess => {
     started.push(argv.join(' '))
-    return { id: 'x', events: ended(), write: done, end: done, kill: done, resize: done }
+    return { id: 'x', events: ended(), write, end, kill: done, resize: done }
   }
   const runtime = {
     start: ({ argv }: { argv: readonly string[] }) => note(argv),
@@ -18,7 +21,7 @@ function recordingSandbox(): { sandbox: SandboxHandle; started: string[] } {
   const link = { runtime: async () => runtime, corral: async () => runtime }
   // Only what `exec` calls is here.
   const parts = { link, telemetry: new Telemetry() } as unknown as HandleParts
-  return { sandbox: new SandboxHandle(parts, { name: 'box', namespace: 'default' }), started }
+  return { sandbox: new SandboxHandle(parts, { name: 'box', namespace: 'default' }), started, typed }
 }
 const done = async (): Promise<void> => {}
 async function* ended() {
@@ -35,3 +38,22 @@ it.each([{ background: false }, { background: true }])(
     expect(started).toEqual([])
   },
 )
+
+it.each([
+  { input: 'a line\n', background: false, typed: ['a line\n', 'end of file'] },
+  { input: 'half a line', background: true, typed: ['half a line', 'end of file', 'end of file'] },
+])(
+  'a command in a terminal never got its input "$input", and waited for ever',
+  async ({ input, background, typed }) => {
+    const recording = recordingSandbox()
+    await recording.sandbox.exec(['cat'], { pty: true, stdin: input, background })
+    await expect.poll(() => recording.typed).toEqual(typed)
+  },
+)
+
+it('a process that starts in a terminal with bytes is refused, since they would be lost', async () => {
+  const { sandbox, started } = recordingSandbox()
+  const starting = sandbox.processes.start({ argv: ['cat'], pty: { columns: 80, rows: 24 }, stdin: Buffer.from('x') })
+  await expect(starting).rejects.toMatchObject({ code: 'Invalid', message: expect.stringMatching(/write\(\)/) })
+  expect(started).toEqual([])
+})

@@ -25,13 +25,15 @@ export interface ExecCommandOptions extends ProcessLimits {
   readonly env?: Readonly<Record<string, string>> | undefined
   /** `true`: written to with `write` and `end`. Text or bytes: all there is. Absent: end of file at once. */
   readonly stdin?: boolean | string | Uint8Array | undefined
-  /** In a terminal: one output stream, standard input open. */
+  /** In a terminal: one output stream, standard input open unless `stdin` is text or bytes, which are typed into it. */
   readonly pty?: boolean | TerminalSize | undefined
   /** A name or number of the sandbox's own users. */
   readonly user?: string | undefined
   /** Goes on whatever becomes of this client and of the daemon; `processes.attach(await process.id)` finds it again. */
   readonly background?: boolean | undefined
 }
+
+const lineFeed = 10
 
 export interface SandboxMetrics {
   readonly cpuUsageSeconds: number
@@ -119,13 +121,13 @@ export class SandboxHandle {
       stdin === true ? 'open' : typeof stdin === 'string' ? new TextEncoder().encode(stdin) : stdin || undefined
     const size = pty === true ? { columns: 80, rows: 24 } : pty || undefined
     const spec = { argv, cwd, env, user, pty: size, stdin: input ?? (size ? ('open' as const) : undefined) }
-    // More than a request should carry is written to the running command instead.
-    const isLarge = spec.stdin instanceof Uint8Array && spec.stdin.length > 512 * 1024
+    // More than a request should carry, and what is for a terminal, is written to the running command instead.
+    const isWritten = spec.stdin instanceof Uint8Array && (size !== undefined || spec.stdin.length > 512 * 1024)
     const attributes = { 'sandbox.name': this.name, 'process.executable.name': executableOf(argv) }
     const started = translated(
       () =>
         this.#parts.telemetry.span('sandbox.exec', attributes, async () => {
-          const sent = isLarge ? { ...spec, stdin: 'open' as const } : spec
+          const sent = isWritten ? { ...spec, stdin: 'open' as const } : spec
           if (!options.background) {
             const runtime = await this.#parts.link.runtime(options.signal)
             options.signal?.throwIfAborted()
@@ -142,11 +144,7 @@ export class SandboxHandle {
     started.catch(() => {})
     const process = new SandboxProcess(argv, started, options)
     // A command that stops reading says so by its own end.
-    if (isLarge)
-      void process
-        .write(input as Uint8Array)
-        .then(() => process.end())
-        .catch(() => {})
+    if (isWritten) writeAll(process, input as Uint8Array, size !== undefined).catch(() => {})
     return process
   }
 
@@ -319,6 +317,13 @@ function checkArgv(argv: readonly string[]): void {
   if (argv.some((argument) => typeof argument !== 'string'))
     throw new SandboxError('Invalid', 'the arguments of a command are strings')
   if (argv[0] === '') throw new SandboxError('Invalid', 'the program of a command has no name')
+}
+
+async function writeAll(process: SandboxProcess, input: Uint8Array, isTerminal: boolean): Promise<void> {
+  await process.write(input)
+  // In the middle of a line, a terminal's end of file ends no more than that line.
+  if (isTerminal && input.length > 0 && input.at(-1) !== lineFeed) await process.end()
+  await process.end()
 }
 
 function checkStdin(stdin: unknown): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ProcessRecord, SignalName } from '@corral/protocol'
 import type { ProcessSpec } from './runtime/sandbox-runtime.js'
-import { translated } from './sandbox-error.js'
+import { SandboxError, translated } from './sandbox-error.js'
 import type { SandboxLink } from './sandbox-link.js'
 import { type ProcessLimits, SandboxProcess } from './sandbox-process.js'
 
@@ -31,6 +31,8 @@ export class SandboxProcesses {
   start(spec: ProcessSpec & { id?: string | undefined; signal?: AbortSignal | undefined }): Promise<BackgroundProcess> {
     const { id = `background-${randomUUID()}`, signal, ...rest } = spec
     return translated(async () => {
+      if (rest.pty && rest.stdin instanceof Uint8Array)
+        throw new SandboxError('Invalid', 'what is for a terminal is written to it with write() once it runs')
       const runtime = await this.#link.corral('a background process', signal)
       const record = await runtime.startDurable(id, rest)
       return { id, pid: record.pid }

@@ -248,6 +248,7 @@ describe('handles', () => {
     await client.sandboxes.create({ pool: 'p', name: 'mine' })
     await expect(client.sandboxes.getOrCreate({ pool: 'other', name: 'mine' })).rejects.toMatchObject({
       code: 'Conflict',
+      hint: expect.stringContaining('Name pool'),
     })
     expect(await client.claims.exists('mine')).toBe(true)
   })

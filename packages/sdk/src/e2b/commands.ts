@@ -44,6 +44,7 @@ export class CommandHandle {
   #stdout = ''
   #stderr = ''
   #exitCode: number | undefined
+  #thrown: { readonly error: unknown } | undefined
 
   constructor(pid: number, process: SandboxProcess, callbacks: OutputCallbacks) {
     this.pid = pid
@@ -68,9 +69,11 @@ export class CommandHandle {
     return this.#exitCode
   }
 
-  /** Its result; `CommandExitError` where the exit code is not 0. */
+  /** Its result; `CommandExitError` where the exit code is not 0, what a callback threw where one did. */
   async wait(): Promise<CommandResult> {
-    const result = await asE2b(() => this.#ended)
+    const result = await asE2b(() => this.#ended).catch((error: unknown) => {
+      throw this.#thrown ? this.#thrown.error : error
+    })
     if (result.exitCode !== 0) throw new CommandExitError(result)
     return result
   }
@@ -92,7 +95,12 @@ export class CommandHandle {
       if (text === '') return
       if (stream === 'stdout') this.#stdout += text
       else this.#stderr += text
-      await (stream === 'stdout' ? callbacks.onStdout : callbacks.onStderr)?.(text)
+      try {
+        await (stream === 'stdout' ? callbacks.onStdout : callbacks.onStderr)?.(text)
+      } catch (error) {
+        this.#thrown = { error }
+        throw error
+      }
     }
     const pieces = this.#process[Symbol.asyncIterator]()
     for (;;) {

@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import type { BytesIn, FileInfo } from '@corral/protocol'
 import type { SandboxHandle } from '../sandbox-handle.js'
 import { asE2b, InvalidArgumentError, NotFoundError } from './errors.js'
@@ -43,7 +44,7 @@ export interface WatchHandle {
 
 const eventTypes = { created: 'create', modified: 'write', deleted: 'remove' } as const
 
-/** `sandbox.files`. Paths that are not absolute begin at the home directory, as in E2B. */
+/** `sandbox.files`. Paths that are not absolute, or begin with `~/`, begin at the home directory, as in E2B. */
 export class Filesystem {
   readonly #sandbox: SandboxHandle
   #home: Promise<string> | undefined
@@ -63,7 +64,7 @@ export class Filesystem {
     const at = await this.#absolute(path)
     return asE2b(async () => {
       const { files } = this.#sandbox
-      if (options.format === 'stream') return ReadableStream.from(files.readStream(at)) as ReadableStream<Uint8Array>
+      if (options.format === 'stream') return opened(files.readStream(at))
       const bytes = await files.read(at)
       if (options.format === 'bytes') return bytes
       if (options.format === 'blob') return new Blob([Uint8Array.from(bytes)])
@@ -87,6 +88,8 @@ export class Filesystem {
   async list(path: string, options: { depth?: number } = {}): Promise<EntryInfo[]> {
     const at = await this.#absolute(path)
     const { depth = 1 } = options
+    if (!(depth >= 1))
+      throw new InvalidArgumentError('Invalid', `a depth of ${depth} lists nothing: it must be at least 1`)
     const found = await asE2b(() => this.#sandbox.files.list(at, { recursive: depth > 1 }))
     return found
       .filter((entry) => entry.path.split('/').length <= depth)
@@ -109,15 +112,20 @@ export class Filesystem {
   async makeDir(path: string): Promise<boolean> {
     const at = await this.#absolute(path)
     return asE2b(async () => {
-      if (await this.#sandbox.files.exists(at)) return false
-      await this.#sandbox.files.mkdir(at)
-      return true
+      const found = await this.#sandbox.files.stat(at)
+      // Through a link, and refused where a file is in its place.
+      if (found?.type !== 'directory') await this.#sandbox.files.mkdir(at)
+      return !found
     })
   }
 
+  /** Makes missing parents of `to`, and replaces a file there. */
   async rename(from: string, to: string): Promise<EntryInfo> {
     const [source, target] = [await this.#absolute(from), await this.#absolute(to)]
-    await asE2b(() => this.#sandbox.files.move(source, target, { overwrite: true }))
+    await asE2b(async () => {
+      await this.#sandbox.files.mkdir(posix.dirname(target))
+      await this.#sandbox.files.move(source, target, { overwrite: true })
+    })
     return this.getInfo(target)
   }
 
@@ -173,10 +181,38 @@ export class Filesystem {
   }
 
   async #absolute(path: string): Promise<string> {
-    if (path.startsWith('/')) return path
-    this.#home ??= asE2b(async () => (await this.#sandbox.shell('printf %s "$HOME"').ok()).stdout)
-    return `${await this.#home}/${path}`
+    if (path.startsWith('/')) return posix.normalize(path)
+    const home = this.#home ?? this.#findHome()
+    this.#home = home
+    return posix.normalize(`${await home}/${path.replace(/^~(?=\/|$)/, '.')}`)
   }
+
+  async #findHome(): Promise<string> {
+    try {
+      return await asE2b(async () => (await this.#sandbox.shell('printf %s "$HOME"').ok()).stdout)
+    } catch (error) {
+      // The next call asks again: a paused sandbox may have been resumed by then.
+      this.#home = undefined
+      throw error
+    }
+  }
+}
+
+/** The stream of a file that is there: what is wrong from the start is told by the call, what breaks later by the stream. */
+async function opened(chunks: AsyncIterable<Uint8Array>): Promise<ReadableStream<Uint8Array>> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let first: IteratorResult<Uint8Array> | undefined = await iterator.next()
+  const next = async (): Promise<IteratorResult<Uint8Array>> => {
+    const answer = first ?? (await asE2b(() => iterator.next()))
+    first = undefined
+    return answer
+  }
+  const end = async (): Promise<IteratorResult<Uint8Array>> => {
+    await iterator.return?.()
+    return { done: true, value: undefined }
+  }
+  const rest = { [Symbol.asyncIterator]: () => ({ next, return: end }) }
+  return ReadableStream.from(rest) as ReadableStream<Uint8Array>
 }
 
 async function bytesOf(data: WriteEntry['data']): Promise<BytesIn> {

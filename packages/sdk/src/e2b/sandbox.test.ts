@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { AgentSandboxClient } from '../agent-sandbox-client.js'
 import { SandboxError } from '../sandbox-error.js'
+import type { SandboxProcess } from '../sandbox-process.js'
+import { CommandHandle } from './commands.js'
 import { Sandbox } from './sandbox.js'
 
 /** A cluster with one sandbox, whose variables cannot be bound where `failure` says so. */
@@ -41,5 +43,19 @@ describe('a sandbox made through the surface of E2B', () => {
     const { client, left } = scriptedClient(new SandboxError('ConnectionLost', 'the tunnel broke'))
     await expect(Sandbox.create('pool', { client, envs: { A: '1' } })).rejects.toThrow('the tunnel broke')
     expect([...left]).toEqual([])
+  })
+})
+
+describe('a command run through the surface of E2B', () => {
+  it('ends for its caller with what a callback of the caller threw', async () => {
+    const mine = new Error('mine')
+    async function* pieces() {
+      yield { stream: 'stdout' as const, data: Buffer.from('x'), offset: 0 }
+    }
+    const process = { [Symbol.asyncIterator]: () => pieces(), exitCode: Promise.resolve(0) }
+    const onStdout = () => {
+      throw mine
+    }
+    await expect(new CommandHandle(1, process as unknown as SandboxProcess, { onStdout }).wait()).rejects.toBe(mine)
   })
 })

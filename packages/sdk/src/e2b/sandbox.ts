@@ -2,7 +2,7 @@ import { AgentSandboxClient, type AgentSandboxClientOptions } from '../agent-san
 import { SandboxError } from '../sandbox-error.js'
 import { closeDeleted, type SandboxHandle, type SandboxMetrics } from '../sandbox-handle.js'
 import { Commands } from './commands.js'
-import { asE2b } from './errors.js'
+import { asE2b, NotFoundError } from './errors.js'
 import { Filesystem } from './filesystem.js'
 import { Pty } from './pty.js'
 import {
@@ -144,7 +144,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** It ends this long from now. */
   async setTimeout(timeoutMs: number): Promise<void> {
-    await asE2b(() => this.handle.extend(timeoutMs))
+    await this.#call(() => this.handle.extend(timeoutMs))
   }
 
   async isRunning(): Promise<boolean> {
@@ -158,21 +158,21 @@ export class Sandbox implements AsyncDisposable {
   }
 
   getInfo(): Promise<SandboxInfo> {
-    return Sandbox.getInfo(this.sandboxId, { client: this.#client })
+    return this.#call(() => Sandbox.getInfo(this.sandboxId, { client: this.#client }))
   }
 
   getMetrics(): Promise<SandboxMetrics> {
-    return asE2b(() => this.handle.metrics())
+    return this.#call(() => this.handle.metrics())
   }
 
   /** Stops the pod and keeps its volumes; `connect` or `resume` start it again. */
   async pause(): Promise<void> {
-    await asE2b(() => this.handle.suspend())
+    await this.#call(() => this.handle.suspend())
   }
 
   /** With the variables that were bound through this object; the pod is a new one. */
   async resume(): Promise<void> {
-    await asE2b(() => this.handle.resume())
+    await this.#call(() => this.handle.resume())
   }
 
   getHost(port: number): never {
@@ -183,6 +183,14 @@ export class Sandbox implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill()
+  }
+
+  /** After `kill` the client is closed too, which is not what the caller needs to know. */
+  #call<T>(call: () => PromiseLike<T>): Promise<T> {
+    return asE2b(async () => {
+      if (this.#isKilled) throw new NotFoundError('NotFound', `sandbox "${this.sandboxId}" was killed by this program`)
+      return call()
+    })
   }
 }
 

@@ -197,7 +197,7 @@ function startRequest(spec: ProcessSpec, keep: 'memory' | 'disk'): StartProcessR
     ...(env ? { env: { ...env } } : {}),
     ...(pty ? { tty: { ...pty } } : {}),
     ...(user === undefined ? {} : { user }),
-    ...(stdin instanceof Uint8Array && !pty ? { input: Buffer.from(stdin).toString('base64') } : {}),
+    ...(stdin instanceof Uint8Array ? { input: Buffer.from(stdin).toString('base64') } : {}),
     ...(stdin === 'open' ? { stdin: 'open' as const } : {}),
   }
 }
