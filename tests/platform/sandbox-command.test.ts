@@ -127,7 +127,7 @@ describe('what people type', () => {
   it('`create ""` of a variable that is not set makes no sandbox under a name nobody knows', async () => {
     expect(await corral('create', '')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('the name of a sandbox must not be empty'),
+      stderr: expect.stringContaining('the argument <name> is empty'),
     })
   })
 

@@ -37,7 +37,6 @@ export function addPoolCommand(program: Command): void {
     )
 
   withCluster(pool.command('list'))
-    .alias('ls')
     .summary('pools')
     .action(async (options: Options) => {
       await using client = await open(options)
@@ -125,7 +124,6 @@ export function addTemplateCommand(program: Command): void {
     )
 
   withCluster(template.command('list'))
-    .alias('ls')
     .summary('templates')
     .action(async (options: Options) => {
       await using client = await open(options)

@@ -52,7 +52,6 @@ export function addProjectCommand(program: Command): void {
   addEdit(project)
 
   withPlatform(project.command('list'))
-    .alias('ls')
     .summary('projects')
     .action(async (options: CommonOptions) => {
       print(await (await connect(options)).list(), options, ({ projects }) =>
@@ -67,7 +66,7 @@ export function addProjectCommand(program: Command): void {
       print(found, options, (view) => `# project ${view.name}\n${projectYaml(view)}`.trimEnd())
     })
 
-  withPlatform(project.command('rm').alias('remove').argument('<name...>'))
+  withPlatform(project.command('rm').argument('<name...>'))
     .summary('remove projects; their tasks stay')
     .action(async (names: string[], options: CommonOptions) => {
       const client = await connect(options)

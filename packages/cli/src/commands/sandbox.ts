@@ -56,7 +56,6 @@ export function addSandboxCommand(program: Command): void {
     .action(
       async (name: string | undefined, options: SandboxOptions & { pool: string; template?: string; ttl?: number }) => {
         // A variable that is not set: the sandbox would get a made-up name that the script does not know.
-        if (name === '') throw new CliError('the name of a sandbox must not be empty', { exitCode: 2 })
         await using client = await sandboxClient(options)
         const created = await client.sandboxes.create({
           ...(options.template ? { template: options.template } : { pool: options.pool }),
@@ -69,7 +68,6 @@ export function addSandboxCommand(program: Command): void {
     )
 
   withCluster(sandbox.command('list'))
-    .alias('ls')
     .summary('sandboxes')
     .action(async (options: SandboxOptions) => {
       await using client = await sandboxClient(options)

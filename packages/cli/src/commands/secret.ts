@@ -27,7 +27,11 @@ export function addSecretCommand(program: Command): void {
     .addHelpText('after', secretHelp())
     .action(async (name: string, options: SecretOptions) => {
       const value = process.stdin.isTTY ? await askHidden(`${name} key: `) : await readStdin()
-      if (value.trim() === '') throw new CliError('no value was given', { exitCode: 2 })
+      if (value.trim() === '')
+        throw new CliError('no value was given', {
+          exitCode: 2,
+          hint: `Give it on standard input: \`corral secret set ${name} < key.txt\`, or type it where it is asked for.`,
+        })
       await (await storeOf(options)).set(name, value)
       print({ name, set: true }, options, () => `kept the secret "${name}"`)
     })

@@ -53,7 +53,6 @@ export function addTaskCommand(program: Command): Command {
     })
 
   withPlatform(task.command('list'))
-    .alias('ls')
     .summary('tasks, newest first')
     .option('--status <phase>', `only these: ${taskPhases.join(', ')}`, parsePhase)
     .option('--group <name>', 'only attempts of this group')
