@@ -177,6 +177,17 @@ it.each([
 })
 
 it.each([
+  { what: 'a key', args: ['secret', 'set', 'anthropic'] },
+  { what: 'a prompt', args: ['run', '-', '--command', 'true'] },
+])('refuses $what on standard input in another encoding instead of changing it', ({ args }) => {
+  const env = { PATH: process.env.PATH, HOME: home, CORRAL_DATA_DIR: join(home, 'data'), NO_COLOR: '1' }
+  const input = Buffer.from('caf\u00e9', 'latin1')
+  const result = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8', timeout: 240_000, input })
+  expect(result.stderr).toMatch(/^corral: standard input is not UTF-8 text\nhint: .*iconv/)
+  expect(result.status).toBe(2)
+})
+
+it.each([
   { args: ['help', 'task', 'ls'], usage: 'corral task list|ls [options]' },
   { args: ['task', 'help', 'get'], usage: 'corral task get|show [options] <id>' },
   { args: ['help', 'down'], usage: 'corral down [options]' },
