@@ -131,6 +131,13 @@ describe('what people type', () => {
     })
   })
 
+  it('`create` of a name that is taken says so, not which request was refused', async () => {
+    expect(await corral('create', 'typed')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^corral: there is a sandbox "typed" already\nhint: .*`corral sandbox rm typed`/),
+    })
+  })
+
   it('`exec --json` prints the output and the exit code as JSON', async () => {
     const { code, stdout } = await corral('exec', 'typed', '--json', '--', 'sh', '-c', 'echo a; echo b >&2; exit 4')
     expect(code).toBe(4)

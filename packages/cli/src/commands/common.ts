@@ -59,6 +59,17 @@ export function print<T>(value: T, options: { json?: boolean }, text: (value: T)
   process.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : `${text(value)}\n`)
 }
 
+/** Says that a name is taken, and what to do about it, instead of the request that was refused. */
+export function takenName(kind: string, name: string | undefined, move: string): (error: { code?: string }) => never {
+  return (error) => {
+    if (error.code !== 'AlreadyExists' || name === undefined) throw error
+    throw new CliError(`there is a ${kind} "${name}" already`, {
+      hint: `${move}, or choose another name.`,
+      cause: error,
+    })
+  }
+}
+
 /** For the user, beside the output: on standard error. */
 export function say(text: string): void {
   process.stderr.write(`corral: ${text}\n`)
