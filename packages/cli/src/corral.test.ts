@@ -97,6 +97,18 @@ it.each([
     says: /^corral: https:\/\/\S+ is an address, not a directory\nhint: Name the directory of a clone/,
   },
   {
+    when: 'the command of a sandbox has options and no `--` before it',
+    args: ['sandbox', 'exec', 'box', 'ls', '-la'],
+    exitCode: 2,
+    says: /unknown option '-la'\nA command with options of its own goes after `--`: corral sandbox exec NAME -- ls -la\n/,
+  },
+  {
+    when: 'an option of exec is mistyped, without a word about commands',
+    args: ['sandbox', 'exec', '--jsn', 'box', 'ls'],
+    exitCode: 2,
+    says: /^error: unknown option '--jsn'\n\(Did you mean --json\?\)\n\(see `corral sandbox exec --help`\)\n$/,
+  },
+  {
     when: 'there is no time',
     args: ['run', 'hi', '--timeout', '0'],
     exitCode: 2,

@@ -1,5 +1,5 @@
 import { defaultAgentName, findAgent } from '@corral/agents'
-import { Command } from 'commander'
+import { type Argument, Command } from 'commander'
 import { CliError } from './cli-error.js'
 import { addAgentCommand } from './commands/agent.js'
 import { addCompletionCommand } from './commands/completion.js'
@@ -114,7 +114,9 @@ function flowing(text: string): string {
 /** After wrong usage every command names its own help, not that of the whole program. */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`(see \`${name} --help\`)`)
-  const text = command.registeredArguments.find((argument) => textArguments.has(argument.name()))
+  const text = command.registeredArguments.find(
+    (argument) => textArguments.has(argument.name()) || isCommandLine(argument),
+  )
   if (text)
     command.configureOutput({ outputError: (error, write) => write(error + textHint(error, name, text.name())) })
   for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
@@ -140,8 +142,17 @@ function addOtherNames(command: Command): void {
 /** Arguments that are what a person wrote, with spaces and dashes in it. */
 const textArguments: ReadonlySet<string> = new Set(['prompt', 'message'])
 
+/** The command line that `sandbox exec` and `task shell` take. */
+function isCommandLine(argument: Argument): boolean {
+  return argument.variadic && argument.name() === 'command'
+}
+
 /** What to do about such a text that the shell or its first dash took apart. */
 function textHint(error: string, name: string, argument: string): string {
+  if (argument === 'command')
+    return /unknown option (?![\s\S]*Did you mean)/.test(error)
+      ? `A command with options of its own goes after \`--\`: ${name} ${name.includes('task') ? 'ID' : 'NAME'} -- ls -la\n`
+      : ''
   const example = `${name}${argument === 'prompt' ? ' --repo .' : ' ID'} -- "- and / are swapped"\n`
   if (error.includes('too many arguments'))
     return `Put the ${argument} into quotes, and options before a \`--\`: ${example}`

@@ -6,7 +6,7 @@ export function addHelpCommands(command: Command): void {
   for (const each of command.commands) addHelpCommands(each)
   command
     .command('help')
-    .argument('[command...]')
+    .argument('[name...]')
     .summary('display help for command')
     .action((words: string[]) => commandAt(command, words).outputHelp())
 }
