@@ -79,6 +79,12 @@ it.each([
     says: /^error: unknown command 'nope'\n\(see `corral task --help`\)\n$/,
   },
   {
+    when: 'a secret has a name that is none, before its value is asked for',
+    args: ['secret', 'set', 'Bad Name'],
+    exitCode: 1,
+    says: /^corral: "Bad Name" is not a secret's name\nhint: Names are lower-case letters/,
+  },
+  {
     when: 'a secret has no value',
     args: ['secret', 'set', 'anthropic'],
     exitCode: 2,
