@@ -88,7 +88,7 @@ it.each([
     when: 'a secret has no value',
     args: ['secret', 'set', 'anthropic'],
     exitCode: 2,
-    says: /no value was given\nhint: .*`corral secret set anthropic < key.txt`/,
+    says: /no value was given\nhint: .*`< key.txt`/,
   },
   {
     when: 'a repository elsewhere has no environment file',

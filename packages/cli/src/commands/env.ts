@@ -149,9 +149,10 @@ async function show(given: string, options: EnvOptions): Promise<void> {
   const found = /\.ya?ml$/.test(given)
     ? { source: resolve(given), request: await readRequest(resolve(given), options.part), leftOut: [], tools: [] }
     : await readLocalEnvironment(given, options.part)
+  const directory = shellQuote(given)
   if (!found)
     throw new CliError(`there is no ${join(resolve(given), environmentFilePath)}`, {
-      hint: `Write one with \`corral env init${given === '.' ? '' : ` ${shellQuote(given)}`}\`, or name the file.`,
+      hint: `Write one with \`corral env init ${directory}\`, or name the file.`,
     })
   const { grantCommand, missingImages, missingResources, missingSecrets, missingWords } = await import('@corral/tasks')
   const { defaultTemplate } = await import('../platform/defaults.js')

@@ -33,7 +33,7 @@ export function addSecretCommand(program: Command): void {
       if (value.trim() === '')
         throw new CliError('no value was given', {
           exitCode: 2,
-          hint: `Give it on standard input: \`corral secret set ${name} < key.txt\`, or type it where it is asked for.`,
+          hint: 'Give it on standard input, as with `< key.txt`, or type it where it is asked for.',
         })
       await store.set(name, value)
       print({ name, set: true }, options, () => `kept the secret "${name}"`)
