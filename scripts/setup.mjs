@@ -4,7 +4,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  accessSync,
   chmodSync,
+  constants,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -26,6 +28,7 @@ const isQuiet = process.argv.includes('--quiet')
 const say = (text) => process.stderr.write(`setup: ${text}\n`)
 const note = (text) => isQuiet || say(text)
 
+requireOwnClone()
 await withSetupLock(join(root, '.setup-lock'), {
   work: main,
   onWait: (pid) => say(`waiting for the set-up that runs already (process ${pid})`),
@@ -44,6 +47,17 @@ async function main() {
   buildSupervisor()
   renameSync(`${ready}.new`, ready)
   if (!isQuiet) summarise()
+}
+
+/** In a clone that is shared set-up is its owner's, and comes again when a file or this user's Node is newer. */
+function requireOwnClone() {
+  try {
+    accessSync(root, constants.W_OK)
+  } catch (error) {
+    fail(
+      `${root} is not set up for its files and this Node as they are, and you may not write there (${error.code}). Have its owner run \`npm run setup\`, or make a clone of your own`,
+    )
+  }
 }
 
 function checkNode() {

@@ -94,7 +94,14 @@ it('S2-H5: a project is made, used, changed and removed by command line, HTTP an
   expect((await corral(['task', 'list', '--project', 'shop', '--json'])).json()).toMatchObject({
     tasks: [{ id: own.id }, { id: task.id }],
   })
-  expect((await corral(['project', 'rm', 'shop'])).stdout).toBe('removed shop\n')
+  expect(
+    await corral(['project', 'rm', 'nosuch', 'shop', 'shop']),
+    'one that is not there, one named twice',
+  ).toMatchObject({
+    code: 2,
+    stdout: 'removed shop\n',
+    stderr: expect.stringContaining('there is no project "nosuch"'),
+  })
   expect((await platform.api.request('GET', '/tasks?project=shop')).json).toMatchObject({ tasks: [{}, {}] })
 })
 

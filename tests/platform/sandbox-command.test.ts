@@ -127,7 +127,14 @@ describe('what people type', () => {
   it('`create ""` of a variable that is not set makes no sandbox under a name nobody knows', async () => {
     expect(await corral('create', '')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('the name of a sandbox must not be empty'),
+      stderr: expect.stringContaining('the argument <name> is empty'),
+    })
+  })
+
+  it('`create` of a name that is taken says so, not which request was refused', async () => {
+    expect(await corral('create', 'typed')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^corral: there is a sandbox "typed" already\nhint: .*`corral sandbox rm typed`/),
     })
   })
 

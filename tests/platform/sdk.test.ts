@@ -561,6 +561,9 @@ describe('the command line', () => {
     })
     expect((await corral('pool', 'create', 'none', '--template', 'missing')).stderr).toContain('missing')
     expect((await corral('pool', 'scale', 'spare', 'many')).stderr).toContain('"many" is not a number of sandboxes')
+    expect((await corral('pool', 'create', 'spare', '--template', 'default')).stderr).toBe(
+      'corral: there is a pool "spare" already\nhint: Change how many it keeps with `corral pool scale spare N`, or choose another name.\n',
+    )
     // One that is not there keeps none of the others, and what was removed is told.
     for (const words of ['pool scale nosuch 1', 'template show nosuch', 'pool create other --template nosuch']) {
       const kind = words.startsWith('pool scale') ? 'pool' : 'template'
@@ -578,6 +581,14 @@ describe('the command line', () => {
     writeFileSync(file, JSON.stringify(template))
     expect(await corral('template', 'apply', file)).toMatchObject({ code: 0 })
     expect((await corral('template', 'list')).stdout).toMatch(/mine +debian/)
+    const shown = await corral('template', 'show', 'mine')
+    const copy = shown.stdout.replace('"name": "mine"', '"name": "copy"')
+    const applied = await platform.corral(['template', 'apply', '-'], { stdin: copy })
+    expect(applied, 'a shown template under another name, from standard input').toMatchObject({
+      code: 0,
+      stdout: 'applied template copy\n',
+    })
+    expect(await corral('template', 'rm', 'copy')).toMatchObject({ code: 0 })
     writeFileSync(file, '{"spec": 1}')
     expect((await corral('template', 'apply', file)).stderr).toContain('is not a SandboxTemplate')
     expect(await corral('template', 'rm', 'nosuch', 'mine', '--json')).toMatchObject({

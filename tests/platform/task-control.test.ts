@@ -89,8 +89,10 @@ describe('a person at a running task', () => {
     await letGo(id)
     const task = await platform.api.untilEnded(id)
     expect(await repo.show(task.branch!, 'work.txt')).toBe('whole')
-    const over = await platform.corral(['task', 'shell', id, 'true'])
-    expect(over.code).not.toBe(0)
+    expect(await platform.corral(['task', 'shell', id, 'true'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/the sandbox of task \S+ went when it ended \(SUCCEEDED\)\nhint: .*task checkout/),
+    })
   })
 
   it('`--keep` holds the sandbox of a failed task until the task is deleted', async () => {

@@ -37,6 +37,84 @@ it.each([
     says: /--allow is empty/,
   },
   {
+    when: 'an id is empty',
+    args: ['task', 'rm', ''],
+    exitCode: 2,
+    says: /the argument <id> is empty\nhint: .*variable of the shell/,
+  },
+  {
+    when: 'one of several names is empty',
+    args: ['sandbox', 'rm', 'a', ''],
+    exitCode: 2,
+    says: /the argument <name> is empty/,
+  },
+  {
+    when: 'a grant is for a repository without a name, which would be the one we are in',
+    args: ['env', 'grant', '', 'files.example.com:443'],
+    exitCode: 2,
+    says: /the argument <repo> is empty/,
+  },
+  {
+    when: 'a sandbox is held too long',
+    args: ['run', 'hi', '--hold', '100d'],
+    exitCode: 2,
+    says: /--hold[\s\S]*a duration of at most 24h/,
+  },
+  {
+    when: 'checks have too much time',
+    args: ['run', 'hi', '--check-timeout', '7h'],
+    exitCode: 2,
+    says: /--check-timeout[\s\S]*a duration of at most 6h/,
+  },
+  {
+    when: 'help is asked for a command that is not there',
+    args: ['help', 'nope'],
+    exitCode: 2,
+    says: /^error: unknown command 'nope'\n\(see `corral --help`\)\n$/,
+  },
+  {
+    when: 'help is asked for a command that is not there, further down',
+    args: ['help', 'task', 'nope'],
+    exitCode: 2,
+    says: /^error: unknown command 'nope'\n\(see `corral task --help`\)\n$/,
+  },
+  {
+    when: 'a secret has a name that is none, before its value is asked for',
+    args: ['secret', 'set', 'Bad Name'],
+    exitCode: 1,
+    says: /^corral: "Bad Name" is not a secret's name\nhint: Names are lower-case letters/,
+  },
+  {
+    when: 'a secret has no value',
+    args: ['secret', 'set', 'anthropic'],
+    exitCode: 2,
+    says: /no value was given\nhint: .*`< key.txt`/,
+  },
+  {
+    when: 'a repository elsewhere has no environment file',
+    args: ['env', 'show', home],
+    exitCode: 1,
+    says: new RegExp(`there is no ${home}/\\S+\nhint: Write one with \`corral env init ${home}\``),
+  },
+  {
+    when: 'the environment file is to be shown of a repository on a server',
+    args: ['env', 'show', 'https://git.example.com/team/app.git'],
+    exitCode: 2,
+    says: /^corral: https:\/\/\S+ is an address, not a directory\nhint: Name the directory of a clone/,
+  },
+  {
+    when: 'the command of a sandbox has options and no `--` before it',
+    args: ['sandbox', 'exec', 'box', 'ls', '-la'],
+    exitCode: 2,
+    says: /unknown option '-la'\nA command with options of its own goes after `--`: corral sandbox exec NAME -- ls -la\n/,
+  },
+  {
+    when: 'an option of exec is mistyped, without a word about commands',
+    args: ['sandbox', 'exec', '--jsn', 'box', 'ls'],
+    exitCode: 2,
+    says: /^error: unknown option '--jsn'\n\(Did you mean --json\?\)\n\(see `corral sandbox exec --help`\)\n$/,
+  },
+  {
     when: 'there is no time',
     args: ['run', 'hi', '--timeout', '0'],
     exitCode: 2,
@@ -114,6 +192,28 @@ it.each([
   const result = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8', timeout: 240_000 })
   expect(result.stderr).toMatch(says)
   expect(result.status).toBe(exitCode)
+})
+
+it.each([
+  { what: 'a key', args: ['secret', 'set', 'anthropic'] },
+  { what: 'a prompt', args: ['run', '-', '--command', 'true'] },
+])('refuses $what on standard input in another encoding instead of changing it', ({ args }) => {
+  const env = { PATH: process.env.PATH, HOME: home, CORRAL_DATA_DIR: join(home, 'data'), NO_COLOR: '1' }
+  const input = Buffer.from('caf\u00e9', 'latin1')
+  const result = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8', timeout: 240_000, input })
+  expect(result.stderr).toMatch(/^corral: standard input is not UTF-8 text\nhint: .*iconv/)
+  expect(result.status).toBe(2)
+})
+
+it.each([
+  { args: ['help', 'task', 'ls'], usage: 'corral task list|ls [options]' },
+  { args: ['task', 'help', 'get'], usage: 'corral task get|show [options] <id>' },
+  { args: ['help', 'down'], usage: 'corral down [options]' },
+])('$args shows the help of that command, not of the group it is in', ({ args, usage }) => {
+  const env = { PATH: process.env.PATH, HOME: home, NO_COLOR: '1' }
+  const result = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8', timeout: 240_000 })
+  expect(result.stdout.split('\n')[0]).toBe(`Usage: ${usage}`)
+  expect(result.status).toBe(0)
 })
 
 it('wraps help at the width of the terminal alone', () => {

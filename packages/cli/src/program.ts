@@ -1,5 +1,5 @@
 import { defaultAgentName, findAgent } from '@corral/agents'
-import { Command } from 'commander'
+import { type Argument, Command } from 'commander'
 import { CliError } from './cli-error.js'
 import { addAgentCommand } from './commands/agent.js'
 import { addCompletionCommand } from './commands/completion.js'
@@ -9,6 +9,7 @@ import { addDoctorCommand } from './commands/doctor.js'
 import { addDownCommand } from './commands/down.js'
 import { addEndpointCommand } from './commands/endpoint.js'
 import { addEnvCommand } from './commands/env.js'
+import { addHelpCommands } from './commands/help.js'
 import { addImageCommand } from './commands/image.js'
 import { addInstallCommand } from './commands/install.js'
 import { addKubeconfigCommand } from './commands/kubeconfig.js'
@@ -44,7 +45,10 @@ export function buildProgram(): Command {
     .version(version)
     .exitOverride()
     .configureHelp({ commandDescription: (command) => flowing(command.description()) })
-    .hook('preAction', (_, command) => refuseEmptyOptions(command))
+    .hook('preAction', (_, command) => {
+      refuseEmptyOptions(command)
+      refuseEmptyNames(command)
+    })
     .addHelpText(
       'after',
       `
@@ -95,6 +99,8 @@ With a coding agent:
   addPartCommands(program)
   addControllerCommand(program)
   addCompletionCommand(program)
+  addOtherNames(program)
+  addHelpCommands(program)
   pointToHelp(program, 'corral')
   // Its own `--version` counts only before a command: `corral agent install NAME --version X` has one too.
   return program.enablePositionalOptions()
@@ -108,17 +114,45 @@ function flowing(text: string): string {
 /** After wrong usage every command names its own help, not that of the whole program. */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`(see \`${name} --help\`)`)
-  const text = command.registeredArguments.find((argument) => textArguments.has(argument.name()))
+  const text = command.registeredArguments.find(
+    (argument) => textArguments.has(argument.name()) || isCommandLine(argument),
+  )
   if (text)
     command.configureOutput({ outputError: (error, write) => write(error + textHint(error, name, text.name())) })
   for (const each of command.commands) pointToHelp(each, `${name} ${each.name()}`)
 }
 
+/** What kubectl, git and the shell call it, for whoever has those in the fingers; the first one is shown in the help. */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  list: ['ls'],
+  rm: ['remove', 'delete'],
+  remove: ['rm', 'delete'],
+  get: ['show'],
+  show: ['get'],
+}
+
+/** One verb works for every noun: who has typed `task ls` types `secret ls` next. */
+function addOtherNames(command: Command): void {
+  for (const each of command.commands) {
+    each.aliases(otherNames[each.name()] ?? [])
+    addOtherNames(each)
+  }
+}
+
 /** Arguments that are what a person wrote, with spaces and dashes in it. */
 const textArguments: ReadonlySet<string> = new Set(['prompt', 'message'])
 
+/** The command line that `sandbox exec` and `task shell` take. */
+function isCommandLine(argument: Argument): boolean {
+  return argument.variadic && argument.name() === 'command'
+}
+
 /** What to do about such a text that the shell or its first dash took apart. */
 function textHint(error: string, name: string, argument: string): string {
+  if (argument === 'command')
+    return /unknown option (?![\s\S]*Did you mean)/.test(error)
+      ? `A command with options of its own goes after \`--\`: ${name} ${name.includes('task') ? 'ID' : 'NAME'} -- ls -la\n`
+      : ''
   const example = `${name}${argument === 'prompt' ? ' --repo .' : ' ID'} -- "- and / are swapped"\n`
   if (error.includes('too many arguments'))
     return `Put the ${argument} into quotes, and options before a \`--\`: ${example}`
@@ -136,6 +170,21 @@ function refuseEmptyOptions(command: Command): void {
     throw new CliError(`${option.long ?? option.short} is empty`, {
       exitCode: 2,
       hint: 'Give it a value, or leave the option out.',
+    })
+  }
+}
+
+/** Arguments that may be empty, or say it in words of their own: texts, and the words of a command line. */
+const mayBeEmpty: ReadonlySet<string> = new Set([...textArguments, 'remark', 'answer', 'command'])
+
+/** The same for an argument: an empty id would address the whole list, an empty directory the one we are in. */
+function refuseEmptyNames(command: Command): void {
+  for (const [index, argument] of command.registeredArguments.entries()) {
+    const name = argument.name()
+    if (mayBeEmpty.has(name) || ![command.processedArgs[index]].flat().includes('')) continue
+    throw new CliError(`the argument <${name}> is empty`, {
+      exitCode: 2,
+      hint: 'Give it a value; a variable of the shell that stands there may not be set.',
     })
   }
 }

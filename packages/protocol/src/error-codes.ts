@@ -257,7 +257,7 @@ export const errorCodes = {
     409,
     false,
     'The change cannot be brought into this work tree.',
-    'The message says why; take it in a shell with `corral task apply`.',
+    'The message says why; take it in a shell with `corral task apply ID`.',
   ),
   WorkTreeDirty: row(
     409,
@@ -269,7 +269,7 @@ export const errorCodes = {
     409,
     false,
     'Both sides changed the same lines.',
-    'Nothing was changed; merge it in a shell with `corral task apply --3way`.',
+    'Nothing was changed; merge it in a shell with `corral task apply ID --3way`.',
   ),
   LfsUnavailable: row(
     422,

@@ -57,12 +57,17 @@ export const taskCauses = {
     'The claim for a sandbox was refused.',
     'Read the conditions of the claim; check pool and template.',
   ),
-  PoolNotFound: failed('claim', false, 'The sandbox pool does not exist.', 'Create it, or name another pool.'),
+  PoolNotFound: failed(
+    'claim',
+    false,
+    'The sandbox pool does not exist.',
+    'Name one of `corral pool list`, or make it with `corral pool create NAME --template TEMPLATE`.',
+  ),
   TemplateNotFound: failed(
     'claim',
     false,
     'The sandbox template does not exist.',
-    'Create it, or name another template.',
+    'Name one of `corral template list`, or make it with `corral template apply FILE`.',
   ),
   RuntimeUnavailable: failed(
     'sandbox',
@@ -201,7 +206,7 @@ export const taskCauses = {
     'push',
     false,
     'The remote protects the branch.',
-    'Push to another branch: `corral task retry --branch NAME`.',
+    'Push to another branch: `corral task retry ID --branch NAME`.',
   ),
   RepositoryEmpty: failed('repository', false, 'The repository has no commit to start from.', 'Make a first commit.'),
   CloneFailed: failed(
@@ -238,13 +243,13 @@ export const taskCauses = {
     'setup',
     false,
     'A service or background command of the environment ended, or was not ready in time.',
-    'The message has its last output; try its command with `corral task shell`.',
+    'The message has its last output; try its command with `corral task shell ID`.',
   ),
   EnvironmentNotGranted: failed(
     'repository',
     false,
     'The environment file of the repository asks for network or secrets that were not granted.',
-    'Read the file, then grant it with `corral env grant`.',
+    'See what is missing with `corral env show REPO`, then grant it with `corral env grant REPO HOST:PORT`.',
   ),
   SnapshotRefused: failed(
     'setup',
@@ -299,7 +304,7 @@ export const taskCauses = {
     'checks',
     true,
     'Checks of the work failed, also after the agent was sent back.',
-    'Read the artifact `check-ROUND-NAME.log` of the task (`corral task artifacts`), then retry or take the branch over.',
+    'Read the artifact `check-ROUND-NAME.log` of the task (`corral task artifacts ID`), then retry or take the branch over.',
   ),
   ResultRejected: failed(
     'result',

@@ -318,6 +318,12 @@ describe('a mistake of the client is a 4xx that says what to do', () => {
     expect([asked.status, asked.headers.get('allow')]).toEqual([204, allow])
   })
 
+  it('$URL/tasks/$ID/events with no $ID is told as that, not as a route to look up', async () => {
+    const { status, error } = await call('/tasks//events')
+    expect([status, error?.code]).toEqual([404, 'NotFound'])
+    expect(error?.hint).toMatch(/part of the path is empty: a variable/)
+  })
+
   it.each([
     { what: 'that says how long it is', init: { body: `{"task":"${'x'.repeat(17 * 1024 * 1024)}"}` } },
     {

@@ -13,7 +13,9 @@ export function missingRoute(routes: () => readonly ListedRoute[]): NotFoundHand
     const { method, path } = context.req
     const allowed = allowedMethods(routes(), path)
     if (allowed.length === 0) {
-      const hint = 'See /openapi.json for the routes.'
+      const hint = path.slice(1).includes('//')
+        ? 'A part of the path is empty: a variable of the shell may not be set.'
+        : 'See /openapi.json for the routes.'
       return context.json(describe('NotFound', `there is no ${path.slice(0, 200)}`, 404, hint).body, 404)
     }
     const allow = allowed.join(', ')

@@ -12,8 +12,20 @@ export interface EditedText {
 }
 
 /** Lets the user change a text with their editor. The file stays until `remove`, so that no work is lost. */
-export function editText(name: string, text: string, env: NodeJS.ProcessEnv = process.env): EditedText {
-  const editor = env.VISUAL || env.EDITOR || 'vi'
+export function editText(
+  name: string,
+  text: string,
+  env: NodeJS.ProcessEnv = process.env,
+  isTerminal: boolean = process.stdin.isTTY === true && process.stdout.isTTY === true,
+): EditedText {
+  const wanted = env.VISUAL || env.EDITOR
+  // An editor that was named may be a script; vi without a terminal fills the output with its screen.
+  if (!wanted && !isTerminal)
+    throw new CliError('there is no terminal for an editor, and EDITOR names none that needs no terminal', {
+      hint: 'Change settings with --set NAME=VALUE, or give all of them with --file.',
+      exitCode: 2,
+    })
+  const editor = wanted || 'vi'
   const directory = mkdtempSync(join(tmpdir(), 'corral-edit-'))
   const path = join(directory, name)
   writeFileSync(path, text, { mode: 0o600 })

@@ -33,13 +33,14 @@ export async function findPlatform(
 ): Promise<(PlatformAddress & Partial<ReadyRecord>) | undefined> {
   const url = options.url ?? env.CORRAL_URL
   if (url) {
+    const address = addressFrom(url)
     const token = options.token ?? env.CORRAL_TOKEN
     if (!token)
-      throw new CliError('CORRAL_URL is set but CORRAL_TOKEN is not', {
+      throw new CliError(`${options.url ? '--url is given' : 'CORRAL_URL is set'}, but no token`, {
         exitCode: 2,
-        hint: 'Give the token that `corral up` printed.',
+        hint: 'Give the token that `corral up` of that platform printed, with --token or CORRAL_TOKEN.',
       })
-    return { url: addressFrom(url), token }
+    return { url: address, token }
   }
   const ready = readReady(directoryOf(options, env))
   return ready && (await answers(ready.url)) ? ready : undefined

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { branchNameProblem, type TaskView } from '@corral/protocol'
 import { CliError } from '../cli-error.js'
+import { terminalText } from '../output/terminal-text.js'
 import { findUncommitted, plainEnvironment, topOf } from './work-tree.js'
 
 const run = promisify(execFile)
@@ -93,7 +94,22 @@ async function git(top: string, args: string[]): Promise<string> {
 }
 
 const failed = (what: string) => (cause: { stderr?: string }) => {
-  throw new CliError(`git ${what} failed: ${lastLine(cause.stderr ?? String(cause))}`, { exitCode: 1, cause })
+  const { stderr = String(cause) } = cause
+  const files = listedFiles(stderr)
+  if (!files) throw new CliError(`git ${what} failed: ${lastLine(stderr)}`, { exitCode: 1, cause })
+  throw new CliError(`git ${what} would overwrite your changes: ${files}`, {
+    exitCode: 1,
+    hint: 'Nothing was changed. Commit or stash them (`git stash -u`), then run it again.',
+    cause,
+  })
+}
+
+/** The files git names in the way it lists what it would overwrite: a line each, after a tab, the reason around them. */
+function listedFiles(stderr: string): string | undefined {
+  const files = stderr.split('\n').filter((line) => line.startsWith('\t'))
+  if (files.length === 0) return undefined
+  const shown = files.slice(0, 3).map((line) => terminalText(line.trim()))
+  return `${shown.join(', ')}${files.length > shown.length ? ` and ${files.length - shown.length} more` : ''}`
 }
 
 async function feed(

@@ -47,7 +47,7 @@ export function addAgentCommand(program: Command): void {
     .hook('preAction', letSandboxesRead)
     .action((name: string, options: AgentOptions) => install(name, options))
   common(agent.command('list')).summary('agents, what is installed and what they can do').action(list)
-  common(agent.command('remove').alias('rm').argument('<name>', names))
+  common(agent.command('remove').argument('<name>', names))
     .summary('remove an installed agent')
     .description('Removes every version, or one. Refuses while tasks of a running platform use the agent.')
     .option('--version <version>', 'only this version')

@@ -59,6 +59,17 @@ export function print<T>(value: T, options: { json?: boolean }, text: (value: T)
   process.stdout.write(options.json ? `${JSON.stringify(value, null, 2)}\n` : `${text(value)}\n`)
 }
 
+/** Says that a name is taken, and what to do about it, instead of the request that was refused. */
+export function takenName(kind: string, name: string | undefined, move: string): (error: { code?: string }) => never {
+  return (error) => {
+    if (error.code !== 'AlreadyExists' || name === undefined) throw error
+    throw new CliError(`there is a ${kind} "${name}" already`, {
+      hint: `${move}, or choose another name.`,
+      cause: error,
+    })
+  }
+}
+
 /** For the user, beside the output: on standard error. */
 export function say(text: string): void {
   process.stderr.write(`corral: ${text}\n`)
@@ -74,18 +85,33 @@ export function age(time: string, now: number = Date.now()): string {
 /** No request may be larger; what comes without end, such as /dev/zero, would fill the memory. */
 export const maxInputBytes: number = 16 * 1024 * 1024
 
-export function readStdin(): Promise<string> {
+export async function readStdin(): Promise<string> {
   if (process.stdin.isTTY) throw new CliError('nothing was given on standard input', { exitCode: 2 })
-  return new Promise((resolve, reject) => {
-    let text = ''
-    process.stdin.setEncoding('utf8')
-    process.stdin.on('data', (chunk: string) => {
-      text += chunk
-      if (text.length <= maxInputBytes) return
+  const bytes = await new Promise<Buffer>((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    process.stdin.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+      length += chunk.length
+      if (length <= maxInputBytes) return
       process.stdin.destroy()
       reject(new CliError(`standard input is longer than ${maxInputBytes} bytes`, { exitCode: 2 }))
     })
-    process.stdin.once('end', () => resolve(text))
+    process.stdin.once('end', () => resolve(Buffer.concat(chunks)))
     process.stdin.once('error', reject)
   })
+  return decodeText(bytes, 'standard input')
+}
+
+/** Bytes of another encoding would become replacement characters: another prompt, a key that does not work. */
+export function decodeText(bytes: Uint8Array, source: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new CliError(`${source} is not UTF-8 text`, {
+      exitCode: 2,
+      hint: 'Convert it, for example with `iconv -f ISO-8859-1 -t UTF-8`; PowerShell writes UTF-16 without `-Encoding utf8`.',
+      cause,
+    })
+  }
 }

@@ -52,7 +52,7 @@ export function addEndpointCommand(program: Command): void {
             ),
       )
     })
-  common(endpoint.command('rm').alias('remove').argument('<name>'))
+  common(endpoint.command('rm').argument('<name>'))
     .summary('forget an endpoint; its key stays until `corral secret rm`')
     .action(async (name: string, options: EndpointOptions) => {
       if (!(await (await storeOf(options)).remove(name)))

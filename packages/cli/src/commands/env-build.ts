@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { ensurePlatform, requirePlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
+import { shellQuote } from '../output/shell-quote.js'
 import { table } from '../output/table.js'
 import { terminalText } from '../output/terminal-text.js'
 import { age, type CommonOptions, examples, print, say, withPlatform } from './common.js'
@@ -35,7 +36,7 @@ export function addBuildCommands(env: Command): void {
     .option('--no-cache', 'build although nothing has changed since the last build')
     .addHelpText('after', examples('corral env build', 'corral env build . --part web --no-cache'))
     .action(build)
-  withPlatform(env.command('list').alias('ls'))
+  withPlatform(env.command('list'))
     .summary('environments, what they have built and what it takes on the disk')
     .action(async (options: BuildOptions) => {
       const { environments } = await connect(options).then((client) => client.list())
@@ -103,7 +104,7 @@ async function requireEnvironment(
   const found = await findEnvironment(client, given, options)
   if (found) return found
   throw new CliError(`nothing was built for ${given}`, {
-    hint: 'Build it with `corral env build`; `corral env list` has what there is.',
+    hint: `Build it with \`corral env build ${shellQuote(given)}\`; \`corral env list\` has what there is.`,
   })
 }
 

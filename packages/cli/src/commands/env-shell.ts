@@ -41,7 +41,9 @@ export async function environmentShell(
   }
   const [newest] = environment.snapshots
   if (!newest)
-    throw new CliError(`${environment.name} has nothing built`, { hint: 'Build it with `corral env build`.' })
+    throw new CliError(`${environment.name} has nothing built`, {
+      hint: `Build it with \`corral env build ${environment.name}\`.`,
+    })
   const annotations = await annotationsFor(newest)
   await using sandbox = await client.sandboxes.create({ pool: 'default', podAnnotations: annotations, ttlMs: dayMs })
   await followed(client, sandbox.name, options, newest)

@@ -14,6 +14,7 @@ import { CliError } from '../cli-error.js'
 import { findPlatform } from '../client/find-platform.js'
 import { tasksClient } from '../client/tasks.js'
 import { environmentText, readLocalEnvironment, unusable } from '../environment/local-environment.js'
+import { shellQuote } from '../output/shell-quote.js'
 import { table } from '../output/table.js'
 import { dataDirectoryOf, prepareDataDirectory } from '../platform/data-directory.js'
 import { examples, print } from './common.js'
@@ -140,12 +141,18 @@ async function validate(given: string, options: EnvOptions): Promise<void> {
 
 async function show(given: string, options: EnvOptions): Promise<void> {
   const repository = absoluteRepo(given)
+  if (!repository.startsWith('/'))
+    throw new CliError(`${given} is an address, not a directory`, {
+      exitCode: 2,
+      hint: 'Name the directory of a clone: its files are read.',
+    })
   const found = /\.ya?ml$/.test(given)
     ? { source: resolve(given), request: await readRequest(resolve(given), options.part), leftOut: [], tools: [] }
     : await readLocalEnvironment(given, options.part)
+  const directory = shellQuote(given)
   if (!found)
     throw new CliError(`there is no ${join(resolve(given), environmentFilePath)}`, {
-      hint: 'Write one with `corral env init`, or name the file.',
+      hint: `Write one with \`corral env init ${directory}\`, or name the file.`,
     })
   const { grantCommand, missingImages, missingResources, missingSecrets, missingWords } = await import('@corral/tasks')
   const { defaultTemplate } = await import('../platform/defaults.js')

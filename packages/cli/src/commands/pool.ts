@@ -5,7 +5,7 @@ import { CliError } from '../cli-error.js'
 import type { KubeOptions } from '../client/kube-access.js'
 import { parseTimeSeconds } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
-import { age, dataDirOption, examples, print } from './common.js'
+import { age, dataDirOption, examples, print, readStdin, takenName } from './common.js'
 
 type Options = KubeOptions & { json?: boolean }
 
@@ -37,7 +37,6 @@ export function addPoolCommand(program: Command): void {
     )
 
   withCluster(pool.command('list'))
-    .alias('ls')
     .summary('pools')
     .action(async (options: Options) => {
       await using client = await open(options)
@@ -67,7 +66,9 @@ export function addPoolCommand(program: Command): void {
       await using client = await open(options)
       if (!(await client.templates.find(options.template))) throw noSuch('template', [options.template])
       const spec = { replicas: options.replicas, sandboxTemplateRef: { name: options.template } }
-      await client.warmPools.create({ metadata: { name }, spec })
+      await client.warmPools
+        .create({ metadata: { name }, spec })
+        .catch(takenName('pool', name, `Change how many it keeps with \`corral pool scale ${name} N\``))
       print({ name, ...spec }, options, () => `created pool ${name}`)
     })
 
@@ -125,7 +126,6 @@ export function addTemplateCommand(program: Command): void {
     )
 
   withCluster(template.command('list'))
-    .alias('ls')
     .summary('templates')
     .action(async (options: Options) => {
       await using client = await open(options)
@@ -153,17 +153,23 @@ export function addTemplateCommand(program: Command): void {
     })
 
   withCluster(template.command('apply').argument('<file>'))
-    .summary('create or change a template from a JSON file')
+    .summary('create or change a template from a JSON file; - is standard input')
     .action(async (file: string, options: Options) => {
       const { sandboxTemplateSchema } = await import('@corral/agent-sandbox-sdk')
-      const parsed = sandboxTemplateSchema.safeParse(readJson(file))
+      const parsed = sandboxTemplateSchema.safeParse(await readJson(file))
       if (!parsed.success || !parsed.data.metadata?.name) {
         const issue = parsed.success ? undefined : parsed.error.issues[0]
         const why = issue ? `${issue.path.join('.')}: ${issue.message}` : 'metadata.name is missing'
         throw new CliError(`${file} is not a SandboxTemplate: ${why}`, { exitCode: 2 })
       }
       await using client = await open(options)
-      const { metadata } = await client.templates.apply(parsed.data, { fieldManager: 'corral', force: true })
+      const { name, namespace, labels = {}, annotations = {}, uid } = parsed.data.metadata
+      // What `template show` prints names the object it was: under another name, or after that was removed, it is a copy.
+      const isCopy = uid !== undefined && (await client.templates.find(name))?.metadata.uid !== uid
+      const wanted = isCopy
+        ? { ...parsed.data, metadata: { name, ...(namespace ? { namespace } : {}), labels, annotations } }
+        : parsed.data
+      const { metadata } = await client.templates.apply(wanted, { fieldManager: 'corral', force: true })
       print({ name: metadata.name }, options, () => `applied template ${metadata.name}`)
     })
 
@@ -200,13 +206,17 @@ function noSuch(kind: 'pool' | 'template', names: readonly string[]): CliError {
   })
 }
 
-function readJson(file: string): unknown {
+async function readJson(file: string): Promise<unknown> {
+  const text = file === '-' ? await readStdin() : undefined
   try {
-    return JSON.parse(readFileSync(file, 'utf8'))
+    return JSON.parse(text ?? readFileSync(file, 'utf8'))
   } catch (cause) {
-    throw new CliError(`${file} cannot be read as JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      exitCode: 2,
-    })
+    throw new CliError(
+      `${file === '-' ? 'standard input' : file} cannot be read as JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        exitCode: 2,
+      },
+    )
   }
 }
 

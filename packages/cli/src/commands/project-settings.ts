@@ -107,7 +107,10 @@ type Checked<T> = { success: true; data: T } | { success: false; error: { issues
 function checked<T>(result: Checked<T>, source = ''): T {
   if (result.success) return result.data
   const problem = issueWords(result.error.issues, 'settings')[0] ?? 'the settings are not valid'
-  throw usage(source === '' ? problem : `${source}: ${problem}`, `Settings: ${projectFields.join(', ')}.`)
+  throw usage(
+    source === '' ? problem : `${source}: ${problem}`,
+    `Settings: ${projectFields.join(', ')}; values are YAML, a list as in --set 'egress=[packages]'.`,
+  )
 }
 
 function yamlValue(text: string, value: string): unknown {

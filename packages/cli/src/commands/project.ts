@@ -10,6 +10,7 @@ import { identityFrom } from '../platform/identity-option.js'
 import { checksRequest } from './check-options.js'
 import { age, type CommonOptions, examples, print, readStdin, say, withPlatform } from './common.js'
 import { agentFrom, changesFrom, parseAssignment, projectYaml, settingsFromYaml } from './project-settings.js'
+import { removeEach } from './remove-each.js'
 import { absoluteRepo } from './task-request.js'
 
 interface CreateOptions extends CommonOptions {
@@ -52,7 +53,6 @@ export function addProjectCommand(program: Command): void {
   addEdit(project)
 
   withPlatform(project.command('list'))
-    .alias('ls')
     .summary('projects')
     .action(async (options: CommonOptions) => {
       print(await (await connect(options)).list(), options, ({ projects }) =>
@@ -67,12 +67,11 @@ export function addProjectCommand(program: Command): void {
       print(found, options, (view) => `# project ${view.name}\n${projectYaml(view)}`.trimEnd())
     })
 
-  withPlatform(project.command('rm').alias('remove').argument('<name...>'))
+  withPlatform(project.command('rm').argument('<name...>'))
     .summary('remove projects; their tasks stay')
     .action(async (names: string[], options: CommonOptions) => {
       const client = await connect(options)
-      for (const name of names) await client.remove(name)
-      print({ removed: names }, options, () => names.map((name) => `removed ${name}`).join('\n'))
+      await removeEach(names, options, async (name) => void (await client.remove(name)))
     })
 }
 

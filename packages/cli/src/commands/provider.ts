@@ -85,7 +85,7 @@ export function addProviderCommand(program: Command): void {
             ),
       )
     })
-  common(provider.command('rm').alias('remove').argument('<name>'))
+  common(provider.command('rm').argument('<name>'))
     .summary('forget a cluster; tasks that run there end')
     .action(async (name: string, options: ProviderOptions) => {
       if (!(await (await storeOf(options)).remove(name))) throw unknown(name)

@@ -6,7 +6,7 @@ import { findSandbox, noSandbox, sandboxRows } from '../client/sandbox-names.js'
 import { attachTerminal, TextSink } from '../client/terminal.js'
 import { parseTimeSeconds } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
-import { age, dataDirOption, examples, print } from './common.js'
+import { age, dataDirOption, examples, print, takenName } from './common.js'
 import { addSandboxUse } from './sandbox-files.js'
 import { loginShell } from './task-shell.js'
 
@@ -55,21 +55,26 @@ export function addSandboxCommand(program: Command): void {
     .option('--ttl <duration>', 'end it by itself after this long', parseTimeSeconds)
     .action(
       async (name: string | undefined, options: SandboxOptions & { pool: string; template?: string; ttl?: number }) => {
-        // A variable that is not set: the sandbox would get a made-up name that the script does not know.
-        if (name === '') throw new CliError('the name of a sandbox must not be empty', { exitCode: 2 })
         await using client = await sandboxClient(options)
-        const created = await client.sandboxes.create({
-          ...(options.template ? { template: options.template } : { pool: options.pool }),
-          ...(name ? { name } : {}),
-          ...(options.ttl ? { shutdownTime: new Date(Date.now() + options.ttl * 1000) } : {}),
-        })
+        const created = await client.sandboxes
+          .create({
+            ...(options.template ? { template: options.template } : { pool: options.pool }),
+            ...(name ? { name } : {}),
+            ...(options.ttl ? { shutdownTime: new Date(Date.now() + options.ttl * 1000) } : {}),
+          })
+          .catch(
+            takenName(
+              'sandbox',
+              name,
+              `Use it with \`corral sandbox exec ${name} -- COMMAND\`, end it with \`corral sandbox rm ${name}\``,
+            ),
+          )
         const { name: sandboxName, claimName, namespace } = created
         print({ name: claimName ?? sandboxName, sandbox: sandboxName, namespace }, options, (made) => made.name)
       },
     )
 
   withCluster(sandbox.command('list'))
-    .alias('ls')
     .summary('sandboxes')
     .action(async (options: SandboxOptions) => {
       await using client = await sandboxClient(options)

@@ -26,9 +26,16 @@ export function addSecretCommand(program: Command): void {
     .summary('keep a key, read from standard input or asked for')
     .addHelpText('after', secretHelp())
     .action(async (name: string, options: SecretOptions) => {
+      const store = await storeOf(options)
+      // Refuses what is no name before a key is asked for.
+      await store.find(name)
       const value = process.stdin.isTTY ? await askHidden(`${name} key: `) : await readStdin()
-      if (value.trim() === '') throw new CliError('no value was given', { exitCode: 2 })
-      await (await storeOf(options)).set(name, value)
+      if (value.trim() === '')
+        throw new CliError('no value was given', {
+          exitCode: 2,
+          hint: 'Give it on standard input, as with `< key.txt`, or type it where it is asked for.',
+        })
+      await store.set(name, value)
       print({ name, set: true }, options, () => `kept the secret "${name}"`)
     })
   common(secret.command('list'))

@@ -68,6 +68,7 @@ describe('the prompt', () => {
       file: '/dev/zero',
       says: /it is larger than 16777216 bytes/,
     },
+    { what: 'a file in another encoding', argument: undefined, file: 'binary', says: /binary is not UTF-8 text/ },
     { what: 'a file that is not there', argument: undefined, file: 'none', says: /--prompt-file .*no such file/ },
   ])('is refused when it is $what', async ({ argument, file, says }) => {
     await expect(readPrompt(argument, file && at(file))).rejects.toMatchObject({

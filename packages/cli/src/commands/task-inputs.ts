@@ -3,7 +3,7 @@ import { basename, relative, resolve, sep } from 'node:path'
 import { type InjectedFile, isInjectablePath } from '@corral/protocol'
 import { CliError } from '../cli-error.js'
 import { commitUncommitted, findUncommitted, topOf } from '../client/work-tree.js'
-import { maxInputBytes, readStdin } from './common.js'
+import { decodeText, maxInputBytes, readStdin } from './common.js'
 
 /** The prompt of a task: the argument, standard input for `-`, or a file. */
 export async function readPrompt(argument: string | undefined, promptFile: string | undefined): Promise<string> {
@@ -23,9 +23,9 @@ export async function readPrompt(argument: string | undefined, promptFile: strin
 
 function readText(path: string, option: string): string {
   try {
-    return readInput(path).bytes.toString('utf8')
+    return decodeText(readInput(path).bytes, `${option} ${path}`)
   } catch (cause) {
-    throw unreadable(path, option, cause)
+    throw cause instanceof CliError ? cause : unreadable(path, option, cause)
   }
 }
 

@@ -6,10 +6,12 @@ import {
   type AskPolicy,
   askPolicies,
   type CreateTaskRequest,
+  checkLimits,
   createTaskRequestSchema,
   credentialHint,
   credentialInUrl,
   issueWords,
+  taskLimits,
 } from '@corral/protocol'
 import { highestPriority, lowestPriority } from '@corral/resources/task-words'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -20,6 +22,7 @@ import {
   parseNumber,
   parsePriority,
   parseTimeSeconds,
+  parseUpTo,
 } from '../output/parse-duration.js'
 import { identityFrom } from '../platform/identity-option.js'
 import { attemptsOf, parseAttempts } from './attempt-options.js'
@@ -96,7 +99,11 @@ export function withTask(command: Command): Command {
       collect,
     )
     .option('--check <[name=]cmd>', 'run this after the agent; what fails goes back to it; may be repeated', collect)
-    .option('--check-timeout <duration>', 'time each check has (default: 10m)', parseTimeSeconds)
+    .option(
+      '--check-timeout <duration>',
+      'time each check has (default: 10m)',
+      parseUpTo(checkLimits.maxTimeoutSeconds, parseTimeSeconds),
+    )
     .option('--check-rounds <n>', 'how often the agent is sent back with what failed (default: 2)', parseRounds)
     .option('--no-push-failed', 'do not push a branch whose checks still fail')
     .option('--artifact <path>', 'keep this file or directory of the checkout with the task; may be repeated', collect)
@@ -139,7 +146,11 @@ export function withTask(command: Command): Command {
       parseSubmodules,
     )
     .option('--lfs', 'bring the contents of Git LFS files in and store the agent’s with it, with your credentials')
-    .option('--timeout <duration>', 'time the agent has, such as 90s, 30m or 2h', parseTimeSeconds)
+    .option(
+      '--timeout <duration>',
+      'time the agent has, such as 90s, 30m or 2h',
+      parseUpTo(taskLimits.maxTimeoutSeconds, parseTimeSeconds),
+    )
     .option(
       '--priority <n>',
       `among waiting tasks the highest goes first (default: 0, from ${lowestPriority} to ${highestPriority})`,
@@ -166,7 +177,7 @@ export function withTask(command: Command): Command {
     .option(
       '--hold <duration>',
       'how long the sandbox is kept for you, such as 10m: for a follow-up after the task (default: not), for an answer before its end (default: 5m)',
-      parseDurationSeconds,
+      parseUpTo(taskLimits.maxTimeoutSeconds, parseDurationSeconds),
     )
     .option('--author <"name <email>">', 'author of the commits (default: you, as git is configured)')
     .option('--committer <"name <email>">', 'committer of the commits (default: you, as git is configured)')

@@ -1,5 +1,5 @@
 import type { AgentSandboxClient } from '@corral/agent-sandbox-sdk'
-import type { TasksClient } from '@corral/protocol'
+import type { TasksClient, TaskView } from '@corral/protocol'
 import type { Command } from 'commander'
 import { CliError } from '../cli-error.js'
 import { requirePlatform } from '../client/find-platform.js'
@@ -33,12 +33,24 @@ export function addTaskShell(task: Command): void {
           : await clientOf(provider, tasksClient(platform))
       const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true
       const shell = command.length > 0 ? command : loginShell
-      const process_ = await client.sandboxes.execStream({ name }, ['/bin/sh', '-c', enterRepository, 'sh', ...shell], {
-        stdin: true,
-        tty: isTerminal,
-      })
+      const process_ = await client.sandboxes
+        .execStream({ name }, ['/bin/sh', '-c', enterRepository, 'sh', ...shell], { stdin: true, tty: isTerminal })
+        .catch((error: { code?: string }) => {
+          throw error.code === 'NotFound' && view.times?.finished_at ? sandboxIsGone(view, error) : error
+        })
       process.exitCode = await attachTerminal(process_, { tty: isTerminal, stdin: true })
     })
+}
+
+/** A task that has ended remembers the name of a sandbox that went with it. */
+function sandboxIsGone({ id, status, pushed }: TaskView, cause: unknown): CliError {
+  return new CliError(`the sandbox of task ${id} went when it ended (${status})`, {
+    exitCode: 1,
+    hint: pushed
+      ? `Look at its work with \`corral task checkout ${id}\`, or go on with \`corral task send ${id} "…"\`.`
+      : `See what it did with \`corral task logs ${id}\`; created with --keep, a failed task keeps its sandbox.`,
+    cause,
+  })
 }
 
 /** The cluster of a provider, reached from here with the settings the platform has for it. */

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import {
-  CorralError,
   type RetryStage,
   retryStages,
   type TaskPhase,
@@ -16,6 +15,7 @@ import { describeEnd, exitCodeOf } from '../output/event-printer.js'
 import { parseCount, parseNumber } from '../output/parse-duration.js'
 import { table } from '../output/table.js'
 import { age, type CommonOptions, examples, print, say, withPlatform } from './common.js'
+import { removeEach } from './remove-each.js'
 import { followTask } from './run.js'
 import { readTaskRequest, type TaskOptions, withTask } from './task-request.js'
 
@@ -53,7 +53,6 @@ export function addTaskCommand(program: Command): Command {
     })
 
   withPlatform(task.command('list'))
-    .alias('ls')
     .summary('tasks, newest first')
     .option('--status <phase>', `only these: ${taskPhases.join(', ')}`, parsePhase)
     .option('--group <name>', 'only attempts of this group')
@@ -125,31 +124,12 @@ same base, "start" begins anew. The task itself stays as it is.`,
     .addHelpText('after', examples('corral task rm ID', 'corral task rm --force ID'))
     .action(async (ids: string[], options: CommonOptions & { force?: boolean }) => {
       const client = await connect(options)
-      const removed: string[] = []
-      const refused: unknown[] = []
-      for (const id of new Set(ids)) {
-        try {
-          await client.remove(id, options.force ? { force: true } : {})
-          await untilGone(client, id)
-          removed.push(id)
-          if (!options.json) process.stdout.write(`removed ${id}\n`)
-        } catch (error) {
-          // One that is refused keeps none of the others; without a platform there is nothing more to try.
-          if (!isRefusal(error)) throw error
-          refused.push(error)
-        }
-      }
-      if (options.json && removed.length > 0) print({ removed }, options, () => '')
-      for (const error of refused.slice(0, -1)) say(error instanceof Error ? error.message : String(error))
-      if (refused.length > 0) throw refused.at(-1)
+      await removeEach(ids, options, async (id) => {
+        await client.remove(id, options.force ? { force: true } : {})
+        await untilGone(client, id)
+      })
     })
   return task
-}
-
-/** An answer of the platform about this task, such as that there is none. */
-function isRefusal(error: unknown): boolean {
-  const status = error instanceof CorralError ? error.details.status : undefined
-  return typeof status === 'number' && status < 500 && status !== 401 && status !== 403
 }
 
 /** Deletion is recorded at once and carried out a moment later; for a task that runs, when its work is pushed. */

@@ -24,6 +24,15 @@ export function parseTimeSeconds(text: string): number {
   return seconds
 }
 
+/** One that the task API takes: told in the words of the command line, not as a number of seconds. */
+export function parseUpTo(mostSeconds: number, parse: (text: string) => number): (text: string) => number {
+  return (text) => {
+    const seconds = parse(text)
+    if (seconds > mostSeconds) throw new InvalidArgumentError(`Give a duration of at most ${mostSeconds / 3600}h.`)
+    return seconds
+  }
+}
+
 export function parsePort(text: string): number {
   const port = Number(text)
   if (!/^\d+$/.test(text) || port > 65_535)

@@ -93,7 +93,7 @@ export function pushFailure(error: unknown, url: string, branch: string): TaskEr
   if (isPushDenied(full)) return pushDenied(url, error)
   if (/protected branch|protected ref|GH006/i.test(full))
     return new TaskError('BranchProtected', `${url} protects branch "${branch}": ${text}`, {
-      hint: 'The commits are kept with the task: `corral task retry --branch NAME` pushes them to another branch.',
+      hint: 'The commits are kept with the task: `corral task retry ID --branch NAME` pushes them to another branch.',
       cause: error,
     })
   const conflict = /'refs\/heads\/([^']+)' exists; cannot create|directory.file conflict/i.exec(full)
@@ -105,7 +105,7 @@ export function pushFailure(error: unknown, url: string, branch: string): TaskEr
     unreachable.test(full) ? 'PushFailed' : 'PushRefused',
     `${url} did not take branch "${branch}": ${text}`,
     {
-      hint: 'The commits are kept with the task: fix the cause, then `corral task retry` pushes them; no agent runs again.',
+      hint: 'The commits are kept with the task: fix the cause, then `corral task retry ID` pushes them; no agent runs again.',
       cause: error,
     },
   )
@@ -130,7 +130,7 @@ export function pushDenied(url: string, cause: GitError | unknown): TaskError {
 export function branchConflict(branch: string, other: string | undefined, url: string, cause?: unknown): TaskError {
   const beside = other ? `the branch "${other}"` : 'a branch'
   return new TaskError('BranchConflict', `branch "${branch}" cannot exist beside ${beside} of ${url}`, {
-    hint: 'git keeps a branch as a file, which cannot be a directory too: choose another name for the new branch (`corral task retry --branch NAME` after the agent ran).',
+    hint: 'git keeps a branch as a file, which cannot be a directory too: choose another name for the new branch (`corral task retry ID --branch NAME` after the agent ran).',
     cause,
   })
 }
@@ -138,7 +138,7 @@ export function branchConflict(branch: string, other: string | undefined, url: s
 /** The branch has commits that the task does not build on. */
 export function branchTaken(branch: string, url: string, cause?: unknown): TaskError {
   return new TaskError('BranchExists', `branch "${branch}" of ${url} exists already and has work of its own`, {
-    hint: 'Choose another name for the new branch (`corral task retry --branch NAME` after the agent ran), or remove the one that is there.',
+    hint: 'Choose another name for the new branch (`corral task retry ID --branch NAME` after the agent ran), or remove the one that is there.',
     cause,
   })
 }

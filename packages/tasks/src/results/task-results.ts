@@ -67,7 +67,7 @@ export function createTaskResults({ getTask, records, trees, bringHome }: TaskRe
         const part = byteRange(record.read('diff'), { offset: file.offset, limit: file.patch_bytes })
         return byteRange(part, range)
       }
-      throw missing(id, `changed no file "${shown(path)}"`, 'List the files with `corral task diff --name-only`.')
+      throw missing(id, `changed no file "${shown(path)}"`, `List the files with \`corral task diff ${id} --name-only\`.`)
     },
     async file(id, { path, ref, signal, ...range }) {
       const task = await getTask(id)
