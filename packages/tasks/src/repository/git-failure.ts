@@ -89,7 +89,7 @@ export function pushFailure(error: unknown, url: string, branch: string): TaskEr
   const full = error instanceof GitError ? error.stderr : text
   if (/No space left on device/i.test(full))
     return new TaskError('DiskFull', `the disk filled up while pushing to ${url}`, { cause: error })
-  if (/non-fast-forward|fetch first/i.test(full)) return branchTaken(branch, url, error)
+  if (/non-fast-forward|fetch first/i.test(full)) return branchMoved(branch, url, error)
   if (isPushDenied(full)) return pushDenied(url, error)
   if (/protected branch|protected ref|GH006/i.test(full))
     return new TaskError('BranchProtected', `${url} protects branch "${branch}": ${text}`, {
@@ -135,10 +135,18 @@ export function branchConflict(branch: string, other: string | undefined, url: s
   })
 }
 
+/** The branch got commits of others while the agent worked; it may be the one the work started from. */
+function branchMoved(branch: string, url: string, cause: unknown): TaskError {
+  return new TaskError('BranchExists', `branch "${branch}" of ${url} has commits that the task does not build on`, {
+    hint: 'The commits are kept with the task: `corral task retry --branch NAME` pushes them to another branch, to be merged from there.',
+    cause,
+  })
+}
+
 /** The branch has commits that the task does not build on. */
 export function branchTaken(branch: string, url: string, cause?: unknown): TaskError {
   return new TaskError('BranchExists', `branch "${branch}" of ${url} exists already and has work of its own`, {
-    hint: 'Choose another name for the new branch (`corral task retry --branch NAME` after the agent ran), or remove the one that is there.',
+    hint: 'Choose another name for the new branch, or remove the one that is there.',
     cause,
   })
 }
