@@ -46,7 +46,7 @@ export async function applyPatch(
   if (!merge) {
     const checked = await feed(top, [...options, '--check'], patch())
     if (checked.code !== 0)
-      throw new CliError(`the change of ${id} does not fit into ${top}: ${lastLine(checked.stderr)}`, {
+      throw new CliError(`the change of ${id} does not fit into ${top}: ${reasonIn(checked.stderr)}`, {
         exitCode: 1,
         hint: `Nothing was changed. Merge it with \`corral task apply ${id} --3way\`, or look at it with \`corral task checkout ${id}\`.`,
       })
@@ -54,8 +54,14 @@ export async function applyPatch(
   const applied = await feed(top, options, patch())
   if (applied.code === 0) return { conflicts: false }
   if (merge && /with conflicts/.test(applied.stderr)) return { conflicts: true }
-  throw new CliError(`the change of ${id} could not be applied: ${lastLine(applied.stderr)}`, { exitCode: 1 })
+  throw new CliError(`the change of ${id} could not be applied: ${reasonIn(applied.stderr)}`, {
+    exitCode: 1,
+    hint: `Nothing was changed. Look at it with \`corral task diff ${id}\`.`,
+  })
 }
+
+/** What git says is read here, so it says it in English. */
+const environment = (): NodeJS.ProcessEnv => plainEnvironment({ LC_ALL: 'C' })
 
 /**
  * Hooks may lie in the work tree, as husky has them: from the checkout on they are the agent's. So git runs none here:
@@ -85,21 +91,22 @@ export async function checkOutBranch(
   const fetched = stands === undefined
   if (fetched)
     await git(top, ['fetch', '--no-tags', repo, `refs/heads/${branch}:refs/heads/${localName}`]).catch(failed('fetch'))
-  await git(top, ['checkout', localName, '--']).catch(failed('checkout'))
+  // By itself git puts a file of the branch in the place of one that is ignored here, such as the user's own `.env`.
+  await git(top, ['checkout', '--no-overwrite-ignore', localName, '--']).catch(failed('checkout'))
   return { fetched }
 }
 
 async function git(top: string, args: string[]): Promise<string> {
-  return (await run('git', [...withoutHooks, ...args], { cwd: top, env: plainEnvironment(), ...limits })).stdout.trim()
+  return (await run('git', [...withoutHooks, ...args], { cwd: top, env: environment(), ...limits })).stdout.trim()
 }
 
 const failed = (what: string) => (cause: { stderr?: string }) => {
   const { stderr = String(cause) } = cause
   const files = listedFiles(stderr)
-  if (!files) throw new CliError(`git ${what} failed: ${lastLine(stderr)}`, { exitCode: 1, cause })
+  if (!files) throw new CliError(`git ${what} failed: ${reasonIn(stderr)}`, { exitCode: 1, cause })
   throw new CliError(`git ${what} would overwrite your changes: ${files}`, {
     exitCode: 1,
-    hint: 'Nothing was changed. Commit or stash them (`git stash -u`), then run it again.',
+    hint: 'Nothing was changed. Commit, stash (`git stash -u`) or move them, then run it again.',
     cause,
   })
 }
@@ -117,7 +124,7 @@ async function feed(
   args: string[],
   input: AsyncIterable<Uint8Array>,
 ): Promise<{ code: number; stderr: string }> {
-  const child = spawn('git', args, { cwd, env: plainEnvironment(), stdio: ['pipe', 'ignore', 'pipe'] })
+  const child = spawn('git', args, { cwd, env: environment(), stdio: ['pipe', 'ignore', 'pipe'] })
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-16_384)
@@ -133,12 +140,13 @@ async function feed(
   return { code: await ended, stderr }
 }
 
-function lastLine(text: string): string {
-  return (
-    text
-      .trim()
-      .split('\n')
-      .at(-1)
-      ?.replace(/^error: /, '') ?? text
-  )
+/** What git gives as its reason, with the files it names below; what it says after that is advice. */
+function reasonIn(stderr: string): string {
+  const lines = stderr.trim().split('\n')
+  const at = lines.findLastIndex((line) => /^(error|fatal): /.test(line))
+  if (at < 0) return lines.at(-1) ?? stderr
+  const after = lines.slice(at + 1)
+  const end = after.findIndex((line) => !line.startsWith('\t'))
+  const files = after.slice(0, end < 0 ? undefined : end).map((line) => line.trim())
+  return [lines[at]?.replace(/^(error|fatal): /, ''), files.join(', ')].filter((part) => part !== '').join(' ')
 }

@@ -34,6 +34,16 @@ describe('what comes after a task', () => {
       says: ['next:', 'corral task logs task-1', 'corral task retry task-1'],
     },
     {
+      when: 'its work was refused by the remote, and is kept',
+      view: {
+        status: 'FAILED' as const,
+        commit: 'c',
+        cause: { code: 'PushRefused', message: 'm' },
+        times: { running_at: 'x' },
+      },
+      says: ['next:', 'corral task diff task-1', 'corral task apply task-1', 'corral task logs task-1'],
+    },
+    {
       when: 'it could never have worked',
       view: { status: 'FAILED' as const, cause: { code: 'BranchNotFound', message: 'm' } },
       says: [],

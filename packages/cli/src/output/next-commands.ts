@@ -26,6 +26,10 @@ type Line = readonly [command: string, what: string]
 
 function afterBranch(task: TaskView, at: string, hasWorkTree: (repo: string) => boolean): Line[] {
   const { id, branch, repo } = task
+  const diff: Line = [`corral task diff ${id}${at}`, 'the change']
+  // Work that was not pushed is kept with the task.
+  if (!task.pushed && task.commit)
+    return [diff, [`corral task apply ${id}${at}`, 'take it, into the work tree you are in']]
   if (!task.pushed || !branch) return []
   const name = shellQuote(branch)
   const isPath = repo.startsWith('/')
@@ -38,11 +42,7 @@ function afterBranch(task: TaskView, at: string, hasWorkTree: (repo: string) => 
           [`${git} merge ${name}`, 'take it'],
         ]
       : []
-  return [
-    [`corral task diff ${id}${at}`, 'the change'],
-    ...take,
-    [`corral task send ${id} "…"${at}`, 'go on from here'],
-  ]
+  return [diff, ...take, [`corral task send ${id} "…"${at}`, 'go on from here']]
 }
 
 function afterFailure(task: TaskView, at: string): Line[] {

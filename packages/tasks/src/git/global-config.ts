@@ -24,6 +24,10 @@ export async function writeGlobalConfig(
     ...included.map((path) => `[include]\n\tpath = ${JSON.stringify(path)}`),
     '[core]\n\thooksPath = /dev/null',
     '[gc]\n\tauto = 0',
+    // Mirrors and quarantines are bare, and git is always told which one it works in.
+    '[safe]\n\tbareRepository = all',
+    // Those that follow a repository of another kind say so.
+    '[init]\n\tdefaultObjectFormat = sha1\n\tdefaultRefFormat = files',
     '[advice]\n\tdetachedHead = false',
     '',
   ].join('\n')

@@ -62,8 +62,8 @@ it('a failure that is not git’s own is told as it is', () => {
 
 it.each<[says: string, code: string, text: RegExp]>([
   ['fatal: unable to write: No space left on device', 'DiskFull', /while pushing to/],
-  ['! [rejected] work -> work (non-fast-forward)', 'BranchExists', /work/],
-  ['! [rejected] work -> work (fetch first)', 'BranchExists', /work/],
+  ['! [rejected] work -> work (non-fast-forward)', 'BranchExists', /has commits that the task does not build on/],
+  ['! [rejected] work -> work (fetch first)', 'BranchExists', /has commits that the task does not build on/],
   ['remote: Permission to a/b.git denied to c.', 'PushDenied', /may not push/],
   ['remote: error: GH006: Protected branch update failed', 'BranchProtected', /protects branch "work"/],
   ["fatal: unable to access 'https://git.example.com/': Could not resolve host", 'PushFailed', /did not take branch/],
@@ -79,4 +79,10 @@ it.each<[says: string, code: string, text: RegExp]>([
   const failure = pushFailure(new GitError(['push'], 1, says), url, 'work')
   expect(failure.code).toBe(code)
   expect(failure.message).toMatch(text)
+})
+
+it('work for a branch that moved on meanwhile is to be pushed to another one, and nothing to be removed', () => {
+  const failure = pushFailure(new GitError(['push'], 1, '! [rejected] main -> main (fetch first)'), url, 'main')
+  expect(failure.hint).toContain('corral task retry ID --branch NAME')
+  expect(failure.hint).not.toContain('remove')
 })

@@ -89,7 +89,7 @@ export function pushFailure(error: unknown, url: string, branch: string): TaskEr
   const full = error instanceof GitError ? error.stderr : text
   if (/No space left on device/i.test(full))
     return new TaskError('DiskFull', `the disk filled up while pushing to ${url}`, { cause: error })
-  if (/non-fast-forward|fetch first/i.test(full)) return branchTaken(branch, url, error)
+  if (/non-fast-forward|fetch first/i.test(full)) return branchMoved(branch, url, error)
   if (isPushDenied(full)) return pushDenied(url, error)
   if (/protected branch|protected ref|GH006/i.test(full))
     return new TaskError('BranchProtected', `${url} protects branch "${branch}": ${text}`, {
@@ -131,6 +131,14 @@ export function branchConflict(branch: string, other: string | undefined, url: s
   const beside = other ? `the branch "${other}"` : 'a branch'
   return new TaskError('BranchConflict', `branch "${branch}" cannot exist beside ${beside} of ${url}`, {
     hint: 'git keeps a branch as a file, which cannot be a directory too: choose another name for the new branch (`corral task retry ID --branch NAME` after the agent ran).',
+    cause,
+  })
+}
+
+/** The branch got commits of others while the agent worked; it may be the one the work started from. */
+function branchMoved(branch: string, url: string, cause: unknown): TaskError {
+  return new TaskError('BranchExists', `branch "${branch}" of ${url} has commits that the task does not build on`, {
+    hint: 'The commits are kept with the task: `corral task retry ID --branch NAME` pushes them to another branch, to be merged from there.',
     cause,
   })
 }

@@ -12,6 +12,8 @@ import { shellQuote } from './shell-quote.js'
 /** A repository and what git is told to find it by. */
 export type ReachableRepository = RepositoryLocation & {
   address: string
+  /** The directory of its objects and refs, where that is on this machine. */
+  directory?: string | undefined
   /** Hooks of the repository that a push must run. */
   hooks?: ReceiveHooks | undefined
 }
@@ -66,11 +68,12 @@ export async function withReachable<T>(
   const facts = await trustedFacts(options.git, path, options.signal)
   if (options.purpose === 'write' && location.kind === 'remote') {
     const hooks = await ownReceiveHooks(options.git, { path, common: facts.common }, options.signal)
-    if (hooks) return use({ ...location, address: `file://${facts.common}`, hooks })
+    if (hooks) return use({ ...location, address: `file://${facts.common}`, directory: facts.common, hooks })
   }
   const view = await openView({ ...options, facts })
   try {
-    return await use({ ...location, address: location.kind === 'local' ? view : `file://${view}` })
+    const address = location.kind === 'local' ? view : `file://${view}`
+    return await use({ ...location, address, directory: facts.common })
   } finally {
     await rm(view, { recursive: true, force: true })
   }

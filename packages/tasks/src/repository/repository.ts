@@ -326,7 +326,9 @@ export function createRepository(options: RepositoryOptions): Repository {
         const { lfs, branch, signal } = request
         const mirror = mirrors.directoryOf(location)
         if (lfs) await storeLfsObjects({ git, mirror, location, branch, ...lfs, signal })
-        await publishResult({ ...request, git, location: reachable })
+        const publish = (): Promise<void> => publishResult({ ...request, git, location: reachable })
+        // A fetch makes a branch without looking again whether another one has made it meanwhile.
+        await (reachable.directory ? lock.run(`${reachable.directory} ${branch}`, publish) : publish())
       })
     },
   }

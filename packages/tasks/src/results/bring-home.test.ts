@@ -73,6 +73,14 @@ describe('the change of a task comes into the work tree of its repository', () =
     expect(git('diff', '--name-only', 'HEAD')).toBe('cart.txt\nnew.txt')
   })
 
+  it.each(['false', 'only'])('as edits where the user merges with merge.ff = %s', async (how) => {
+    git('config', 'merge.ff', how)
+    write('other.txt', 'other\n')
+    const before = commitAll('meanwhile')
+    expect(await home().apply(task(), 'edits')).toMatchObject({ how: 'edits', commit: before })
+    expect(git('diff', '--name-only', 'HEAD')).toBe('cart.txt\nnew.txt')
+  })
+
   it('once: a second time changes nothing', async () => {
     await home().apply(task(), 'merge')
     expect(await home().apply(task(), 'merge')).toMatchObject({ commit })

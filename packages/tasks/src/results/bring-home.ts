@@ -176,6 +176,8 @@ const statusArguments = [
   '--ignore-submodules=all',
   '--no-renames',
 ]
+// With `merge.ff = false`, or `only` after other commits, of the user's git there is no squash.
+const squash = ['--squash', '--ff']
 const parts = (text: string): string[] => text.split('\0').filter((part) => part !== '')
 
 async function bring(
@@ -191,7 +193,7 @@ async function bring(
   const { commit = '' } = task.status ?? {}
   const { name, email } = identity ?? { name: 'Corral', email: 'corral@localhost' }
   const env = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email }
-  const way = how === 'merge' ? ['--no-edit', '-m', `Merge branch '${branchNameOf(task)}' into ${branch}`] : ['--squash']
+  const way = how === 'merge' ? ['--no-edit', '-m', `Merge branch '${branchNameOf(task)}' into ${branch}`] : squash
   try {
     await git(['merge', '--quiet', '--no-overwrite-ignore', '--no-verify-signatures', ...way, commit], env)
   } catch (error) {
