@@ -31,6 +31,7 @@ import { type SandboxContextPorts, type SandboxLine, sandboxContext, sandboxLine
 import { runSetup } from '../steps/setup-step.js'
 import { finalFailure, TaskError } from '../task-error.js'
 import { definedOnly } from '../task-request.js'
+import { nothingToBuild } from './nothing-to-build.js'
 import { strayFilesScript } from './stray-files.js'
 
 export interface BuildPorts extends SandboxContextPorts {
@@ -121,12 +122,12 @@ async function buildIn(
   if (isCheckoutBuild(build.request))
     return buildCheckout(first, prepared, line, { environment, build, ports, known, onSealing })
   const asked = await declaredEnvironment(first, prepared)
-  if (!hasSetup(asked.status.environment)) throw nothingToBuild(prepared.environmentFile, spec.part)
+  if (!hasSetup(asked.status.environment)) throw nothingToBuild(prepared.environmentFile, spec)
   const declared = await withSandbox(asked, first)
   const { daemon } = await line.openSandbox()
   const { status, warnings, events } = await withTools(declared, daemon, first, prepared.commit)
   const found = status.environment
-  if (!hasSetup(found)) throw nothingToBuild(prepared.environmentFile, spec.part)
+  if (!hasSetup(found)) throw nothingToBuild(prepared.environmentFile, spec)
   const settings = settingsOf(found)
   known.settings = settings
   const context = contextOf({ environment: found, warnings })
@@ -254,17 +255,6 @@ async function warnOfStrays(context: SandboxContext): Promise<void> {
 
 const hasSetup = (environment: AgentTaskStatus['environment']): environment is NonNullable<typeof environment> =>
   environment !== undefined && (environment.setup !== undefined || environment.source === '.corral/setup')
-
-/** There may be a file all the same: one that needs nothing installed, or whose parts do. */
-function nothingToBuild(file: PreparedRepository['environmentFile'], part: string | undefined): TaskError {
-  const { parts = [] } = file ? parseEnvironmentFile(file.text, environmentFilePath, part) : {}
-  const hint = !file
-    ? 'Write one with `corral env init`, and commit it.'
-    : part === undefined && parts.length > 0
-      ? `Its parts may have one: corral env build . --part ${parts[0]}`
-      : `${environmentFilePath} has no \`setup\`: tasks start without a build.`
-  return new TaskError('EnvironmentInvalid', 'the repository has no set-up, so there is nothing to build', { hint })
-}
 
 /** The build in the shape steps know: a task on the trusted branch whose agent never comes. It is stored nowhere. */
 function shownAsTask(environment: Stored<Environment>, build: EnvironmentBuild): Stored<AgentTask> {
