@@ -244,7 +244,7 @@ async function warnOfStrays(context: SandboxContext): Promise<void> {
   const { stdout } = await runCommand(
     daemon,
     `${task.metadata.uid}.strays`,
-    { argv: ['/bin/sh', '-c', strayFilesScript], env: { REPO: repository, TEMPORARY: '/tmp' } },
+    { argv: ['/bin/sh', '-c', strayFilesScript], env: { REPO: repository, TEMPORARY: '/tmp', ROOT: '' } },
     { signal, isRepeatable: true, timeoutMs: 60_000 },
   )
   const strays = stdout.split('\n').filter(Boolean)

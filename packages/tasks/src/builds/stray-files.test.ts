@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from '@corral/testing'
 import { expect, it } from 'vitest'
@@ -14,7 +14,32 @@ it('names what set-up left outside of the repository, and neither lock files nor
   writeFileSync(at('tmp/uv-97af34e6d23ed00c.lock'), '')
   writeFileSync(at('tmp/other.lock'), '')
   writeFileSync(at('workspace/fixtures.tar'), 'rows')
-  const env = { PATH: process.env.PATH, TEMPORARY: at('tmp'), REPO: at('workspace/repo') }
+  const env = {
+    PATH: process.env.PATH,
+    TEMPORARY: at('tmp'),
+    REPO: at('workspace/repo'),
+    ROOT: at('root'),
+    HOME: at('home'),
+  }
   const said = execFileSync('/bin/sh', ['-c', strayFilesScript], { env, encoding: 'utf8' })
   expect(said.trim().split('\n')).toEqual([at('tmp/data'), at('tmp/model.bin'), at('workspace/fixtures.tar')])
+})
+
+it('names what set-up left in /opt and beside it, and not what the sandbox began with', async () => {
+  await using root = temporaryDirectory()
+  const at = (path: string): string => join(root.path, path)
+  const begun = ['dev', 'etc/ssl', 'home/agent', 'opt/corral', 'tmp', 'var', 'workspace/repo/.git']
+  for (const directory of begun) mkdirSync(at(directory), { recursive: true })
+  writeFileSync(at('workspace/repo/.git/HEAD'), 'ref: refs/heads/main')
+  for (const each of ['etc/ssl', 'opt/corral']) utimesSync(at(each), 1, 1)
+  utimesSync(at('workspace/repo/.git/HEAD'), 2, 2)
+  for (const directory of ['opt/sdk/bin', 'data']) mkdirSync(at(directory), { recursive: true })
+  writeFileSync(at('etc/tool.conf'), 'a=b')
+  writeFileSync(at('home/agent/kept'), 'a')
+  const env = {
+    ...{ PATH: process.env.PATH, TEMPORARY: at('tmp'), REPO: at('workspace/repo') },
+    ...{ ROOT: root.path, HOME: at('home/agent') },
+  }
+  const said = execFileSync('/bin/sh', ['-c', strayFilesScript], { env, encoding: 'utf8' })
+  expect(said.trim().split('\n')).toEqual([at('data'), at('etc/tool.conf'), at('opt/sdk')])
 })
