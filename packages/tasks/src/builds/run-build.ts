@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type SealRequest, SnapshotError } from '@corral/ports'
-import { environmentFilePath, taskWarning } from '@corral/protocol'
+import { taskWarning } from '@corral/protocol'
 import type {
   AgentTask,
   AgentTaskStatus,
@@ -17,7 +17,6 @@ import type { EnvironmentBuilds } from '../environment/build/environment-builds.
 import { keyInSandbox } from '../environment/build/sandbox-facts.js'
 import type { SnapshotTrees } from '../environment/build/snapshot-trees.js'
 import { declaredEnvironment, withSandbox, withTools } from '../environment/declared-environment.js'
-import { parseEnvironmentFile } from '../environment/environment-file.js'
 import type { SandboxContext } from '../environment/sandbox-context.js'
 import { endBackground } from '../environment/services/background.js'
 import { setupSecrets } from '../environment/setup-secrets.js'

@@ -256,8 +256,7 @@ tar -C "$REPO" -cf "$ARCHIVE" --ignore-failed-read . || [ -s "$ARCHIVE" ]
  * Before the command of set-up, on its first line, so that its lines keep their numbers: the line of it that fails is said, since
  * `test -f x` says nothing of its own. Not for what a sourced file or a shell of its own does.
  */
-const tellFailedLine =
-  'set_up_failed() { local lines at; [ -z "${FUNCNAME[1]-}" ] || return 0; mapfile -t lines <<< "${SETUP-}"; at="${lines[$1 - 1]-}"; case $at in "" | "(" | ")") ;; *) printf "set-up ended at line %s: %s\\n" "$1" "$at" >&2 ;; esac; }; trap "set_up_failed \\$LINENO" ERR; '
+const tellFailedLine = `set_up_failed() { local lines at; [ -z "\${FUNCNAME[1]-}" ] || return 0; mapfile -t lines <<< "\${SETUP-}"; at="\${lines[$1 - 1]-}"; case $at in "" | "(" | ")") ;; *) printf "set-up ended at line %s: %s\\n" "$1" "$at" >&2 ;; esac; }; trap "set_up_failed \\$LINENO" ERR; `
 
 /**
  * In: REPO SETUP CORRAL_PATH (directories for PATH; may be empty). The command wins over the repository's own file. 79:
