@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { nothingToBuild } from './nothing-to-build.js'
 
-const file = { path: '.corral/environment.yaml', text: 'version: 1\nparts:\n  web: {path: web, setup: npm ci}\n' }
+const file = { commit: 'c', text: 'version: 1\nparts:\n  web: {path: web, setup: npm ci}\n' }
 
 it.each([
   {

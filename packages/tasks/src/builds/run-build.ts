@@ -31,7 +31,7 @@ import { runSetup } from '../steps/setup-step.js'
 import { finalFailure, TaskError } from '../task-error.js'
 import { definedOnly } from '../task-request.js'
 import { nothingToBuild } from './nothing-to-build.js'
-import { strayFilesScript } from './stray-files.js'
+import { maxStrays, strayFilesScript } from './stray-files.js'
 
 export interface BuildPorts extends SandboxContextPorts {
   environments: EnvironmentBuilds
@@ -248,7 +248,8 @@ async function warnOfStrays(context: SandboxContext): Promise<void> {
   )
   const strays = stdout.split('\n').filter(Boolean)
   if (strays.length === 0) return
-  const detail = `${strays.slice(0, 5).join(', ')}${strays.length > 5 ? `, and ${strays.length - 5} more` : ''}`
+  const others = `${strays.length < maxStrays ? '' : 'at least '}${strays.length - 5} more`
+  const detail = `${strays.slice(0, 5).join(', ')}${strays.length > 5 ? `, and ${others}` : ''}`
   await eventLog.append(task.metadata.uid, [{ type: 'warning', ...taskWarning('SetupOutsideSnapshot', { detail }) }])
 }
 

@@ -3,7 +3,7 @@ import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryDirectory } from '@corral/testing'
 import { expect, it } from 'vitest'
-import { strayFilesScript } from './stray-files.js'
+import { maxStrays, strayFilesScript } from './stray-files.js'
 
 it('names what set-up left outside of the repository, and neither lock files nor what tools leave behind', async () => {
   await using root = temporaryDirectory()
@@ -42,4 +42,20 @@ it('names what set-up left in /opt and beside it, and not what the sandbox began
   }
   const said = execFileSync('/bin/sh', ['-c', strayFilesScript], { env, encoding: 'utf8' })
   expect(said.trim().split('\n')).toEqual([at('data'), at('etc/tool.conf'), at('opt/sdk')])
+})
+
+it('ends after a hundred of the files that set-up left', async () => {
+  await using root = temporaryDirectory()
+  for (let each = 0; each < maxStrays + 10; each++)
+    mkdirSync(join(root.path, 'tmp', `left-${each}`), { recursive: true })
+  const at = (path: string): string => join(root.path, path)
+  const env = {
+    PATH: process.env.PATH,
+    TEMPORARY: at('tmp'),
+    REPO: at('workspace/repo'),
+    ROOT: at('root'),
+    HOME: at('home'),
+  }
+  const said = execFileSync('/bin/sh', ['-c', strayFilesScript], { env, encoding: 'utf8' })
+  expect(said.trim().split('\n')).toHaveLength(maxStrays)
 })
