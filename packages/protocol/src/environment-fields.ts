@@ -42,6 +42,9 @@ const below = (what: string): z.ZodString =>
     .refine((path) => !path.startsWith('/') && !path.split('/').includes('..'), {
       message: `must be a ${what} of the repository, relative to its root`,
     })
+    .refine((path) => !/^~(\/|$)|\$/.test(path), {
+      message: `must be a ${what} of the repository: no shell reads it, so that ~ and variables stay as they are`,
+    })
 
 export const directory: z.ZodString = below('directory')
 

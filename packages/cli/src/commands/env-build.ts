@@ -128,7 +128,7 @@ async function build(given: string, options: BuildOptions): Promise<void> {
       throw new CliError(`the build failed: ${cause.code}: ${cause.message}`, {
         hint: [
           cause.hint,
-          ended.build?.sandbox && `Look around in what it left: corral env shell ${ended.name} --failed`,
+          ended.build?.sandbox && `Look around in what it left: \`corral env shell ${ended.name} --failed\``,
         ]
           .filter(Boolean)
           .join(' '),

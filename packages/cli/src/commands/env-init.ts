@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { environmentFilePath } from '@corral/protocol'
 import { CliError } from '../cli-error.js'
-import { type DetectedPart, detectParts } from '../environment/detect-parts.js'
+import { type DetectedPart, detectParts, nestedLockFiles } from '../environment/detect-parts.js'
 import { type DetectedSetup, detectMake, detectSetup } from '../environment/detect-setup.js'
 import { environmentFileText } from '../environment/environment-text.js'
 import { beginningOf, presentFiles, unusable } from '../environment/local-environment.js'
@@ -36,6 +36,7 @@ export async function initEnvironment(directory: string, options: InitOptions): 
   const foreign = yields ? undefined : named
   const others = foreign ? [] : otherProjects(namesIn(root))
   if (!isKnown && !foreign) throw unknownProject(root, others)
+  const notSetUp = foreign || parts.length > 0 ? others : [...others, ...nestedLockFiles(root, detected)]
   mkdirSync(dirname(file), { recursive: true })
   const { request } = foreign ?? {}
   const start = request?.start.map(({ run }) => run) ?? []
@@ -53,14 +54,14 @@ export async function initEnvironment(directory: string, options: InitOptions): 
   const from = foreign ? [foreign.source] : becauseOf(detected, parts)
   const found = foreign ? { detected: [], parts: [] } : { detected, parts }
   const leftOut = foreign ? foreign.leftOut : yields ? [named.source] : []
-  print({ file, ...found, from, leftOut, notSetUp: others }, options, () =>
+  print({ file, ...found, from, leftOut, notSetUp }, options, () =>
     [
       `wrote ${file}, from ${from.join(', ')}`,
       ...(leftOut.length > 0 ? [`not taken over: ${leftOut.join(', ')}`] : []),
       ...(yields && !saysNothing
         ? [`its commands instead of lock files: ${fromCommand(directory, named.source)}`]
         : []),
-      ...(others.length > 0 ? [`not set up, add it by hand where tasks need it: ${others.join(', ')}`] : []),
+      ...(notSetUp.length > 0 ? [`not set up, add it by hand where tasks need it: ${notSetUp.join(', ')}`] : []),
       `Commit it, then try it: corral run "Run the tests" --agent NAME${parts[0] && !foreign ? ` --part ${parts[0].name}` : ''}`,
     ].join('\n'),
   )

@@ -3,8 +3,42 @@ import { dirname, join } from 'node:path'
 import { parseEnvironmentFile } from '@corral/tasks'
 import { temporaryDirectory } from '@corral/testing'
 import { describe, expect, it } from 'vitest'
-import { detectParts } from './detect-parts.js'
+import { detectParts, nestedLockFiles } from './detect-parts.js'
+import { detectSetup } from './detect-setup.js'
 import { environmentFileText } from './environment-text.js'
+
+it.each<{ of: string; files: Record<string, string>; names: string[] }>([
+  {
+    of: 'a web interface beside a service in Go',
+    files: { 'go.mod': 'module x', 'web/package.json': '{}', 'web/package-lock.json': '{}' },
+    names: ['web/package-lock.json'],
+  },
+  {
+    of: 'a service in Python below a project in Node',
+    files: {
+      'package.json': '{}',
+      'package-lock.json': '{}',
+      'services/api/uv.lock': '',
+      'services/api/pyproject.toml': '',
+    },
+    names: ['services/api/uv.lock'],
+  },
+  {
+    of: 'members of workspaces',
+    files: { 'package.json': '{}', 'package-lock.json': '{}', 'a/package.json': '{}', 'docs/yarn.lock': '' },
+    names: [],
+  },
+  { of: 'tools with a go.mod of their own', files: { 'go.mod': 'module x', 'tools/go.mod': 'module y' }, names: [] },
+])('nestedLockFiles names what the set-up of the root leaves out, of $of', async ({ files, names }) => {
+  await using root = directoryWith(files)
+  const top = Object.keys(files).filter((file) => !file.includes('/'))
+  expect(
+    nestedLockFiles(
+      root.path,
+      detectSetup(new Set(top), (file) => files[file]),
+    ),
+  ).toEqual(names)
+})
 
 describe('detectParts', () => {
   it('passes over a directory that belongs to another account, such as the data of a database', async () => {

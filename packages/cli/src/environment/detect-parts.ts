@@ -31,6 +31,19 @@ export function detectParts(root: string): DetectedPart[] {
   })
 }
 
+const lockFiles = /(^|[-.])lock(\.|b$|$)|^(requirements\.txt|go\.mod|pom\.xml)$/
+
+/**
+ * Lock files below a root that has a set-up of its own, such as `web/package-lock.json` beside `go.mod`: that set-up does not read
+ * them. Members of a workspace have none, or the root's kind.
+ */
+export function nestedLockFiles(root: string, own: readonly DetectedSetup[]): string[] {
+  const known = new Set(own.map(({ because }) => because))
+  return detectParts(root).flatMap(({ path, detected }) =>
+    detected.flatMap(({ because }) => (lockFiles.test(because) && !known.has(because) ? [`${path}/${because}`] : [])),
+  )
+}
+
 function detectIn(root: string, path: string): DetectedPart[] {
   const names = new Set(entriesOf(join(root, path)).map(({ name }) => name))
   // Empty, or of another account, such as the data of a database: nothing in it can be looked at either.

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type SealRequest, SnapshotError } from '@corral/ports'
-import { environmentFilePath, taskWarning } from '@corral/protocol'
+import { taskWarning } from '@corral/protocol'
 import type {
   AgentTask,
   AgentTaskStatus,
@@ -17,7 +17,6 @@ import type { EnvironmentBuilds } from '../environment/build/environment-builds.
 import { keyInSandbox } from '../environment/build/sandbox-facts.js'
 import type { SnapshotTrees } from '../environment/build/snapshot-trees.js'
 import { declaredEnvironment, withSandbox, withTools } from '../environment/declared-environment.js'
-import { parseEnvironmentFile } from '../environment/environment-file.js'
 import type { SandboxContext } from '../environment/sandbox-context.js'
 import { endBackground } from '../environment/services/background.js'
 import { setupSecrets } from '../environment/setup-secrets.js'
@@ -31,7 +30,8 @@ import { type SandboxContextPorts, type SandboxLine, sandboxContext, sandboxLine
 import { runSetup } from '../steps/setup-step.js'
 import { finalFailure, TaskError } from '../task-error.js'
 import { definedOnly } from '../task-request.js'
-import { strayFilesScript } from './stray-files.js'
+import { nothingToBuild } from './nothing-to-build.js'
+import { maxStrays, strayFilesScript } from './stray-files.js'
 
 export interface BuildPorts extends SandboxContextPorts {
   environments: EnvironmentBuilds
@@ -121,12 +121,12 @@ async function buildIn(
   if (isCheckoutBuild(build.request))
     return buildCheckout(first, prepared, line, { environment, build, ports, known, onSealing })
   const asked = await declaredEnvironment(first, prepared)
-  if (!hasSetup(asked.status.environment)) throw nothingToBuild(prepared.environmentFile, spec.part)
+  if (!hasSetup(asked.status.environment)) throw nothingToBuild(prepared.environmentFile, spec)
   const declared = await withSandbox(asked, first)
   const { daemon } = await line.openSandbox()
   const { status, warnings, events } = await withTools(declared, daemon, first, prepared.commit)
   const found = status.environment
-  if (!hasSetup(found)) throw nothingToBuild(prepared.environmentFile, spec.part)
+  if (!hasSetup(found)) throw nothingToBuild(prepared.environmentFile, spec)
   const settings = settingsOf(found)
   known.settings = settings
   const context = contextOf({ environment: found, warnings })
@@ -243,28 +243,18 @@ async function warnOfStrays(context: SandboxContext): Promise<void> {
   const { stdout } = await runCommand(
     daemon,
     `${task.metadata.uid}.strays`,
-    { argv: ['/bin/sh', '-c', strayFilesScript], env: { REPO: repository, TEMPORARY: '/tmp' } },
+    { argv: ['/bin/sh', '-c', strayFilesScript], env: { REPO: repository, TEMPORARY: '/tmp', ROOT: '' } },
     { signal, isRepeatable: true, timeoutMs: 60_000 },
   )
   const strays = stdout.split('\n').filter(Boolean)
   if (strays.length === 0) return
-  const detail = `${strays.slice(0, 5).join(', ')}${strays.length > 5 ? `, and ${strays.length - 5} more` : ''}`
+  const others = `${strays.length < maxStrays ? '' : 'at least '}${strays.length - 5} more`
+  const detail = `${strays.slice(0, 5).join(', ')}${strays.length > 5 ? `, and ${others}` : ''}`
   await eventLog.append(task.metadata.uid, [{ type: 'warning', ...taskWarning('SetupOutsideSnapshot', { detail }) }])
 }
 
 const hasSetup = (environment: AgentTaskStatus['environment']): environment is NonNullable<typeof environment> =>
   environment !== undefined && (environment.setup !== undefined || environment.source === '.corral/setup')
-
-/** There may be a file all the same: one that needs nothing installed, or whose parts do. */
-function nothingToBuild(file: PreparedRepository['environmentFile'], part: string | undefined): TaskError {
-  const { parts = [] } = file ? parseEnvironmentFile(file.text, environmentFilePath, part) : {}
-  const hint = !file
-    ? 'Write one with `corral env init`, and commit it.'
-    : part === undefined && parts.length > 0
-      ? `Its parts may have one: corral env build . --part ${parts[0]}`
-      : `${environmentFilePath} has no \`setup\`: tasks start without a build.`
-  return new TaskError('EnvironmentInvalid', 'the repository has no set-up, so there is nothing to build', { hint })
-}
 
 /** The build in the shape steps know: a task on the trusted branch whose agent never comes. It is stored nowhere. */
 function shownAsTask(environment: Stored<Environment>, build: EnvironmentBuild): Stored<AgentTask> {

@@ -2,12 +2,18 @@ import { environmentFilePath } from '@corral/protocol'
 
 const name = '([A-Za-z][\\w.+-]{0,60})'
 
-/** How shells, `env` and make say that there is no such program. */
+/** How shells, programs that start others, compilers and runtimes say that there is no such program. */
 const notFound: readonly RegExp[] = [
   new RegExp(`: line \\d+: ${name}: command not found`),
   new RegExp(`sh: (?:\\d+: )?${name}: not found`),
   new RegExp(`env: [‘'"]?${name}[’'"]?: No such file or directory`),
   new RegExp(`make(?:\\[\\d+\\])?: ${name}: No such file or directory`),
+  new RegExp(`xargs: ${name}: No such file or directory`),
+  new RegExp(`: failed to run command [‘'"]${name}[’'"]: No such file or directory`),
+  new RegExp(`exec: "${name}": executable file not found in \\$PATH`),
+  new RegExp(`error: linker \`${name}\` not found`),
+  new RegExp(`error: command '${name}' failed: No such file or directory`),
+  new RegExp(`spawn ${name} ENOENT`),
 ]
 
 /** How package managers of a system and `sudo` say that they may not. */
@@ -50,18 +56,20 @@ const toolchains: Readonly<Record<string, string>> = {
 }
 
 /**
- * What to do about a program that set-up looked for in vain, or one that would change the system, from the last lines it said.
- * Undefined where they tell of neither. Pure.
+ * What to do about a program that set-up or a service looked for in vain, or one that would change the system, from the last lines
+ * it said. Undefined where they tell of neither. Services start before set-up, which can install nothing for them. Pure.
  */
-export function missingProgramHint(tail: string): string | undefined {
+export function missingProgramHint(tail: string, who: 'set-up' | 'service' = 'set-up'): string | undefined {
   const found = notFound.flatMap((each) => each.exec(tail)?.[1] ?? [])[0]
   if (found === undefined && !notAllowed.test(tail)) return undefined
   if (found === undefined || ofSystem.includes(found))
-    return `Set-up is an ordinary user in a sandbox that cannot change its system${found ? ` (${found})` : ''}: have what it wants installed where the sandbox gets its programs from, or name an \`image\` that has it in ${environmentFilePath}: \`corral image build NAME --debian PACKAGE\`.`
+    return `${who === 'service' ? 'A service' : 'Set-up'} is an ordinary user in a sandbox that cannot change its system${found ? ` (${found})` : ''}: have what it wants installed where the sandbox gets its programs from, or name an \`image\` that has it in ${environmentFilePath}: \`corral image build NAME --debian PACKAGE\`.`
   const first = `The sandbox has no ${found}.`
   const tool = Object.hasOwn(toolchains, found) ? toolchains[found] : undefined
   if (tool)
     return `${first} Name ${tool} under tools of ${environmentFilePath}; \`corral env tools\` says what there is.`
+  if (who === 'service')
+    return `${first} Services start before set-up: have it installed where the sandbox gets its programs from, or name an \`image\` that has it in ${environmentFilePath}. What set-up installs can run under \`start\`.`
   if (fromNpm.includes(found))
     return `${first} Let set-up install it first: \`npm install --global --prefix ~/.local ${found}\`.`
   if (fromPip.includes(found)) return `${first} Let set-up install it first: \`pip install ${found}\`.`

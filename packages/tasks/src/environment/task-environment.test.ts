@@ -144,6 +144,12 @@ describe('parseEnvironmentFile', () => {
       says: /image: must be the name of an image/,
     },
     { when: 'a path leads out', text: 'version: 1\npath: [../x]', says: /relative to its root/ },
+    {
+      when: 'a path begins at home',
+      text: 'version: 1\npath: [~/go/bin]',
+      says: /line 2.*path\[0\].*no shell reads it/,
+    },
+    { when: 'a path has a variable', text: 'version: 1\npath: ["$HOME/bin"]', says: /no shell reads it/ },
     { when: 'a path is absolute', text: 'version: 1\npath: [/usr]', says: /relative to its root/ },
   ])('refuses it where $when', ({ text, says }) => {
     expect(() => parseEnvironmentFile(text)).toThrow(
@@ -380,12 +386,12 @@ describe('refused names', () => {
       when: 'a file of the repository counts',
       hosts: ['npm.example', 'cdn.example'],
       source: 'f',
-      hint: "It asked for npm.example:443, cdn.example:443, which it may not reach: name what it needs under egress.setup of .corral/environment.yaml, then: corral env grant '/srv/repo one' npm.example:443 cdn.example:443",
+      hint: "It asked for npm.example:443, cdn.example:443, which it may not reach: name what it needs under egress.setup of .corral/environment.yaml, then: `corral env grant '/srv/repo one' npm.example:443 cdn.example:443`.",
     },
     {
       when: 'the task brought the command',
       hosts: ['npm.example'],
-      hint: 'It asked for npm.example:443, which it may not reach: allow what it needs: --allow-setup npm.example:443',
+      hint: 'It asked for npm.example:443, which it may not reach: allow what it needs: `--allow-setup npm.example:443`.',
     },
   ])('of a set-up that failed when $when', ({ hosts, source, hint }) => {
     const environment = { commit: 'c', ...(source ? { source } : {}) }

@@ -97,8 +97,8 @@ export function refusedHint(
   const others = hosts.length > maxHinted ? ` and ${hosts.length - maxHinted} more` : ''
   const command = grantCommand(spec.repository.url, { egress, secrets: [] })
   const opened = status?.environment?.source
-    ? `name what it needs under egress.setup of ${environmentFilePath}, then: ${command}`
-    : `allow what it needs: ${egress.map((rule) => `--allow-setup ${rule}`).join(' ')}`
+    ? `name what it needs under egress.setup of ${environmentFilePath}, then: \`${command}\`.`
+    : `allow what it needs: \`${egress.map((rule) => `--allow-setup ${rule}`).join(' ')}\`.`
   return `It asked for ${egress.join(', ')}${others}, which it may not reach: ${opened}`
 }
 

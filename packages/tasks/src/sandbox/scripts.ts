@@ -253,6 +253,12 @@ tar -C "$REPO" -cf "$ARCHIVE" --ignore-failed-read . || [ -s "$ARCHIVE" ]
 `
 
 /**
+ * Before the command of set-up, on its first line, so that its lines keep their numbers: the line of it that fails is said, since
+ * `test -f x` says nothing of its own. Not for what a sourced file or a shell of its own does.
+ */
+const tellFailedLine = `set_up_failed() { local lines at; [ -z "\${FUNCNAME[1]-}" ] || return 0; mapfile -t lines <<< "\${SETUP-}"; at="\${lines[$1 - 1]-}"; case $at in "" | "(" | ")") ;; *) printf "set-up ended at line %s: %s\\n" "$1" "$at" >&2 ;; esac; }; trap "set_up_failed \\$LINENO" ERR; `
+
+/**
  * In: REPO SETUP CORRAL_PATH (directories for PATH; may be empty). The command wins over the repository's own file. 79:
  * there is nothing to run. With pipefail a failed `npm ci | tail` is a failure.
  */
@@ -265,8 +271,8 @@ if [ -n "\${CORRAL_PYTHON:-}" ] && ! command -v python > /dev/null && command -v
   mkdir -p "$HOME/.local/bin" && ln -sf "$(command -v python3)" "$HOME/.local/bin/python"
 fi
 unset CORRAL_PYTHON
-if command -v bash > /dev/null; then strict='bash -euo pipefail'; else strict='/bin/sh -eu'; fi
-if [ -n "$SETUP" ]; then exec env "$@" $strict -c "$SETUP"; fi
+if command -v bash > /dev/null; then strict='bash -euo pipefail' told='${tellFailedLine}'; else strict='/bin/sh -eu' told=; fi
+if [ -n "$SETUP" ]; then exec env "$@" $strict -c "$told$SETUP"; fi
 if [ -x .corral/setup ]; then exec env "$@" ./.corral/setup; fi
 if [ -f .corral/setup ]; then exec env "$@" $strict .corral/setup; fi
 exit 79

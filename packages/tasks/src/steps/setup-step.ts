@@ -21,6 +21,7 @@ import { nothingToSetUp, setupScript } from '../sandbox/scripts.js'
 import { finalFailure, TaskError } from '../task-error.js'
 import { collectRequest } from './collect-work.js'
 import { EventBudget, leftOut, outputCaps } from './output-caps.js'
+import { setupFailureMessage } from './setup-failure.js'
 import type { Step, StepContext } from './step.js'
 
 /**
@@ -132,7 +133,7 @@ export async function runSetup(context: SandboxContext, command: string | undefi
   if (result.exit.exit_code !== 0)
     throw new TaskError(
       'SetupFailed',
-      `the set-up command ended with exit code ${result.exit.exit_code}: ${secrets.redact(result.tail)}`,
+      setupFailureMessage(task, { exitCode: result.exit.exit_code, tail: secrets.redact(result.tail) }),
       setupHint(context, network, refused, result.tail),
     )
   return 'done'

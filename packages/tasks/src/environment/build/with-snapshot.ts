@@ -172,7 +172,7 @@ async function toldBefore({ eventLog, task }: SandboxContext): Promise<number> {
 function failureOf({ cause, key }: EnvironmentBuild, { metadata }: Stored<Environment>): Failure {
   const { code = 'InternalError', message = 'the build failed' } = cause ?? {}
   if (!isKept(code)) return { code, message, ...(cause?.hint ? { hint: cause.hint } : {}) }
-  const look = `Look around in what it left: corral env shell ${metadata.name} --failed${key ? ` (key ${key.slice(0, 12)})` : ''}`
+  const look = `Look around in what it left: \`corral env shell ${metadata.name} --failed\`${key ? ` (key ${key.slice(0, 12)})` : ''}`
   return { code, message, hint: [cause?.hint, look].filter(Boolean).join(' ') }
 }
 

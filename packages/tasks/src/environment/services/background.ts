@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { anySignal, clipText, type DaemonClient } from '@corral/protocol'
 import { runCommand } from '../../sandbox/run-command.js'
 import { TaskError } from '../../task-error.js'
+import { missingProgramHint } from '../missing-program.js'
 import { environmentVariables, pathEntries } from '../path-entries.js'
 import type { SandboxContext } from '../sandbox-context.js'
 import type { RunnableService } from './ready-made.js'
@@ -88,10 +89,11 @@ async function freeId(daemon: DaemonClient, id: string, signal: AbortSignal): Pr
 
 async function waitReady(
   daemon: DaemonClient,
-  { signal }: SandboxContext,
+  context: SandboxContext,
   service: RunnableService & { port: number },
   id: string,
 ): Promise<void> {
+  const { signal } = context
   const over = new AbortController()
   const ended = watchEnd(daemon, id, anySignal([signal, over.signal]))
   const readyId = `${id}.ready`
@@ -111,11 +113,11 @@ async function waitReady(
   )
   try {
     const first = await Promise.race([ready.then(() => undefined), ended])
-    if (first !== undefined) throw await failure(daemon, service, id, `ended with exit code ${first}`, signal)
+    if (first !== undefined) throw await failure(daemon, context, service, id, `ended with exit code ${first}`)
   } catch (error) {
     if (!(error instanceof TaskError) || error.code !== 'ServiceFailed' || error.cause === undefined) throw error
     const late = `did not listen on port ${service.port} within ${service.timeoutSeconds} s`
-    throw await failure(daemon, service, id, late, signal)
+    throw await failure(daemon, context, service, id, late)
   } finally {
     over.abort()
     await Promise.allSettled([ready, ended])
@@ -136,13 +138,15 @@ async function watchEnd(daemon: DaemonClient, id: string, signal: AbortSignal): 
 
 async function failure(
   daemon: DaemonClient,
+  { task, signal }: SandboxContext,
   { name }: RunnableService,
   id: string,
   how: string,
-  signal: AbortSignal,
 ): Promise<TaskError> {
   const said = await lastOutput(daemon, id, signal).catch(() => '')
-  return new TaskError('ServiceFailed', `${name} ${how}${said === '' ? '' : `: ${said}`}`)
+  const isService = (task.status?.environment?.services ?? []).some((service) => service.name === name)
+  const hint = missingProgramHint(said, isService ? 'service' : 'set-up')
+  return new TaskError('ServiceFailed', `${name} ${how}${said === '' ? '' : `: ${said}`}`, hint ? { hint } : {})
 }
 
 /** What is there of its output, without waiting for more. */
