@@ -120,7 +120,7 @@ it('a change in the editor that cannot be taken is not lost', async () => {
   await corral(['project', 'create', 'kept'])
   const editor = join(scratch.path, 'wrong-editor')
   writeFileSync(editor, '#!/bin/sh\necho "colour: red" >> "$1"\n', { mode: 0o755 })
-  const edited = await corral(['project', 'edit', 'kept'], { env: { EDITOR: editor } })
+  const edited = await corral(['project', 'edit', 'kept'], { env: { EDITOR: editor, TMPDIR: scratch.path } })
   expect(edited.stderr).toMatch(/was not changed: settings: there is no field "colour"/)
   const file = /What you wrote is in (\S+):/.exec(edited.stderr)?.[1] ?? ''
   expect(readFileSync(file, 'utf8')).toContain('colour: red')
